@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.operators import VIEWS
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
+from ms_fusion.ops.selections import VIEWS
 
 Kind = Literal["intra-operator", "cross-operator", "pipeline"]
-COMMUTATIVE_OPERATORS = frozenset(
-    {"Add", "Mul", "Maximum", "Minimum", "AddN", "LogicalAnd", "LogicalOr"}
-)
+COMMUTATIVE_OPERATORS = operators_with(Trait.COMMUTATIVE)
 
 
 @dataclass(frozen=True, init=False)

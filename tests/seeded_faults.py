@@ -336,7 +336,7 @@ FAULTS = (
     ),
     Fault(
         "window one place too far",
-        "ms_fusion/lowering/pooling.py",
+        "ms_fusion/ops/pooling_lowering.py",
         "inside = place - window * where.strides[number] < where.spans[number]",
         "inside = place - window * where.strides[number] <= where.spans[number]",
         SERVER,

@@ -20,7 +20,6 @@ import pytest
 from click import Group
 
 import ms_fusion
-from ms_fusion import operators
 from ms_fusion.capture import capture_child
 from ms_fusion.cli.main import cli, run
 from ms_fusion.mindspore.flags import generator_limits, graph_kernel_flags
@@ -31,6 +30,7 @@ from ms_fusion.mindspore.presets import generator_choice, generator_proof
 from ms_fusion.mindspore.state import mindspore_state, preset_record
 from ms_fusion.onnx.native import child as native
 from ms_fusion.onnx.native import worker as native_worker
+from ms_fusion.ops import selections
 from ms_fusion.readers import onnx_file, onnx_file_check
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl import tuning_store
@@ -128,8 +128,8 @@ def test_every_operator_that_precise_leaves_out_is_explained() -> None:
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
     assert all(len(row) == 2 for row in rows), "names and a reason"
     named = [name for names, _ in rows for name in re.findall(r"`(\w+)`", names)]
-    buildable = operators.CPU_CLUSTER_OPS | operators.CPU_CLUSTERABLE_OPS
-    exact = operators.CORRECTLY_ROUNDED_OPS & buildable
+    buildable = selections.CPU_CLUSTER_OPS | selections.CPU_CLUSTERABLE_OPS
+    exact = selections.CORRECTLY_ROUNDED_OPS & buildable
     assert sorted(named) == sorted(exact - set(table.PRECISE_ON_CPU))
 
 

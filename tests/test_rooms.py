@@ -48,15 +48,16 @@ ORDER = {
     "ms_fusion": (
         (
             "graph",
-            "operators",
+            "devices",
             "disjoint_sets",
             "progress",
             "source_paths",
             "spelling",
             "vocabulary",
         ),
+        ("ops",),
         ("mindspore.known_faults", "mindspore.patches"),
-        ("devices", "mindspore.flags"),
+        ("mindspore.flags",),
         ("readers", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "target"),
         ("report",),

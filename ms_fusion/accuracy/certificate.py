@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import Array, numpy_dtype
 from ms_fusion.accuracy.kernel_worker import load, save
 from ms_fusion.accuracy.replay import replay, unknown_operators
 from ms_fusion.accuracy.sample_inputs import edge_inputs, seeded_inputs
@@ -27,6 +26,7 @@ from ms_fusion.accuracy.ulp import UlpDifference, ulp_difference, worst_differen
 from ms_fusion.accuracy.worker_process import Worker, WorkerError
 from ms_fusion.graph import DTYPE_BYTES, Graph, Value
 from ms_fusion.ledger import Accuracy, FusedKernel
+from ms_fusion.ops.call import Array, numpy_dtype
 from ms_fusion.readers.composite import parse_composite
 from tbe_impl import environment
 from tbe_impl.errors import FusionError

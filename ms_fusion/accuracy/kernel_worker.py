@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import numpy_dtype
+from ms_fusion.ops.call import numpy_dtype
 
 GUARD_BYTES = 4096
 GUARD = 0xA5

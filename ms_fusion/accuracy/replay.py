@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import FORMULAS, Array, Call, is_float, numpy_dtype
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.call import Array, Call, is_float, numpy_dtype
 from tbe_impl.errors import InputError
 
 
@@ -27,7 +28,7 @@ def replay(
     """Returns value name → array for all outputs of `graph` on `inputs`.
 
     Args:
-        graph: the body of a fused kernel, or any graph of operators in `FORMULAS`.
+        graph: the body of a fused kernel, or any graph of operators with a formula.
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
         constants: value name → exact value of a constant, since MindSpore's dumps print only six
@@ -66,11 +67,13 @@ def replay(
 
 def unknown_operators(graph: Graph) -> tuple[str, ...]:
     """Returns the operator types in `graph` that have no formula, each once, in order."""
-    return tuple(dict.fromkeys(node.op for node in graph.nodes if node.op not in FORMULAS))
+    return tuple(
+        dict.fromkeys(node.op for node in graph.nodes if operator_info(node.op).formula is None)
+    )
 
 
 def _compute(node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtype[Any]) -> Array:
-    formula = FORMULAS.get(node.op)
+    formula = operator_info(node.op).formula
     if formula is None:
         raise InputError(
             f"operator {node.op} cannot be replayed",

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import Array, is_float, numpy_dtype
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.graph import Graph, Value
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.call import Array, is_float, numpy_dtype
+from ms_fusion.ops.op_info import Trait
 from tbe_impl.errors import InputError
 
-POSITIVE_ONLY = frozenset("Sqrt Rsqrt Log Log1p Pow Asin ACos Acosh Atanh".split())
+POSITIVE_ONLY = operators_with(Trait.LIMITED_DOMAIN)
 """Operators that return NaN for operands outside of a limited range, for example below 0."""
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]

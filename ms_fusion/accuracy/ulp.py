@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import Array, is_float, numpy_dtype
+from ms_fusion.ops.call import Array, is_float, numpy_dtype
 
 _FORMATS = {
     "float16": (10, -14, 15),

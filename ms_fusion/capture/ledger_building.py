@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ms_fusion import cost, operators
+from ms_fusion import cost
 from ms_fusion.accuracy import certificate
 from ms_fusion.accuracy.tensor_dump import read_tensor_dump
 from ms_fusion.capture.assemble import add_accuracy, assemble, match_by_scope
@@ -22,6 +22,7 @@ from ms_fusion.mindspore import presets
 from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.state.mindspore_state import KERNELS
 from ms_fusion.mindspore.state.preset_record import NO_LEVEL, NO_LEVEL_REMEDY
+from ms_fusion.ops import selections
 from ms_fusion.readers.dumps import Dumps, read_dumps
 
 OWN_GENERATOR_WORKER = "ms_fusion.kernel_server.kernel_worker"
@@ -37,7 +38,7 @@ def build_ledger(
     seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
     fused, unfused = _dumps_of(directory / "fused"), _dumps_of(directory / "unfused")
     joined = join(fused)
-    random = any(node.op in operators.RANDOM_OPS for node in joined.before)
+    random = any(node.op in selections.RANDOM_OPS for node in joined.before)
     generator = generator_of(seen.flags)
     device = cost.device(seen.device)
     ledger = assemble(
@@ -102,7 +103,7 @@ def _dumps_of(directory: Path) -> Dumps:
 
 
 def _notes_of(joined: OperatorJoin) -> Iterator[str]:
-    random = sorted({node.op for node in joined.before} & operators.RANDOM_OPS)
+    random = sorted({node.op for node in joined.before} & selections.RANDOM_OPS)
     if random:
         yield (
             f"{', '.join(random)}: other random numbers in each run, "

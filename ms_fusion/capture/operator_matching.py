@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ms_fusion.graph import Graph, Node, Value
-
-SAME_KIND = {"RealDiv": "Div", "BiasAdd": "Add"}
-"""Operator type → the type to which MindSpore's simplification may change it."""
+from ms_fusion.ops import operator_info
 
 Origin = tuple[int, int] | int
 """Source of an operator's input.
@@ -41,7 +39,7 @@ class BasicOperator:
 
 def kind_of(node: Node) -> tuple[str, str]:
     """Returns (operator type, type from which it was expanded or ""); simplification keeps both."""
-    return SAME_KIND.get(node.op, node.op), node.expand_from or ""
+    return operator_info(node.op).mindspore.becomes or node.op, node.expand_from or ""
 
 
 def flatten(graph: Graph) -> list[BasicOperator]:

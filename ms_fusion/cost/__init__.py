@@ -27,7 +27,7 @@ from ms_fusion.cost.roofline_times import predicted_saving_us, roofline_bound, s
 from ms_fusion.cost.tiling import CAPACITY_SHARE, ROW_REDUCTIONS
 from ms_fusion.cost.work import has_rule, is_matrix_product, work_of
 from ms_fusion.devices import DEVICES, Device, device, measure_cpu
-from ms_fusion.operators import VIEWS
+from ms_fusion.ops.selections import VIEWS
 
 __all__ = [
     "CAPACITY_SHARE",

@@ -38,8 +38,10 @@ from ms_fusion.cost.vector_steps import vector_steps
 from ms_fusion.cost.work import fused_bytes, is_matrix_product, work_of
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 
-POOLINGS = frozenset({"MaxPool", "AvgPool"})
+POOLINGS = operators_with(Trait.POOLING)
 """Operators with overlapping windows."""
 RELU = frozenset({"ReLU", "Maximum"})
 """Operators that compute relu: in a model, and in a graph lowered for a library call."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ms_fusion.cost.arithmetic import OPTIMISERS
 from ms_fusion.cost.work import work_of
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import Summary, Work
-from ms_fusion.operators import BOOKKEEPING, RANDOM_OPS, VIEWS
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.op_info import Trait
+from ms_fusion.ops.selections import RANDOM_OPS
 
 
 def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
@@ -93,10 +94,11 @@ def _aliased_input(node: Node, position: int) -> str | None:
     """Returns the input whose memory the output number `position` shares; None if none."""
     if not node.inputs:
         return None
-    if node.op in VIEWS or node.op in BOOKKEEPING or node.op.startswith("Assign"):
+    known = operator_info(node.op)
+    if known.traits & (Trait.VIEW | Trait.BOOKKEEPING) or node.op.startswith("Assign"):
         return node.inputs[0]
-    if node.op in OPTIMISERS:
-        positions = OPTIMISERS[node.op][0]
+    if known.overwrites:
+        positions = known.overwrites
         return node.inputs[positions[position]] if position < len(positions) else node.inputs[0]
     if node.body is not None and position < len(node.body.outputs):
         maker = node.body.producers.get(node.body.outputs[position])

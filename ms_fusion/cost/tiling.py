@@ -23,13 +23,11 @@ from dataclasses import dataclass
 from ms_fusion.cost.work import is_matrix_product
 from ms_fusion.devices import Device
 from ms_fusion.graph import DTYPE_BYTES, Graph, Node
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 
 CAPACITY_SHARE = 0.8
-ROW_REDUCTIONS = frozenset(
-    """Softmax LogSoftmax LayerNorm RmsNorm BatchNorm InstanceNormalization GroupNorm ReduceSum
-    ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum
-    ReduceLogSumExp""".split()
-)
+ROW_REDUCTIONS = operators_with(Trait.ROW_REDUCTION)
 """Operators that need a whole row before they produce a result."""
 
 

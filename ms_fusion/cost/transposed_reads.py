@@ -13,10 +13,10 @@ from __future__ import annotations
 from ms_fusion.cost.tiling import ROW_REDUCTIONS
 from ms_fusion.cost.vector_steps import is_last_axis_transposed, vector_steps
 from ms_fusion.graph import Graph
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 
-DATA_MOVEMENT_OPERATORS = frozenset(
-    "Transpose Slice StridedSlice Split Concat Gather Pad Stack".split()
-)
+DATA_MOVEMENT_OPERATORS = operators_with(Trait.DATA_MOVEMENT)
 """Operators that move elements to other positions."""
 PLACES_MAX = 256
 """Search limit: further (value, path) pairs are not counted."""

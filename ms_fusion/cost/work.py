@@ -6,26 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from types import MappingProxyType
 
-from ms_fusion.cost.arithmetic import (
-    CONTROL_OPERATORS,
-    FLOPS_PER_ELEMENT,
-    FLOPS_PER_INPUT_ELEMENT,
-    OPTIMISERS,
-    REDUCTION_FLOPS,
-)
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Work
-from ms_fusion.operators import BOOKKEEPING, VIEWS
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.op_info import Trait, WorkRule
 
 
 def has_rule(op: str) -> bool:
     """Whether `work_of` has a rule for the operator; otherwise its figures are estimates."""
-    return op in _RULES
+    return operator_info(op).work is not WorkRule.UNKNOWN
 
 
 def is_matrix_product(op: str) -> bool:
     """Whether the operator runs on the device's matrix unit."""
-    return op in _MATRIX_PRODUCTS
+    return Trait.MATRIX_UNIT in operator_info(op).traits
 
 
 def work_of(node: Node, graph: Graph) -> Work:
@@ -37,11 +31,12 @@ def work_of(node: Node, graph: Graph) -> Work:
     """
     if node.body is not None:
         return _fused_kernel_work(node, node.body, graph)
-    rule = _RULES.get(node.op, _default_work)
-    return rule(node, graph)
+    return _RULES[operator_info(node.op).work](node, graph)
 
 
-WorkRule = Callable[[Node, Graph], Work]
+def _flops(node: Node) -> int:
+    """Returns the FLOPs per element of an operator, as its rule counts elements."""
+    return operator_info(node.op).flops or 0
 
 
 def _bytes(values: Iterable[Value]) -> int:
@@ -74,7 +69,7 @@ def _default_work(node: Node, graph: Graph) -> Work:
 
 
 def _elementwise_work(node: Node, graph: Graph) -> Work:
-    return _read_write_work(node, graph, FLOPS_PER_ELEMENT[node.op] * _out_elements(node, graph))
+    return _read_write_work(node, graph, _flops(node) * _out_elements(node, graph))
 
 
 def _add_n_work(node: Node, graph: Graph) -> Work:
@@ -88,7 +83,7 @@ def _assign_work(node: Node, graph: Graph) -> Work:
     """
     target, *rest = graph.inputs_of(node)
     read = rest if node.op == "Assign" else (target, *rest)
-    return Work(FLOPS_PER_ELEMENT[node.op] * target.elements, _bytes(read), target.bytes, 1)
+    return Work(_flops(node) * target.elements, _bytes(read), target.bytes, 1)
 
 
 def _first_input_work(node: Node, graph: Graph) -> Work:
@@ -98,13 +93,12 @@ def _first_input_work(node: Node, graph: Graph) -> Work:
 
 def _reduction_work(node: Node, graph: Graph) -> Work:
     source = graph.inputs_of(node)[0]
-    flops = source.elements + REDUCTION_FLOPS[node.op] * _out_elements(node, graph)
+    flops = source.elements + _flops(node) * _out_elements(node, graph)
     return Work(flops, _bytes((source,)), _bytes_written(node, graph), 1)
 
 
 def _normalisation_work(node: Node, graph: Graph) -> Work:
-    per_element = FLOPS_PER_INPUT_ELEMENT[node.op]
-    return _read_write_work(node, graph, per_element * graph.inputs_of(node)[0].elements)
+    return _read_write_work(node, graph, _flops(node) * graph.inputs_of(node)[0].elements)
 
 
 def _matmul_work(node: Node, graph: Graph) -> Work:
@@ -188,12 +182,13 @@ def _pooling_work(node: Node, graph: Graph) -> Work:
     return Work(size * pooled.elements, _bytes(operands), _bytes_written(node, graph), 1)
 
 
-def _optimiser_work(node: Node, graph: Graph) -> Work:
-    """Counts an optimiser: it reads its tensors once and overwrites the weight and the moments."""
-    positions, per_element = OPTIMISERS[node.op]
-    inputs = graph.inputs_of(node)
+def _optimizer_work(node: Node, graph: Graph) -> Work:
+    """Counts an optimizer: it reads its tensors once and overwrites the weight and the moments."""
+    inputs, positions = graph.inputs_of(node), operator_info(node.op).overwrites
     written = sum(inputs[position].bytes for position in positions if position < len(inputs))
-    return Work(per_element * inputs[0].elements, _bytes(_distinct_inputs(node, graph)), written, 1)
+    return Work(
+        _flops(node) * inputs[0].elements, _bytes(_distinct_inputs(node, graph)), written, 1
+    )
 
 
 def _gather_work(node: Node, graph: Graph) -> Work:
@@ -262,44 +257,25 @@ def _size(size: int | str) -> int:
     return size if isinstance(size, int) and size >= 0 else 1
 
 
-_MATRIX_PRODUCTS = frozenset(
-    """MatMul BatchMatMul MatMulExt BatchMatMulExt GroupedMatmul Dense Conv2D Conv2DBackpropInput
-    Conv2DBackpropFilter Conv2DTranspose Conv3D DepthwiseConv2dNative""".split()
-)
-
-_RULES: Mapping[str, WorkRule] = MappingProxyType(
-    dict.fromkeys((*BOOKKEEPING, *VIEWS, *CONTROL_OPERATORS), _no_work)
-    | dict.fromkeys(FLOPS_PER_ELEMENT, _elementwise_work)
-    | dict.fromkeys(("Assign", "AssignAdd", "AssignSub"), _assign_work)
-    | dict.fromkeys(("Transpose", "BroadcastTo", "Tile", "TransposeView"), _first_input_work)
-    | dict.fromkeys(REDUCTION_FLOPS, _reduction_work)
-    | dict.fromkeys(FLOPS_PER_INPUT_ELEMENT, _normalisation_work)
-    | dict.fromkeys(("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "Dense"), _matmul_work)
-    | dict.fromkeys(("MaxPool", "AvgPool", "MaxPoolGrad", "AvgPoolGrad"), _pooling_work)
-    | dict.fromkeys(OPTIMISERS, _optimiser_work)
-    | dict.fromkeys(("Gather", "GatherV2", "EmbeddingLookup", "GatherNd", "GatherD"), _gather_work)
-    | dict.fromkeys(("Slice", "StridedSlice"), _slice_work)
-    | dict.fromkeys(("OnesLike", "ZerosLike", "Fill", "FillV2"), _fill_work)
-    | dict.fromkeys(
-        (
-            "Concat",
-            "Split",
-            "Stack",
-            "Unstack",
-            "Pack",
-            "Unpack",
-            "Pad",
-            "PadV3",
-            "StridedSliceGrad",
-        ),
-        _data_movement_work,
-    )
-    | {
-        "AddN": _add_n_work,
-        "Conv2D": _conv2d_work,
-        "Conv2DBackpropInput": _conv2d_backprop_input_work,
-        "Conv2DTranspose": _conv2d_backprop_input_work,
-        "Conv2DBackpropFilter": _conv2d_backprop_filter_work,
+_RULES: Mapping[WorkRule, Callable[[Node, Graph], Work]] = MappingProxyType(
+    {
+        WorkRule.UNKNOWN: _default_work,
+        WorkRule.NONE: _no_work,
+        WorkRule.ELEMENTWISE: _elementwise_work,
+        WorkRule.SUM: _add_n_work,
+        WorkRule.ASSIGN: _assign_work,
+        WorkRule.FIRST_INPUT: _first_input_work,
+        WorkRule.REDUCTION: _reduction_work,
+        WorkRule.PER_INPUT_ELEMENT: _normalisation_work,
+        WorkRule.MATRIX_PRODUCT: _matmul_work,
+        WorkRule.CONVOLUTION: _conv2d_work,
+        WorkRule.CONVOLUTION_INPUT_GRADIENT: _conv2d_backprop_input_work,
+        WorkRule.CONVOLUTION_WEIGHT_GRADIENT: _conv2d_backprop_filter_work,
+        WorkRule.POOLING: _pooling_work,
+        WorkRule.OPTIMIZER: _optimizer_work,
+        WorkRule.GATHER: _gather_work,
+        WorkRule.FILL: _fill_work,
+        WorkRule.SLICE: _slice_work,
+        WorkRule.DATA_MOVEMENT: _data_movement_work,
     }
 )
-"""Operator → rule; if two families name an operator, the later line wins."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server import compile_cache
@@ -23,6 +22,7 @@ from ms_fusion.ledger import Build, BuildStep
 from ms_fusion.lowering import plan_choice
 from ms_fusion.lowering.composite_lowering import LoweredGroup, lower_composite
 from ms_fusion.lowering.float64_operators import widen_to_float64
+from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from tbe_impl import compat, environment
 from tbe_impl.codegen.program import write_program_and_layout

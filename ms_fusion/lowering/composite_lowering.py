@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import Call, numpy_dtype
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.lowering.lowering_rules import LOWERING_RULES
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.call import Call, numpy_dtype
 from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import dsl
 from tbe_impl.dsl.dtypes import DTYPES, dtype_of
@@ -68,8 +68,8 @@ def lower_composite(kernel: CompositeKernel) -> LoweredGroup:
 
 
 def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tensor:
-    meaning = LOWERING_RULES.get(node.op)
-    if meaning is None or len(node.outputs) != 1:
+    rule = operator_info(node.op).lowering_rule
+    if rule is None or len(node.outputs) != 1:
         raise InputError(
             "this operator is not supported",
             place=node.op,
@@ -79,7 +79,7 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
     inputs = tuple(_operand(graph.values[name], tensors) for name in node.inputs)
     call: Any = Call(node, inputs, output, numpy_dtype(output.dtype))
     try:
-        made = tensor_of(meaning(call))
+        made = tensor_of(rule(call))
         if any(
             op.kind == "library" for op in stages_of([made], {id(one) for one in tensors.values()})
         ):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 
-NARROWED_OPERATORS = frozenset(("Mish", "Softplus", "SoftplusGrad"))
+NARROWED_OPERATORS = operators_with(Trait.FLOAT32_ONLY_ON_CPU)
 """Operators that MindSpore's CPU library computes only in float32, so that a float64 operator
 stands between two Casts.
 """

@@ -17,7 +17,7 @@ from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import Work
 from ms_fusion.lowering.composite_lowering import LoweredGroup, size_bytes
-from ms_fusion.operators import REDUCTIONS
+from ms_fusion.ops.selections import REDUCTIONS
 from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tbe_impl.codegen.planning.partition import LoopNest
 from tbe_impl.codegen.program import Layout, layout_of, storable_results

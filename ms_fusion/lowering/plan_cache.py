@@ -29,6 +29,7 @@ PLAN_SOURCES = (
     FOLDER / "plan_choice.py",
     FOLDER.parent / "devices.py",
     *sorted((FOLDER.parent / "cost").glob("*.py")),
+    *sorted((FOLDER.parent / "ops").glob("*.py")),
 )
 """Source files of the planner, without the generator in `tbe_impl`."""
 

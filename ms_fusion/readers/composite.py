@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from ms_fusion.graph import DTYPE_BYTES, Graph, Node, Value
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 from ms_fusion.readers.refusal import refuse
 
 REMEDY = "The file is damaged or is no composite kernel: remove it and compile again"
@@ -213,7 +215,7 @@ class _Builder:
         return own
 
 
-_OPERATORS_WITH_FLAG_INPUT = frozenset({"ReduceAll", "ReduceAny", "ReduceProd"})
+_OPERATORS_WITH_FLAG_INPUT = operators_with(Trait.FLAG_INPUT)
 _OPERATORS_WITH_SHAPE_INPUT = frozenset({"Conv2DBackpropFilter", "Conv2DBackpropInput"})
 _RESIZE_OPERATORS = frozenset({"ResizeNearestNeighbor", "ResizeNearestNeighborGrad"})
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from ms_fusion.cost import is_matrix_product
 from ms_fusion.graph import Graph, Node, Source, Value
 from ms_fusion.ledger import Accuracy, FusedKernel, Ledger, Stages, Suggestion, UnfusedEdge, Work
 from ms_fusion.report.overlay import Overlay, groups_of, lay_out
@@ -31,10 +32,6 @@ NAME_LIMIT = 300
 LABEL_LIMIT = 26
 LETTER_WIDTH = 8.0
 """Assumed width of one letter in a node's label, px; enough for browsers' fallback fonts."""
-
-PRODUCTS = frozenset(
-    "MatMul BatchMatMul Conv2D Conv3D Dense GroupedMatmul Conv2DBackpropInput".split()
-)
 
 
 def show(text: object) -> str:
@@ -172,7 +169,7 @@ def _label(text: str) -> str:
 
 def _family(node: Node) -> str:
     """Returns the colour class of a node: ``product``, ``reduction``, or empty for others."""
-    if node.op in PRODUCTS:
+    if is_matrix_product(node.op):
         return "product"
     return "reduction" if node.op.startswith(("Reduce", "ArgM", "CumSum")) else ""
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from ms_fusion.graph import Edge, Graph, Node, Value
 from ms_fusion.ledger import Suggestion, UnfusedEdge
 from ms_fusion.mindspore.flags.generator_limits import node_refusal
-from ms_fusion.operators import VIEWS
+from ms_fusion.ops.selections import VIEWS
 from ms_fusion.readers.control_flow import ControlFlow
 from ms_fusion.why_not.clusters import form_clusters
 from ms_fusion.why_not.fusibility import (

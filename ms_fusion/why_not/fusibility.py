@@ -10,51 +10,30 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ms_fusion import operators
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.mindspore.flags.generator_limits import EXCLUDED_OPERATORS, GENERATOR
+from ms_fusion.ops import operators_where, operators_with, selections, table
+from ms_fusion.ops.op_info import Trait
 from ms_fusion.why_not.reasons import sentence, shape_text
 
-LIBRARY_OPERATORS = frozenset(
-    """MatMul BatchMatMul MatMulExt BatchMatMulExt Dense GroupedMatmul Conv2D Conv2DBackpropInput
-    Conv2DBackpropFilter Conv2DTranspose Conv3D BatchNorm BatchNormGrad MaxPool MaxPoolGrad AvgPool
-    AvgPoolGrad LSTM GRUV2 Gather Concat EmbeddingLookup Dropout DropoutGrad
-    SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits ArgMax ArgMin ArgMaxWithValue
-    TopK Sort AllReduce AllGather ReduceScatter Broadcast""".split()
-)
+LIBRARY_OPERATORS = operators_with(Trait.LIBRARY_KERNEL)
 """Operators with a library kernel; they are clustered only if the list in force names them."""
 
-IN_PLACE_OPERATORS = frozenset("Adam AdamWeightDecay AssignAdd Assign AssignSub".split())
+IN_PLACE_OPERATORS = operators_with(Trait.IN_PLACE)
 """Operators that overwrite an input and therefore fuse with no other, expanded or clustered."""
 
-LEVEL_1_OPERATORS = frozenset("ReduceSum ReduceMax Reshape Transpose".split())
+LEVEL_1_OPERATORS = operators_where(lambda operator: operator.mindspore.cluster_level == 1)
 """Operators clustered on CPU only from `--fusion_ops_level=1` on; the default level is higher."""
 
-VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = {
-    "ReduceSum": (1,),
-    "ReduceMax": (1,),
-    "ReduceMin": (1,),
-    "ReduceMean": (1,),
-    "ReduceProd": (1,),
-    "ReduceAll": (1,),
-    "ReduceAny": (1,),
-    "Reshape": (1,),
-    "Transpose": (1,),
-    "Tile": (1,),
-    "BroadcastTo": (1,),
-    "ExpandDims": (1,),
-    "OneHot": (1,),
-    "CumSum": (1,),
-    "Slice": (1, 2),
-    "StridedSlice": (1, 2, 3),
-    "Gather": (2,),
-}
+VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = table(
+    lambda operator: operator.mindspore.constants
+)
 """Operator → positions of the inputs that must be constants, such as axes and shapes."""
 
-FLOAT32_ONLY_EXPANSIONS = frozenset("LayerNorm LayerNormGrad Sinh Cosh".split())
+FLOAT32_ONLY_EXPANSIONS = operators_where(lambda operator: not operator.mindspore.expands_float16)
 """Operators expanded on CPU in float32 but not in float16 (measured on MindSpore 2.10)."""
 
-UNEXPANDED_OPERATORS = frozenset("Tile Squeeze".split())
+UNEXPANDED_OPERATORS = operators_where(lambda operator: operator.mindspore.ignores_expand_flag)
 """Operators in MindSpore's expand lists that are not expanded on CPU (measured on 2.10)."""
 
 SPLITTER = "split.graph_kernel_splitter"
@@ -120,18 +99,18 @@ def settings(flags: str, device: str = "CPU") -> Settings:
     given = read_flags(flags)
     level = _level(given)
     if device == "Ascend":
-        clustered = operators.ASCEND_CLUSTER_OPS | (
-            operators.ASCEND_CLUSTER_OPS_LEVEL_1 if level >= 1 else frozenset()
+        clustered = selections.ASCEND_CLUSTER_OPS | (
+            selections.ASCEND_CLUSTER_OPS_LEVEL_1 if level >= 1 else frozenset()
         )
     else:
-        clustered = operators.CPU_CLUSTER_OPS - (LEVEL_1_OPERATORS if level < 1 else frozenset())
+        clustered = selections.CPU_CLUSTER_OPS - (LEVEL_1_OPERATORS if level < 1 else frozenset())
         if device == "CPU" and given.get("kernel_generator") == GENERATOR:
-            clustered -= operators.MINDSPORE_GENERATOR_ONLY_OPS
+            clustered -= selections.MINDSPORE_GENERATOR_ONLY_OPS
     return Settings(
         device=device,
         given=given,
         clustered=_operators_in_force(clustered, given, "cluster_ops"),
-        expanded=_operators_in_force(operators.CPU_EXPAND_OPS, given, "expand_ops"),
+        expanded=_operators_in_force(selections.CPU_EXPAND_OPS, given, "expand_ops"),
         opt_level=_integer(given.get("opt_level"), DEFAULT_OPT_LEVEL),
         limit=_integer(given.get("composite_op_limit_size"), COMPOSITE_LIMIT),
     )
@@ -265,8 +244,8 @@ def _check_lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
             return _refuse(node, "not-expanded", device=given.device)
         return None
     for name, default in (
-        ("cluster_ops", operators.CPU_CLUSTER_OPS),
-        ("expand_ops", operators.CPU_EXPAND_OPS),
+        ("cluster_ops", selections.CPU_CLUSTER_OPS),
+        ("expand_ops", selections.CPU_EXPAND_OPS),
     ):
         only, disabled = f"enable_{name}_only", f"disable_{name}"
         # With an only-list in force, MindSpore ignores the disable list.
@@ -281,14 +260,14 @@ def _check_lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         )
     if op in IN_PLACE_OPERATORS:
         return _refuse(node, "in-place")
-    if op in operators.CPU_EXPANDABLE_OPS:
+    if op in selections.CPU_EXPANDABLE_OPS:
         return _refuse(node, "not-in-expand-list")
     known = (
-        operators.CPU_CLUSTERABLE_OPS
-        | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
-        | operators.MINDSPORE_GENERATOR_ONLY_OPS
+        selections.CPU_CLUSTERABLE_OPS
+        | selections.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
+        | selections.MINDSPORE_GENERATOR_ONLY_OPS
     )
-    if op in (operators.ASCEND_CLUSTER_OPS if given.device == "Ascend" else known):
+    if op in (selections.ASCEND_CLUSTER_OPS if given.device == "Ascend" else known):
         return _refuse(node, "not-in-cluster-list")
     return _refuse(node, "unknown-operator", device=given.device)
 

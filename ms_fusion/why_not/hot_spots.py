@@ -11,8 +11,10 @@ from ms_fusion import cost
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import FusedKernel, HotSpot, Work
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 
-CONVOLUTIONS = frozenset("Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split())
+CONVOLUTIONS = operators_with(Trait.CONVOLUTION)
 REFERENCE_GFLOPS = 10.0
 """Rate in GFLOP/s below which a convolution, unless 1×1, runs oneDNN's reference code.
 

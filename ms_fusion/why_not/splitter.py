@@ -6,67 +6,38 @@ reduction joins elementwise producers and no consumer. Data movement stays alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.operators import VIEWS
+from ms_fusion.ops import operator_info, operators_where
+from ms_fusion.ops.op_info import Split
+from ms_fusion.ops.selections import VIEWS
 from ms_fusion.why_not.fusibility import Settings
 from ms_fusion.why_not.reasons import sentence
 
-REDUCTION_OPERATORS = frozenset(
-    "ReduceSum ReduceMax ReduceMin ReduceProd ReduceAll ReduceAny BiasAddGrad SquareSumAll".split()
+REDUCTION_OPERATORS = operators_where(
+    lambda operator: Split.ENDS_IN_REDUCTION in operator.mindspore.split
 )
 """Operators whose expansion ends in a reduction."""
 
-REDUCTION_FIRST_OPERATORS = frozenset("Softmax LogSoftmax LayerNorm ReduceMean".split())
+REDUCTION_FIRST_OPERATORS = operators_where(
+    lambda operator: Split.BEGINS_WITH_REDUCTION in operator.mindspore.split
+)
 """Operators whose expansion begins with a reduction and ends elementwise.
 
 They join producers and consumers.
 """
 
-BROADCAST_LAST_OPERATORS = frozenset("ReluGrad Softmax LogSoftmax LayerNorm".split())
+BROADCAST_LAST_OPERATORS = operators_where(
+    lambda operator: Split.ENDS_IN_BROADCAST in operator.mindspore.split
+)
 """Operators whose expansion ends in a broadcast, so that no reduction joins them.
 
 This was measured on MindSpore 2.10.
 """
 
-BASIC_OPERATORS: Mapping[str, int] = MappingProxyType(
-    {
-        "AddN": 2,
-        "BiasAddGrad": 1,
-        "Erf": 23,
-        "Erfc": 2,
-        "FastGeLU": 9,
-        "GeLU": 9,
-        "GeLUGrad": 19,
-        "HSigmoid": 4,
-        "HSwish": 5,
-        "LayerNorm": 12,
-        "LogSoftmax": 6,
-        "MaximumGrad": 3,
-        "MinimumGrad": 3,
-        "ReduceMean": 2,
-        "ReluGrad": 2,
-        "Sigmoid": 4,
-        "SigmoidGrad": 3,
-        "Sinh": 5,
-        "Cosh": 5,
-        "Softmax": 5,
-        "Softplus": 7,
-        "SoftplusGrad": 4,
-        "SqrtGrad": 2,
-        "SquareSumAll": 2,
-        "SquaredDifference": 2,
-        "TanhGrad": 3,
-    }
-)
-"""Operator → number of basic operators after expansion (measured on 2.10); default 1."""
-
-DATA_MOVEMENT_OPERATORS = frozenset(
-    "Transpose StridedSlice Slice OneHot CumSum Gather Concat".split()
-)
+DATA_MOVEMENT_OPERATORS = operators_where(lambda operator: Split.OPAQUE in operator.mindspore.split)
 """Operators that move elements to other positions."""
 
 DEPTH = 20
@@ -99,7 +70,7 @@ def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTrait
     names = set()
     for node, ends in members:
         names.add(node.name)
-        size += BASIC_OPERATORS.get(node.op, 1)
+        size += operator_info(node.op).mindspore.basics
         if (ends and node.op in REDUCTION_OPERATORS) or (
             not ends and node.op in REDUCTION_FIRST_OPERATORS
         ):

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ms_fusion import operators
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ledger import Suggestion
 from ms_fusion.mindspore.flags.generator_limits import EXCLUDED_OPERATORS, node_refusal
 from ms_fusion.mindspore.flags.graph_kernel_flags import is_list, merge_values
+from ms_fusion.ops import operator_info, operators_where, selections, table
+from ms_fusion.ops.op_info import VerifiedFlag
 from ms_fusion.why_not.fusibility import (
     FLOAT32_ONLY_EXPANSIONS,
     UNEXPANDED_OPERATORS,
@@ -24,72 +25,21 @@ from ms_fusion.why_not.fusibility import (
     read_flags,
 )
 
-
-@dataclass(frozen=True)
-class VerifiedFlag:
-    """What was verified for an operator under a flag.
-
-    Attributes:
-        dtypes: dtypes for which the flag was verified.
-        takes_producer: whether the operator then fuses with its producer.
-        takes_consumer: whether the operator then fuses with its consumer.
-        caution: warning that a suggestion of the flag contains; empty if none.
-    """
-
-    dtypes: frozenset[str] = frozenset({"float32"})
-    takes_producer: bool = True
-    takes_consumer: bool = True
-    caution: str = ""
-
-
 F32 = frozenset({"float32"})
-INTEGERS = frozenset({"int32"})
 FLOATS = frozenset({"float32", "float16"})
 ALL_DTYPES = frozenset({"float32", "float16", "int32"})
-EXP_CAUTION = "its exponential is exact to 3e-4 only"
 
-VERIFIED_CLUSTER_FLAGS: Mapping[str, VerifiedFlag] = MappingProxyType(
-    dict.fromkeys(
-        "Greater GreaterEqual LogicalAnd LogicalOr IsNan IsFinite Sign Tile BroadcastTo".split(),
-        VerifiedFlag(ALL_DTYPES),
-    )
-    | dict.fromkeys("Div Sin Cos Floor FloorDiv IsInf".split(), VerifiedFlag(FLOATS))
-    | dict.fromkeys("Atan Erf FloorMod".split(), VerifiedFlag(F32))
-    | {
-        "NotEqual": VerifiedFlag(INTEGERS),
-        "ReduceMin": VerifiedFlag(ALL_DTYPES, takes_consumer=False),
-    }
+VERIFIED_CLUSTER_FLAGS: Mapping[str, VerifiedFlag] = table(
+    lambda operator: operator.advice.cluster_flag
 )
 """Operator → what was verified when `--enable_cluster_ops` contained it."""
 
-VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = MappingProxyType(
-    dict.fromkeys("ReluGrad SquaredDifference".split(), VerifiedFlag(ALL_DTYPES))
-    | dict.fromkeys(
-        "SigmoidGrad ReduceMean LogSoftmax Erfc HSigmoid HSwish".split(), VerifiedFlag(FLOATS)
-    )
-    | {"Softmax": VerifiedFlag(FLOATS, caution=EXP_CAUTION)}
-    | {"LayerNorm": VerifiedFlag(F32)}
-    | dict.fromkeys("Sigmoid Sinh Cosh FastGeLU".split(), VerifiedFlag(F32, caution=EXP_CAUTION))
-    | {"Erf": VerifiedFlag(FLOATS)}
-    | {"SquareSumAll": VerifiedFlag(FLOATS, takes_consumer=False)}
+VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = table(
+    lambda operator: operator.advice.expand_flag
 )
 """Operator → what was verified when `--enable_expand_ops` contained it."""
 
-EXCLUSION_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "StridedSlice": "becomes a kernel of its own",
-        "Slice": "becomes a StridedSlice in a kernel of its own",
-        "OneHot": "becomes a kernel of its own",
-        "CumSum": "becomes a kernel of its own",
-        **dict.fromkeys(
-            ("LayerNormGrad", "AdamWeightDecay"),
-            "was measured with our generator only, which has it by itself",
-        ),
-        "Squeeze": "is not expanded on CPU",
-        "SiLU": "reaches the compiler as Sigmoid and Mul: enable Sigmoid",
-        "Tanh": "is clustered by default",
-    }
-)
+EXCLUSION_REASONS: Mapping[str, str] = table(lambda operator: operator.advice.no_flag)
 """Operator that a flag of MindSpore can name but that is never suggested → the reason.
 
 Dtypes are absent from the tables above for these reasons:
@@ -101,28 +51,6 @@ Dtypes are absent from the tables above for these reasons:
 - NotEqual of floats is not built, since NaN would be equal to everything;
 - LayerNorm, Sinh and Cosh in float16 are not expanded.
 """
-
-COMPOSITES: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "ReLU6": ("ops.minimum(ops.maximum(x, 0.0), 6.0)", ("Maximum", "Minimum")),
-        "AddExt": ("ops.add(x, y)", ("Add",)),
-        "SubExt": ("ops.sub(x, y)", ("Sub",)),
-        "Softsign": ("x / (ops.abs(x) + 1.0)", ("Abs", "Add", "Div")),
-        "Addcmul": ("x + y * z * value", ("Mul", "Add")),
-        "Lerp": ("x + (y - x) * weight", ("Sub", "Mul", "Add")),
-        "Hypot": ("ops.sqrt(x * x + y * y)", ("Mul", "Add", "Sqrt")),
-        "MaskedFill": ("ops.where(mask, value, x)", ("Select",)),
-        "Ceil": ("-ops.floor(-x)", ("Neg", "Floor")),
-    }
-)
-"""Operator that no flag fuses → an equivalent of basic operators, and their types."""
-
-CAUTION: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys("Exp Tanh GeLU GeLUGrad Softplus SoftplusGrad".split(), EXP_CAUTION)
-    | dict.fromkeys("Equal LogicalNot".split(), "a comparison with NaN may come out otherwise")
-    | {"Log": "of 0, inf and NaN it is wrong"}
-)
-"""Operator that fuses correctly but at a cost → caution."""
 
 ADVICE: Mapping[str, str] = MappingProxyType(
     {
@@ -138,7 +66,9 @@ ADVICE: Mapping[str, str] = MappingProxyType(
 ENABLE_FUSION_FLAG = "--opt_level=2"
 """Flag that turns fusion on."""
 
-NEVER_ENABLED_OPERATORS = frozenset("Round Transpose Cast".split())
+NEVER_ENABLED_OPERATORS = operators_where(
+    lambda operator: bool(operator.mindspore_generator.unsafe)
+)
 """Operators that are clustered by default but never suggested: every preset disables them on CPU.
 
 See `ms_fusion.mindspore.flags.preset_table`.
@@ -213,8 +143,8 @@ def _flag_values(flags: str) -> dict[str, str | tuple[str, ...]]:
 
 _DEFAULT_OPERATORS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "cluster_ops": operators.CPU_CLUSTER_OPS,
-        "expand_ops": operators.CPU_EXPAND_OPS - UNEXPANDED_OPERATORS,
+        "cluster_ops": selections.CPU_CLUSTER_OPS,
+        "expand_ops": selections.CPU_EXPAND_OPS - UNEXPANDED_OPERATORS,
     }
 )
 
@@ -252,12 +182,12 @@ def _remedy_steps(
                 verified, one.node, graph, producer, consumer
             ):
                 return _enable_operator(op, name, given, verified.caution)
-    written_out = op in COMPOSITES and code in ("not-in-cluster-list", "unknown-operator")
+    advice = operator_info(op).advice
+    written_out = advice.rewriting and code in ("not-in-cluster-list", "unknown-operator")
     if written_out and _dtypes(one.node, graph) == F32:
-        line, needed = COMPOSITES[op]
-        missing = [name for name in needed if name not in given.clustered]
+        missing = [name for name in advice.rewriting_operators if name not in given.clustered]
         flags = [step for name in missing for step in _enable_operator(name, "cluster_ops", given)]
-        return (_Step("composite", f"write {one.node.name} as {line}"), *flags)
+        return (_Step("composite", f"write {one.node.name} as {advice.rewriting}"), *flags)
     return ()
 
 
@@ -271,13 +201,13 @@ def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]
         return (_Step("code", ADVICE[code]),)
     if code in ("disabled-by-flag", "not-in-cluster-list", "not-in-expand-list"):
         clustered = (
-            operators.CPU_CLUSTER_OPS
-            | operators.CPU_CLUSTERABLE_OPS
-            | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
+            selections.CPU_CLUSTER_OPS
+            | selections.CPU_CLUSTERABLE_OPS
+            | selections.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
         )
         for name, known in (
             ("cluster_ops", clustered - EXCLUDED_OPERATORS.keys()),
-            ("expand_ops", operators.CPU_EXPAND_OPS | operators.CPU_EXPAND_OPS_OF_OWN_GENERATOR),
+            ("expand_ops", selections.CPU_EXPAND_OPS | selections.CPU_EXPAND_OPS_OF_OWN_GENERATOR),
         ):
             if op in known:
                 return _enable_operator(op, name, given, cautious=False)
@@ -292,7 +222,7 @@ def _enable_operator(
     Args:
         cautious: whether the text names the operator's known faults in MindSpore's own generator.
     """
-    words = CAUTION.get(op, caution) if cautious else ""
+    words = (operator_info(op).advice.caution or caution) if cautious else ""
     words = f" ({words})" if words else ""
     disabled, enabled = f"disable_{name}", f"enable_{name}"
     let_in = _Step("flag", f"let {op} in{words}", enabled, op)
@@ -303,7 +233,7 @@ def _enable_operator(
         steps.append(replace(let_in, text=f"take {op} out of --{disabled}{words}"))
     by_default = _DEFAULT_OPERATORS[name]
     if given.generator == "ms_fusion":
-        by_default -= operators.MINDSPORE_GENERATOR_ONLY_OPS
+        by_default -= selections.MINDSPORE_GENERATOR_ONLY_OPS
     if op not in by_default and op not in given.names_in_flag(enabled):
         steps.append(let_in)
     return tuple(steps)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ms_fusion import operators
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.flags.own_generator_flags import EXPANDED_OPERATORS
 from ms_fusion.mindspore.flags.preset_table import resolve
+from ms_fusion.ops import selections
 from ms_fusion.why_not import explain_edges
 from tests.cases import cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
@@ -62,11 +62,11 @@ def test_a_reshape_alone_stays_a_view(seen: dict[str, Any]) -> None:
 @cases("preset", ["auto", "basic", "aggressive", "expert"])
 def test_presets_request_reshape_in_their_clusters(preset: str) -> None:
     flags = resolve(preset, generator="ms_fusion")
-    assert {*operators.MINDSPORE_GENERATOR_ONLY_OPS} <= {*(flags.enable_cluster_ops or ())}
+    assert {*selections.MINDSPORE_GENERATOR_ONLY_OPS} <= {*(flags.enable_cluster_ops or ())}
     assert (
         {*(flags.enable_expand_ops or ())}
         == {*EXPANDED_OPERATORS}
-        == operators.CPU_EXPAND_OPS_OF_OWN_GENERATOR
+        == selections.CPU_EXPAND_OPS_OF_OWN_GENERATOR
     )
 
 
@@ -104,7 +104,7 @@ def test_only_what_was_tried_is_suggested(
     assert edges_of(op, flags, kept_out=kept_out) == [suggested] * 2
 
 
-@cases("op", sorted(operators.CPU_EXPANDABLE_OPS - operators.CPU_CLUSTER_OPS))
+@cases("op", sorted(selections.CPU_EXPANDABLE_OPS - selections.CPU_CLUSTER_OPS))
 def test_what_the_presets_have_not_is_not_suggested(op: str) -> None:
     flags = resolve("auto", generator="ms_fusion")
     asked = {*(flags.enable_cluster_ops or ()), *(flags.enable_expand_ops or ())}

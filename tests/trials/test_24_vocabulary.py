@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ms_fusion import operators
 from ms_fusion.cli.main import run
 from ms_fusion.mindspore.flags.lint import lint
+from ms_fusion.ops import selections
 from ms_fusion.vocabulary import build, versions, vocabulary
 from tests.cases import cases
 
@@ -25,13 +25,13 @@ def test_operators_of_mindspore_are_known(name: str, device: str) -> None:
 
 def test_every_operator_of_our_tables_is_known() -> None:
     tables = (
-        operators.CPU_CLUSTER_OPS,
-        operators.CPU_EXPAND_OPS,
-        operators.CPU_CLUSTERABLE_OPS,
-        operators.CPU_EXPANDABLE_OPS,
-        operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY,
-        operators.ASCEND_CLUSTER_OPS,
-        operators.ASCEND_CLUSTER_OPS_LEVEL_1,
+        selections.CPU_CLUSTER_OPS,
+        selections.CPU_EXPAND_OPS,
+        selections.CPU_CLUSTERABLE_OPS,
+        selections.CPU_EXPANDABLE_OPS,
+        selections.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY,
+        selections.ASCEND_CLUSTER_OPS,
+        selections.ASCEND_CLUSTER_OPS_LEVEL_1,
     )
     assert frozenset().union(*tables) - vocabulary().operators == set()
 

@@ -17,6 +17,8 @@ from ms_fusion.lowering.onednn.channels_last_profitability import (
     is_single_pixel,
     profitable_results,
 )
+from ms_fusion.ops import operators_with
+from ms_fusion.ops.op_info import Trait
 
 NCHW_TO_NHWC, NHWC_TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -28,14 +30,8 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 The name of the result is empty if the result is not an image.
 """
-ELEMENTWISE = frozenset(
-    """Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Log Tanh Erf Sigmoid Cast
-    Add Sub Mul Div RealDiv Pow Maximum Minimum SquaredDifference
-    Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot Select
-    SqrtGrad SiLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad
-    Elu EluGrad Mish""".split()
-)
-REDUCTIONS = frozenset("ReduceSum ReduceMean ReduceMax ReduceMin BiasAddGrad".split())
+REDUCTIONS = operators_with(Trait.ANY_LAYOUT | Trait.REDUCTION)
+ELEMENTWISE = operators_with(Trait.ANY_LAYOUT) - REDUCTIONS
 MAX_POOLING = frozenset({"MaxPool", "MaxPoolGrad"})
 AVERAGE_POOLING = frozenset({"AvgPool", "AvgPoolGrad"})
 """Average poolings.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from custom_ops.onednn import why_missing
-from ms_fusion.accuracy.convolutions import spatial_attributes
-from ms_fusion.accuracy.windows import windows
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.lowering.onednn.broadcast_operands import flatten_batch_shapes, shape_of
 from ms_fusion.lowering.onednn.epilogues import match_epilogue
 from ms_fusion.lowering.onednn.onednn_call import ArgumentValue, OnednnCall
+from ms_fusion.ops.convolution_formulas import spatial_attributes
+from ms_fusion.ops.pooling_windows import windows
 
 
 @dataclass(frozen=True)

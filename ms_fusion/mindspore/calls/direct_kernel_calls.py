@@ -19,55 +19,27 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ms_fusion import operators
 from ms_fusion.graph import DTYPE_BYTES
 from ms_fusion.kernel_server import launch_log
 from ms_fusion.kernel_server.launch_log import watch_launches
 from ms_fusion.mindspore.flags import own_generator_flags
 from ms_fusion.mindspore.state import mindspore_state
+from ms_fusion.ops import operators_with, selections, table
+from ms_fusion.ops.op_info import Trait
 from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from tbe_impl.errors import FusionError
 
 __all__ = ["DirectKernel", "find_direct_kernel", "watch_launches"]
 
-FORWARDING_OPERATORS = frozenset(
-    "Depend Load MakeTuple TupleGetItem UpdateState Reshape ExpandDims Squeeze Flatten".split()
-)
+FORWARDING_OPERATORS = operators_with(Trait.FORWARDING)
 """Operators that only forward their operands."""
-PURE_OPERATORS = operators.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUSTERED_OPERATORS)
+PURE_OPERATORS = selections.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUSTERED_OPERATORS)
 """Operators whose results depend only on their inputs; a kernel has them under the same name."""
-EXPANSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "Adds": ("Add",),
-        "Subs": ("Sub",),
-        "Muls": ("Mul",),
-        "Divs": ("Div",),
-        "Pows": ("Pow",),
-        "BiasAdd": ("Add",),
-        "ReLU": ("Maximum",),
-        "SiLU": ("Sigmoid", "Mul"),
-        "SumExt": ("ReduceSum",),
-        "Softmax": ("ReduceMax", "Sub", "Exp", "ReduceSum", "RealDiv"),
-        "LayerNorm": (
-            "ReduceSum",
-            "Mul",
-            "Sub",
-            "Mul",
-            "ReduceSum",
-            "Mul",
-            "Add",
-            "Rsqrt",
-            "Mul",
-            "Mul",
-            "Add",
-        ),
-    }
-)
+EXPANSIONS: Mapping[str, tuple[str, ...]] = table(lambda operator: operator.mindspore.expansion)
 """Further pure operator → the basic operators to which MindSpore expands it before clustering."""
 SCALAR_BYTES = 16
 """Upper bound of the size of a scalar, in bytes."""

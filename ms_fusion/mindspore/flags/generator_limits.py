@@ -7,11 +7,10 @@ the reasons in reports check single operators of a graph.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ms_fusion import operators
+from ms_fusion.ops import operator_info, selections, table
 
 if TYPE_CHECKING:
     from ms_fusion.graph import Graph, Node
@@ -19,62 +18,8 @@ if TYPE_CHECKING:
 GENERATOR = "AKG_V2"
 """MindSpore's name of the generator in the module `akg_v2`; our generator uses this name."""
 
-EXCLUDED_OPERATORS: Mapping[str, str] = MappingProxyType(
-    {
-        "BatchNorm": "its arguments epsilon and training are missing from the kernel's "
-        "description, and in training "
-        "MindSpore raises a type error",
-        "Concat": "MindSpore raises an error when it is clustered",
-        "CumSum": "a running sum is no loop nest, and nothing fuses with it",
-        "ReduceProd": "its axes are an input of the kernel, and not known before it runs",
-        "Gather": "MindSpore raises an error for an index beyond the table; a kernel cannot raise "
-        "one",
-        "UnsortedSegmentSum": "MindSpore raises an error for an invalid segment number; a kernel "
-        "cannot raise one",
-        "ReduceAll": "MindSpore raises an error when it is clustered without axes",
-        "Pad": "its padding is missing from the kernel's description",
-        **dict.fromkeys(
-            "CeLU SoftShrink SoftShrinkGrad HShrink HShrinkGrad SmoothL1Loss "
-            "SmoothL1LossGrad".split(),
-            "its scalar argument is missing from the kernel's description",
-        ),
-        "PadV3": "the padding is no constant but an input of the kernel",
-        **dict.fromkeys(
-            ("Split", "MaxPoolWithArgmaxV2", "MaxPool3DWithArgmax", "AdaptiveMaxPool2D"),
-            "it has several results, and MindSpore raises an error when it is clustered",
-        ),
-    }
-)
+EXCLUDED_OPERATORS: Mapping[str, str] = table(lambda operator: operator.excluded)
 """Operator that MindSpore could cluster for our generator, but must not → the reason."""
-
-FLOATS = frozenset({"float16", "float32", "float64"})
-INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
-UNSIGNED_INTEGERS = frozenset({"uint8", "uint16", "uint32", "uint64"})
-CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
-"""Target dtypes for which a fused Cast of floats gives the same results as MindSpore's own Cast.
-
-For other target dtypes the results differ for NaN, inf and out-of-range values.
-"""
-
-_WRONG_RESULTS: Mapping[str, Callable[[str, str], bool]] = {
-    "Cast": lambda source, target: (
-        (source == "float64" and target == "float16")
-        or (source in FLOATS and target not in CAST_FROM_FLOAT)
-    ),
-    "Reciprocal": lambda source, _: source in INTEGERS,
-    "ReduceSum": lambda source, _: source == "bool",
-    "Neg": lambda source, _: source in UNSIGNED_INTEGERS,
-    "NotEqual": lambda source, _: source in FLOATS,
-    "FloorMod": lambda source, _: source == "float16" or source in INTEGERS,
-    **dict.fromkeys(("Div", "RealDiv", "FloorDiv", "Mod"), lambda source, _: source in INTEGERS),
-}
-_DIVISION = "a division of integers by 0 ends the process"
-_WRONG_RESULT_REASONS = {
-    "Cast": "NaN, inf and what does not fit come out differently",
-    "NotEqual": "NaN would be equal to everything",
-    "FloorMod": f"0.29 off in float16; {_DIVISION}",
-    **dict.fromkeys(("Div", "RealDiv", "FloorDiv", "Mod"), _DIVISION),
-}
 
 
 def refusal(op: str, source: str, target: str) -> str:
@@ -87,17 +32,12 @@ def refusal(op: str, source: str, target: str) -> str:
     """
     if "bfloat16" in (source, target):
         return f"it cannot build bfloat16 ({op})"
-    if op in operators.CRASHING_OPS:
-        dtypes = operators.CRASHING_OPS[op]
-        if dtypes is None or source in dtypes:
-            return f"it cannot build {op} of {source}"
-    wrong = _WRONG_RESULTS.get(op)
-    if wrong is not None and wrong(source, target):
+    known = operator_info(op).mindspore_generator
+    if known.crashes and (not known.crash_dtypes or source in known.crash_dtypes):
+        return f"it cannot build {op} of {source}"
+    if known.wrong_for is not None and known.wrong_for(source, target):
         to = f" to {target}" if op == "Cast" else ""
-        return (
-            f"it computes {op} of {source}{to} wrongly: "
-            f"{_WRONG_RESULT_REASONS.get(op, operators.MISCOMPUTED_OPS.get(op, ''))}"
-        )
+        return f"it computes {op} of {source}{to} wrongly: {known.refusal or known.wrong}"
     return ""
 
 
@@ -208,7 +148,7 @@ def has_only_views(text: str) -> bool:
     MindSpore moves no data for such a kernel. Returns False for malformed JSON.
     """
     try:
-        return all(step["name"] in operators.VIEWS for step in json.loads(text)["op_desc"])
+        return all(step["name"] in selections.VIEWS for step in json.loads(text)["op_desc"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 

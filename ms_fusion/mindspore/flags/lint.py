@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ms_fusion import operators
-from ms_fusion.mindspore.flags.generator_limits import EXCLUDED_OPERATORS, generator_of
+from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import FLAGS, NO_OPERATOR, convert, split_flags
+from ms_fusion.ops import operator_info, selections
+from ms_fusion.ops.op_info import FOR_OTHER_GENERATORS, Cluster, Expand
 from ms_fusion.spelling import near_names
 from ms_fusion.vocabulary import Vocabulary, vocabulary
 
@@ -213,7 +214,7 @@ def _expanded_operators(text: str) -> frozenset[str]:
         lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))
     asked, out = lists.get("enable_expand_ops", set()), lists.get("disable_expand_ops", set())
     return frozenset(
-        lists.get("enable_expand_ops_only") or (operators.CPU_EXPAND_OPS | asked) - out
+        lists.get("enable_expand_ops_only") or (selections.CPU_EXPAND_OPS | asked) - out
     )
 
 
@@ -382,17 +383,17 @@ def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[F
     by_mindspore = where.generator == "mindspore"
     # MindSpore's generator cannot build an expandable operator unless MindSpore expands it. Our
     # generator can build the operators that these flags do not expand.
-    expanded = (
-        operators.CPU_EXPANDABLE_OPS | operators.CPU_EXPAND_OPS if by_mindspore else where.expanded
-    )
-    if not by_mindspore and name in EXCLUDED_OPERATORS:
+    known = operator_info(name)
+    faults, cluster = known.mindspore_generator, known.mindspore.cluster
+    can_expand = known.mindspore.expand is not Expand.NEVER
+    if not by_mindspore and known.excluded:
         yield Finding(
             "warning",
             "kept-out",
-            f"`{name}` stays out of the groups: {EXCLUDED_OPERATORS[name]}.",
+            f"`{name}` stays out of the groups: {known.excluded}.",
             column,
         )
-    elif by_mindspore and name in operators.CRASHING_OPS and operators.CRASHING_OPS[name] is None:
+    elif by_mindspore and faults.crashes and not faults.crash_dtypes:
         yield Finding(
             "error",
             "fatal",
@@ -400,14 +401,14 @@ def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[F
             column,
             remedy="Leave it out.",
         )
-    elif by_mindspore and name in operators.MISCOMPUTED_OPS:
+    elif by_mindspore and faults.wrong:
         yield Finding(
             "warning",
             "wrong",
-            f"`{name}` is wrong when fused: {operators.MISCOMPUTED_OPS[name]}.",
+            f"`{name}` is wrong when fused: {faults.wrong}.",
             column,
         )
-    elif by_mindspore and name in operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY:
+    elif by_mindspore and cluster in FOR_OTHER_GENERATORS:
         yield Finding(
             "warning",
             "generator",
@@ -415,13 +416,7 @@ def _cluster_findings(name: str, column: int, where: _LintContext) -> Iterator[F
             column,
             remedy="Leave it out.",
         )
-    elif (
-        name in expanded
-        and name
-        not in operators.CPU_CLUSTERABLE_OPS | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
-    ):
-        if name in operators.CPU_CLUSTER_OPS:
-            return
+    elif (can_expand if by_mindspore else name in where.expanded) and cluster is Cluster.NEVER:
         yield Finding(
             "warning",
             "expand",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ms_fusion import operators
 from ms_fusion.mindspore.flags.generator_limits import EXCLUDED_OPERATORS, GENERATOR
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.flags.order_preserving_passes import disabled_passes
+from ms_fusion.ops import operators_where, operators_with, selections
+from ms_fusion.ops.op_info import Cluster, Trait
 
 SPLITTER_PASS = "split.graph_kernel_splitter"
 """The pass that splits clusters at reductions, at transposes and at a maximum depth."""
@@ -20,7 +21,7 @@ It makes a float of `x + -x`. Our generator does its own common subexpression el
 """
 
 OPERATORS_KEPT_WHOLE = tuple(
-    "BiasAddGrad GeLU GeLUGrad Softplus SoftplusGrad SqrtGrad Square".split()
+    sorted(operators_where(lambda operator: operator.whole) & selections.CPU_EXPAND_OPS)
 )
 """Operators that MindSpore expands by default, but not under these flags.
 
@@ -28,18 +29,7 @@ MindSpore's expansion computes in float32, and its last basic operator has a flo
 float16 net with several results would return float32.
 """
 
-WHOLE_OPERATORS = frozenset(
-    (
-        "FastGeLU",
-        "HSigmoid",
-        "HSwish",
-        "LogSoftmax",
-        "ReduceMean",
-        "SiLU",
-        "Sigmoid",
-        *OPERATORS_KEPT_WHOLE,
-    )
-)
+WHOLE_OPERATORS = operators_where(lambda operator: operator.whole)
 """Operators that MindSpore could expand, but that are clustered whole.
 
 MindSpore's expansion computes in float32, even for float64 inputs, and returns float32.
@@ -48,9 +38,9 @@ MindSpore's expansion computes in float32, even for float64 inputs, and returns 
 CLUSTERED_OPERATORS = tuple(
     sorted(
         (
-            operators.CPU_CLUSTERABLE_OPS
-            | operators.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
-            | operators.MINDSPORE_GENERATOR_ONLY_OPS
+            selections.CPU_CLUSTERABLE_OPS
+            | selections.CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY
+            | selections.MINDSPORE_GENERATOR_ONLY_OPS
             | WHOLE_OPERATORS
         )
         - EXCLUDED_OPERATORS.keys()
@@ -58,10 +48,19 @@ CLUSTERED_OPERATORS = tuple(
 )
 """Operators that are clustered in addition to MindSpore's default on CPU."""
 
-UNCLUSTERED_OPERATORS = ("ReduceAll",)
+UNCLUSTERED_OPERATORS = tuple(
+    sorted(
+        operators_where(
+            lambda operator: (
+                bool(operator.excluded)
+                and operator.mindspore.cluster is Cluster.BY_DEFAULT_FOR_OTHERS
+            )
+        )
+    )
+)
 """Operators in `EXCLUDED_OPERATORS` that MindSpore clusters by default for our generator."""
 
-EXPANDED_OPERATORS = tuple(sorted(operators.CPU_EXPAND_OPS_OF_OWN_GENERATOR))
+EXPANDED_OPERATORS = tuple(sorted(selections.CPU_EXPAND_OPS_OF_OWN_GENERATOR))
 """Operators that are expanded in addition to MindSpore's default."""
 
 
@@ -82,9 +81,7 @@ def flags_for_own_generator(level: int) -> GraphKernelFlags:
     )
 
 
-LIBRARY_OPERATORS = frozenset(
-    "MatMul BatchMatMul Conv2D Conv2DBackpropInput Conv2DBackpropFilter".split()
-)
+LIBRARY_OPERATORS = operators_with(Trait.ONEDNN | Trait.MATRIX_UNIT)
 """Operators for which our kernels call oneDNN.
 
 Without oneDNN they are not clustered, since MindSpore's own kernels are then faster than ours.

@@ -16,6 +16,9 @@ from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import NO_OPERATOR, GraphKernelFlags
 from ms_fusion.mindspore.flags.order_preserving_passes import disabled_passes
 from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
+from ms_fusion.ops import operators_where, operators_with, table
+from ms_fusion.ops.op_info import Trait
+from ms_fusion.ops.selections import CPU_CLUSTERABLE_OPS, CPU_EXPANDABLE_OPS
 from tbe_impl.errors import InputError
 
 DEVICES = ("CPU", "GPU", "Ascend")
@@ -86,108 +89,39 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     }
 )
 
-UNSAFE_ON_CPU: Mapping[str, str] = MappingProxyType(
-    {
-        "Round": "MindSpore's own generator cannot build it; every kernel with it would fall apart",
-        "Cast": "a cast to float16 next to one that MindSpore inserts by itself cannot be built "
-        "(mixed precision)",
-        "Transpose": "its result is left unwritten where a Reshape of it is a result of the kernel "
-        "too, which makes gradients of attention wrong; "
-        "garbage for dtypes that are not 4 bytes wide; never fused with what is before it",
-    }
-)
+UNSAFE_ON_CPU: Mapping[str, str] = table(lambda operator: operator.mindspore_generator.unsafe)
 """Operator that MindSpore clusters by default on CPU, but no preset does → reason.
 
 The table applies to MindSpore's generator.
 """
 
-INACCURATE_ON_CPU: Mapping[str, str] = MappingProxyType(
-    {
-        "Exp": "76 → 2,370 ULP, never reaches inf, NaN becomes a number",
-        "Log": "wrong for 0, inf and NaN (accurate elsewhere: 25,000 → 0.8 ULP)",
-        "Tanh": "1,690 → 4,180 ULP; 445 ULP where unfused has 0.3",
-        "Reciprocal": "of integers gives 0 (of floats it is right, and 1/x stays fusible as "
-        "RealDiv)",
-        "Equal": "`x == x` becomes true, also for NaN",
-        "LogicalNot": "`not x < y` becomes `y <= x`, which differs for NaN",
-        "Mod": "a division of integers by 0 ends the process",
-    }
+INACCURATE_ON_CPU: Mapping[str, str] = table(
+    lambda operator: operator.mindspore_generator.inaccurate
 )
 """Operator that MindSpore clusters by default on CPU, but `auto` and `basic` do not → measurement.
 """
 
-INACCURATE_EXPANSIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "GeLU": "through Tanh: 1.1 → 11 ULP on edges",
-        "GeLUGrad": "through Tanh",
-        "Softplus": "through Exp and Log",
-        "SoftplusGrad": "through Exp",
-        **dict.fromkeys(
-            ("Square", "SqrtGrad", "BiasAddGrad"),
-            "a float16 result becomes float32 where the kernel has several results",
-        ),
-    }
+INACCURATE_EXPANSIONS: Mapping[str, str] = table(
+    lambda operator: operator.mindspore_generator.inaccurate_expansion
 )
 """Operator that MindSpore expands by default on CPU, but `auto` and `basic` do not → measurement.
 """
 
-AUTO_CLUSTERED: Mapping[str, str] = MappingProxyType(
-    {
-        "Div": "0.5 → 0.5 ULP; NaN/0 is NaN as it should be (unfused: inf)",
-        "Greater": "exact",
-        "GreaterEqual": "exact",
-        "LogicalAnd": "exact",
-        "LogicalOr": "exact, but for `x > y or x <= y`, which becomes true for NaN as well",
-        "Sin": "0.5 → 0.56 ULP",
-        "Cos": "0.5 → 0.56 ULP",
-        "Atan": "0.5 → 0.83 ULP",
-        "Erf": "0.9 → 0.9 ULP",
-        "Floor": "exact",
-        "FloorDiv": "exact",
-        "IsNan": "exact",
-        "IsInf": "exact",
-        "IsFinite": "exact",
-        "StridedSlice": "exact",
-        "ReduceMin": "exact",
-        "BroadcastTo": "exact",
-        "Tile": "exact",
-    }
+AUTO_CLUSTERED: Mapping[str, str] = table(
+    lambda operator: operator.mindspore_generator.auto_cluster
 )
 """Operator that `auto` clusters on CPU in addition to MindSpore's default → measurement."""
 
-EXCLUDED_FROM_AUTO: Mapping[str, str] = MappingProxyType(
-    {
-        "NotEqual": "false for NaN; `x != x` is how NaN is looked for",
-        "Sign": "a comparison with the sign of NaN differs",
-        "CumSum": "nothing fuses with it",
-        "FloorMod": "float16 is 0.29 off; a division of integers by 0 ends the process",
-        "OneHot": "not measured",
-        "Sigmoid": "through Exp: 64 → 1,400 ULP",
-        "SiLU": "through Exp: 64 → 1,450 ULP",
-        "Softmax": "through Exp: 151 → 4,690 ULP",
-        "LogSoftmax": "through Exp, whose error of 2.8e-4 is large beside a logarithm near 0",
-        "HSigmoid": "1 → 32,800 ULP near 0, where it cancels",
-        "HSwish": "1.9 → 2.3 ULP",
-        "FastGeLU": "through Exp",
-        "ReduceMean": "a float16 result becomes float32 where the kernel has several results",
-        "LayerNorm": "as accurate, but four kernels in place of one: nothing is fused behind a "
-        "reduction",
-    }
+EXCLUDED_FROM_AUTO: Mapping[str, str] = table(
+    lambda operator: operator.mindspore_generator.not_auto
 )
 """Operator that `auto` could cluster or expand on CPU, but does not → reason."""
 
-AUTO_EXPANDED: Mapping[str, str] = MappingProxyType(
-    {
-        "SigmoidGrad": "1.9 → 1.9 ULP",
-        "ReluGrad": "exact",
-        "SquaredDifference": "1.9 → 1.9 ULP",
-        "Squeeze": "exact",
-    }
-)
+AUTO_EXPANDED: Mapping[str, str] = table(lambda operator: operator.mindspore_generator.auto_expand)
 """Operator that `auto` expands on CPU in addition to MindSpore's default → measurement."""
 
 PRECISE_ON_CPU = tuple(
-    "Abs Floor GreaterEqual IsFinite IsInf IsNan LessEqual LogicalAnd Select Sqrt".split()
+    sorted(operators_where(lambda operator: operator.mindspore_generator.precise))
 )
 """Operators that `precise` clusters on CPU with MindSpore's generator.
 
@@ -206,10 +140,7 @@ correctly rounded:
 - Cast: it differs for out-of-range values, NaN to bool, and float64 to float16.
 """
 
-PRECISE_ELSEWHERE = tuple(
-    """Abs Cast Equal Floor Greater GreaterEqual IsFinite Less LessEqual LogicalAnd
-    LogicalNot LogicalOr Maximum Minimum Mul Neg NotEqual Select Sqrt""".split()
-)
+PRECISE_ELSEWHERE = tuple(sorted(operators_with(Trait.PRECISE_ON_ACCELERATORS)))
 """Operators that `precise` clusters on GPU and Ascend.
 
 They are the operators that are correctly rounded and never contracted. Add and Sub are left out,
@@ -346,8 +277,9 @@ def _cpu_flags(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
     return GraphKernelFlags(opt_level=3, disable_cluster_ops=never, disable_pass=disabled_passes(3))
 
 
-_CLUSTERED_FOR_SPEED = ("NotEqual", "Sign")
-_EXPANDED_FOR_SPEED = tuple("ReduceMean Sigmoid SiLU LayerNorm HSigmoid HSwish FastGeLU".split())
+_FOR_SPEED = operators_where(lambda operator: operator.mindspore_generator.for_speed)
+_CLUSTERED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_CLUSTERABLE_OPS))
+_EXPANDED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_EXPANDABLE_OPS))
 """Operators that `aggressive` expands on CPU in addition to `auto`.
 
 `EXCLUDED_FROM_AUTO` has their loss of accuracy, and that of `_CLUSTERED_FOR_SPEED`.

@@ -36,6 +36,7 @@ log = logging.getLogger("ms_fusion")
 _SOURCES = (
     "kernel_server",
     "lowering",
+    "ops",
     "compile_server",
     "mindspore/flags/own_generator_flags.py",
     "mindspore/presets/generator_proof_child.py",

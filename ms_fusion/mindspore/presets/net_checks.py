@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ms_fusion import operators
 from ms_fusion.graph import Graph
 from ms_fusion.mindspore.flags.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.flags.lint import Finding
 from ms_fusion.mindspore.presets.pynative import is_jitted
 from ms_fusion.mindspore.state.preset_record import PYNATIVE_REMEDY
+from ms_fusion.ops import selections
 from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
 
@@ -117,11 +117,11 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
     if flags.enable_expand_ops_only is not None:
         expanded = op in flags.enable_expand_ops_only
     else:
-        expanded = op in operators.CPU_EXPAND_OPS | frozenset(flags.enable_expand_ops or ())
+        expanded = op in selections.CPU_EXPAND_OPS | frozenset(flags.enable_expand_ops or ())
         expanded = expanded and op not in (flags.disable_expand_ops or ())
     if flags.enable_cluster_ops_only is not None:
         return expanded or op in flags.enable_cluster_ops_only
-    clustered = op in operators.CPU_CLUSTER_OPS | frozenset(flags.enable_cluster_ops or ())
+    clustered = op in selections.CPU_CLUSTER_OPS | frozenset(flags.enable_cluster_ops or ())
     return expanded or (clustered and op not in (flags.disable_cluster_ops or ()))
 
 

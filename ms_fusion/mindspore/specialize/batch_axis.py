@@ -2,7 +2,7 @@
 
 The front end compiles the net for a batch of n samples and for a batch of N samples. A tensor
 carries the batch if its shape differs between the two graphs: one extent n·m becomes N·m, with m
-consecutive elements for each sample. For each operator type a rule decides whether the operator
+consecutive elements for each sample. A rule of the operator's record (`ms_fusion.ops`) decides whether the operator
 keeps the samples separate and in order. An operator without a rule counts as mixing samples. If all
 operators keep the samples separate, the first n samples of the results at batch size N are the
 results at batch size n, whatever the other samples contain.
@@ -19,6 +19,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.op_info import Batch
 
 
 @dataclass(frozen=True)
@@ -206,16 +208,16 @@ def _check_operator(
         tuple(_sizes(value) for value in outputs),
         tuple(carried[value.name] for value in outputs),
     )
-    rule = RULES.get(node.op)
-    if rule is None:
+    known = operator_info(node.op).batch
+    if known is None:
         raise _MixedError(f"{_place(node)} is not known to keep samples apart")
-    if not operator.grows <= SIZES.get(node.op, frozenset()):
+    if not operator.grows <= known.sizes:
         raise _MixedError(f"{_place(node)} computes with the size of the batch")
     if not any(operator.carried):
-        if any(operator.results) and node.op not in SIZES:
+        if any(operator.results) and not known.sizes:
             raise _MixedError(f"{_place(node)} makes a batch of something else")
         return
-    if not rule(operator):
+    if not RULES[known.kind](operator):
         raise _MixedError(f"{_place(node)} mixes the samples of a batch")
 
 
@@ -244,19 +246,17 @@ def _elementwise_rule(operator: _Operator) -> bool:
     )
 
 
-def _axis_rule(index: int, name: str, default: Any = None) -> Rule:
-    """Returns the rule for operators that reduce or reorder along some axes of their first input.
+def _axis_rule(operator: _Operator) -> bool:
+    """Rule for operators that reduce or reorder along some axes of their first input.
 
-    None of these axes may be the batch axis. The axes are the constant input `index`, or the
-    attribute `name` in older graphs.
+    None of these axes may be the batch axis. The axes are the constant input 1, or an attribute in
+    older graphs.
     """
-
-    def rule(operator: _Operator) -> bool:
-        return all(operator.results) and _has_no_batch_axis(
-            operator, operator.constant(index, name, default)
-        )
-
-    return rule
+    known = operator_info(operator.node.op).batch
+    name, default = known.axis if known else ("axis", None)
+    return all(operator.results) and _has_no_batch_axis(
+        operator, operator.constant(1, name, default)
+    )
 
 
 def _has_no_batch_axis(operator: _Operator, axes: Any) -> bool:
@@ -318,46 +318,40 @@ def _transpose_rule(operator: _Operator) -> bool:
     return order[result.axis] % rank == item.axis and item.block == result.block
 
 
-def _product_rule(transposes: tuple[int, int] | None) -> Rule:
-    """Returns the rule for matrix products a · b.
+def _product_rule(operator: _Operator) -> bool:
+    """Rule for matrix products a · b.
 
     The batch may be the rows of a, the columns of b, or a leading axis. It must not be the
     reduction axis.
-
-    Args:
-        transposes: indices of the inputs `transpose_a` and `transpose_b`; None if the operator has
-            no such inputs.
     """
-
-    def rule(operator: _Operator) -> bool:
-        result = operator.results[0]
-        first, second = operator.carried[:2]
-        if result is None or any(operator.carried[2:]):
+    result = operator.results[0]
+    first, second = operator.carried[:2]
+    if result is None or any(operator.carried[2:]):
+        return False
+    known = operator_info(operator.node.op).batch
+    has_flags = known is not None and known.kind is Batch.MATRIX_PRODUCT
+    flags = [
+        has_flags and bool(operator.constant(index, name, False))
+        for index, name in ((2, "transpose_a"), (3, "transpose_b"))
+    ]
+    rank = len(operator.outputs[0])
+    a_rank, b_rank = len(operator.shapes[0]), len(operator.shapes[1])
+    if min(a_rank, b_rank) < 2:
+        return False
+    places = []
+    for item, own, flag, summed in (
+        (first, a_rank, flags[0], -1),
+        (second, b_rank, flags[1], -2),
+    ):
+        if item is None:
+            continue
+        axis = item.axis - own
+        if axis >= -2 and flag:
+            axis = -3 - axis
+        if axis == summed:
             return False
-        flags = [
-            bool(operator.constant(index, name, False)) if transposes else False
-            for index, name in ((2, "transpose_a"), (3, "transpose_b"))
-        ]
-        rank = len(operator.outputs[0])
-        a_rank, b_rank = len(operator.shapes[0]), len(operator.shapes[1])
-        if min(a_rank, b_rank) < 2:
-            return False
-        places = []
-        for item, own, flag, summed in (
-            (first, a_rank, flags[0], -1),
-            (second, b_rank, flags[1], -2),
-        ):
-            if item is None:
-                continue
-            axis = item.axis - own
-            if axis >= -2 and flag:
-                axis = -3 - axis
-            if axis == summed:
-                return False
-            places.append((axis, item.block))
-        return all(place == (result.axis - rank, result.block) for place in places)
-
-    return rule
+        places.append((axis, item.block))
+    return all(place == (result.axis - rank, result.block) for place in places)
 
 
 def _dense_rule(operator: _Operator) -> bool:
@@ -495,91 +489,27 @@ def _one_hot_rule(operator: _Operator) -> bool:
     )
 
 
-SIZES: Mapping[str, frozenset[int]] = MappingProxyType(
+RULES: Mapping[Batch, Rule] = MappingProxyType(
     {
-        "BroadcastTo": frozenset({1}),
-        "FillV2": frozenset({0}),
-        "Fills": frozenset({0}),
-        "NewOnes": frozenset({1}),
-        "NewZeros": frozenset({1}),
-        "Ones": frozenset({0}),
-        "Reshape": frozenset({1}),
-        "StridedSlice": frozenset({2}),
-        "Tile": frozenset({1}),
-        "Zeros": frozenset({0}),
+        Batch.ELEMENTWISE: _elementwise_rule,
+        Batch.ALONG_AXES: _axis_rule,
+        Batch.IMAGE: _image_rule,
+        Batch.RESHAPE: _reshape_rule,
+        Batch.TRANSPOSE: _transpose_rule,
+        Batch.MATRIX_PRODUCT: _product_rule,
+        Batch.MATRIX_PRODUCT_WITHOUT_FLAGS: _product_rule,
+        Batch.DENSE: _dense_rule,
+        Batch.BATCH_NORM: _batch_norm_rule,
+        Batch.LAYER_NORM: _layer_norm_rule,
+        Batch.LAYER_NORM_OF_SHAPE: _layer_norm_ext_rule,
+        Batch.LAST_AXIS: _last_axis_rule,
+        Batch.CONCAT: _concat_rule,
+        Batch.STACK: _stack_rule,
+        Batch.GATHER: _gather_rule,
+        Batch.EMBEDDING: _embedding_rule,
+        Batch.STRIDED_SLICE: _strided_slice_rule,
+        Batch.TILE: _tile_rule,
+        Batch.FILL: _fill_rule,
+        Batch.ONE_HOT: _one_hot_rule,
     }
 )
-"""Operator type → indices of its inputs that may be sizes that grow with the batch.
-
-These operators may create a batch from inputs without one: all its samples are equal.
-"""
-
-_ELEMENTWISE = """Abs ACos Acosh Add AddExt AddN AddScalar Asin Asinh Atan Atan2 Atanh
-    BiasAdd BitwiseAnd BitwiseOr BitwiseXor BroadcastTo Cast Ceil ClampScalar ClampTensor
-    Clamp Cos Cosh Div DivMod Divs Elu EluExt Equal Erf Erfc Exp Expm1 FastGeLU FillV2 Fills
-    Floor FloorDiv FloorMod GeLU GeluExt Greater GreaterEqual HSigmoid HSwish Identity Inv
-    IsFinite IsInf IsNan LeakyReLU LeakyReLUExt Less LessEqual Log Log1p LogSigmoid
-    LogSigmoidExt LogicalAnd LogicalNot LogicalOr LogicalXor Maximum Minimum Mish Mod Mul
-    Muls MaskedFill Neg NotEqual OnesLike OnesLikeExt Ones Pow PowScalarTensor
-    PowTensorScalar PReLU RealDiv Reciprocal ReLU ReLU6 Rint Round Rsqrt Select SeLU SeLUExt
-    SiLU Sigmoid Sign Sin Sinh Softplus SoftplusExt Softsign Sqrt Square SquaredDifference
-    Sub SubExt SubScalar Swish Tan Tanh Threshold Trunc Xdivy Xlogy Zeros ZerosLike
-    ZerosLikeExt StopGradient""".split()
-
-_REDUCTIONS = (
-    "ReduceAll ReduceAny ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum SumExt MeanExt".split()
-)
-
-_IMAGES = """AdaptiveAvgPool2D AdaptiveAvgPool2DExt AdaptiveMaxPool2D AvgPool AvgPool3D
-    Conv2D Conv2DExt Conv2DTranspose Conv3D ConvTranspose2D MaxPool MaxPool3D
-    MaxPoolWithArgmax MaxPoolWithArgmaxV2 MaxPoolWithIndices MaxPoolWithMask ResizeBicubic
-    ResizeBilinearV2 ResizeNearestNeighbor ResizeNearestNeighborV2 UpsampleBilinear2D
-    UpsampleNearest2D GroupNorm""".split()
-
-RULES: Mapping[str, Rule] = MappingProxyType(
-    dict.fromkeys(_ELEMENTWISE, _elementwise_rule)
-    | dict.fromkeys(_REDUCTIONS, _axis_rule(1, "axis"))
-    | dict.fromkeys(_IMAGES, _image_rule)
-    | dict.fromkeys(
-        ("Reshape", "Flatten", "FlattenExt", "ExpandDims", "Squeeze", "View"), _reshape_rule
-    )
-    | {
-        "ArgMaxWithValue": _axis_rule(1, "axis"),
-        "ArgMinWithValue": _axis_rule(1, "axis"),
-        "Argmax": _axis_rule(1, "axis", -1),
-        "Argmin": _axis_rule(1, "axis", -1),
-        "CumSum": _axis_rule(1, "axis"),
-        "CumProd": _axis_rule(1, "axis"),
-        "LogSoftmax": _axis_rule(1, "axis", -1),
-        "LogSoftmaxExt": _axis_rule(1, "dim"),
-        "ReverseV2": _axis_rule(1, "axis"),
-        "Softmax": _axis_rule(1, "axis", -1),
-        "Split": _axis_rule(1, "axis"),
-        "BatchMatMul": _product_rule((2, 3)),
-        "BatchMatMulExt": _product_rule(None),
-        "BatchNorm": _batch_norm_rule,
-        "BatchNormExt": _batch_norm_rule,
-        "Concat": _concat_rule,
-        "Dense": _dense_rule,
-        "Embedding": _embedding_rule,
-        "Gather": _gather_rule,
-        "LayerNorm": _layer_norm_rule,
-        "LayerNormExt": _layer_norm_ext_rule,
-        "MatMul": _product_rule((2, 3)),
-        "MatMulExt": _product_rule(None),
-        "NewOnes": _fill_rule,
-        "NewZeros": _fill_rule,
-        "OneHot": _one_hot_rule,
-        "RmsNorm": _last_axis_rule,
-        "Stack": _stack_rule,
-        "StridedSlice": _strided_slice_rule,
-        "Tile": _tile_rule,
-        "TopK": _last_axis_rule,
-        "Transpose": _transpose_rule,
-    }
-)
-"""Operator type → rule.
-
-An operator type without a rule counts as mixing samples, for example a random number generator or
-an in-place write.
-"""

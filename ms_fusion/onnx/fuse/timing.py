@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any
 
 from custom_ops.core.kernel_chain import Chain
-from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.fuse.verification import sample
 from ms_fusion.onnx.kernels.kernel_sequence import build_sequence
+from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.onnx_graph import ONNX_OP, substitute_sizes
 from tbe_impl.errors import FusionError
 from tbe_impl.runtime.buffers import aligned_empty

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.graph import Graph, Value
 from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.onnx_graph import ONNX_OP, UNKNOWN_RANK
 from ms_fusion.rewrite import Candidate
 from tbe_impl.errors import InputError

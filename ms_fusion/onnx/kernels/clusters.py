@@ -13,9 +13,8 @@ from dataclasses import replace
 from ms_fusion.cost import POOLINGS, ROW_REDUCTIONS, is_matrix_product
 from ms_fusion.disjoint_sets import DisjointSets
 from ms_fusion.graph import Graph, Node
-from ms_fusion.rewrite import Candidate
+from ms_fusion.rewrite import LAYOUT_OPERATORS, Candidate
 
-LAYOUT_OPERATORS = frozenset({"Reshape", "Transpose", "ExpandDims", "Squeeze", "Flatten"})
 SPLIT_OPERATORS = frozenset({"Split"})
 """Operators that distribute slices of their input; they are fused into the input's producer."""
 MAX_NODES = 100

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.cost.transposed_reads import values_to_materialize
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.kernels.clusters import SEARCHES
 from ms_fusion.onnx.kernels.lowering_rules import lower_operator
 from ms_fusion.onnx.kernels.operator_call import OperatorCall
 from ms_fusion.onnx.kernels.python_names import identifier
+from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
 from ms_fusion.rewrite import LAYOUT_OPERATORS
 from tbe_impl import dsl, environment

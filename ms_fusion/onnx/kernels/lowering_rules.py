@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import numpy_dtype
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.kernels.image_operators import (
     average_pool,
@@ -25,6 +24,7 @@ from ms_fusion.onnx.kernels.image_operators import (
     transposed_convolution,
 )
 from ms_fusion.onnx.kernels.operator_call import LoweringRule, OperatorCall
+from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.onnx_graph import ONNX_OP
 from tbe_impl import dsl
 from tbe_impl.errors import InputError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ms_fusion.cost.transposed_reads import count_reads, recomputed_steps, values_to_materialize
-from ms_fusion.cost.vector_steps import STEPS_PER_ELEMENT
 from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.ops import OPERATORS
 from tests.cases import cases
 
 SHAPE = (2, 8, 6)
@@ -92,8 +92,8 @@ def rotated(w: Written, made: str) -> str:
 @cases(
     "write, steps",
     [
-        (lambda w: rotated(w, w.add("Tanh", "x")), STEPS_PER_ELEMENT["Tanh"]),
-        (lambda w: rotated(w, w.add("Tanh", w.add("Abs", "x"))), STEPS_PER_ELEMENT["Tanh"] + 1),
+        (lambda w: rotated(w, w.add("Tanh", "x")), OPERATORS["Tanh"].steps),
+        (lambda w: rotated(w, w.add("Tanh", w.add("Abs", "x"))), OPERATORS["Tanh"].steps + 1),
         (lambda w: swapped(w, w.add("Tanh", "x")), 0),
         (lambda w: rotated(w, "x"), 0),
         (gate, 0),

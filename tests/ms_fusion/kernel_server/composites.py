@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import is_float, numpy_dtype
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server.driver import compile_kernel
 from ms_fusion.lowering.composite_lowering import IN_PLACE_OPERATORS, lower_composite
+from ms_fusion.ops.call import is_float, numpy_dtype
 from ms_fusion.readers.composite import CompositeKernel, parse_kernel
 from tbe_impl import compat
 from tbe_impl.comparing import TOLERANCE

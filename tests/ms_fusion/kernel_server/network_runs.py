@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import is_float, numpy_dtype
 from ms_fusion.kernel_server import build_records
 from ms_fusion.mindspore import presets
+from ms_fusion.ops.call import is_float, numpy_dtype
 from tests.ms_fusion.kernel_server.random_networks import Network, draw
 
 EPSILON = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}

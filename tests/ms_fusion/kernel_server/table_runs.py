@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.formulas import is_float
 from ms_fusion.mindspore import presets
+from ms_fusion.ops.call import is_float
 from ms_fusion.readers.composite import parse_kernel
 from tests.ms_fusion.kernel_server.any_vocabulary import DTYPES
 from tests.ms_fusion.kernel_server.network_runs import (

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from custom_ops.onednn import why_missing
-from ms_fusion.accuracy.pooling import (
+from ms_fusion.kernel_server.sequence_assembly import has_library_operators
+from ms_fusion.lowering.onednn import onednn_steps
+from ms_fusion.ops.pooling_formulas import (
     average_pool,
     average_pool_gradient,
     max_pool,
     max_pool_gradient,
 )
-from ms_fusion.accuracy.windows import PoolingWindows, sliding_windows
-from ms_fusion.kernel_server.sequence_assembly import has_library_operators
-from ms_fusion.lowering.onednn import onednn_steps
+from ms_fusion.ops.pooling_windows import PoolingWindows, sliding_windows
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text, check, run
 from tests.ms_fusion.lowering.onednn.test_groups import check as check_chain

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from ms_fusion.graph import Source, Value
-from ms_fusion.operators import BOOKKEEPING
+from ms_fusion.ops.selections import BOOKKEEPING
 from ms_fusion.readers.composite import parse_composite
 from ms_fusion.readers.mindspore_ir import parse_ir, read_ir
 from tbe_impl.errors import InputError, ParseError

@@ -137,7 +137,7 @@ COMPOSITES = [
     Case("MaskedFill", "ops.masked_fill(a, b < c, 0.5)", lambda a, b, c: np.where(b < c, 0.5, a)),
     Case("Ceil", "ops.ceil(a)", lambda a, b, c: np.ceil(a)),
 ]
-"""For the lines of `ms_fusion.why_not.suggest.COMPOSITES`."""
+"""For the lines of `Advice.rewriting` in `ms_fusion.ops`."""
 
 REWRITTEN = {
     "ReLU6": {"x": "a"},

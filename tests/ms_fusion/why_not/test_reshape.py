@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ms_fusion import operators
+from ms_fusion.ops import selections
 from tests.cases import FULL
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
@@ -21,8 +21,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @FULL
 @pytest.mark.mindspore
 def test_what_mindspore_clusters_by_itself_for_another_generator(seen: dict[str, Any]) -> None:
-    missing = operators.CPU_CLUSTER_OPS - set(seen["handed over"])
-    assert missing == operators.MINDSPORE_GENERATOR_ONLY_OPS
+    missing = selections.CPU_CLUSTER_OPS - set(seen["handed over"])
+    assert missing == selections.MINDSPORE_GENERATOR_ONLY_OPS
 
 
 @FULL

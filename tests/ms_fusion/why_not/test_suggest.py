@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ms_fusion import operators
+from ms_fusion.ops import operator_info, operators_where, selections
 from ms_fusion.why_not import suggest
 from ms_fusion.why_not.suggest import add_flags
 from tests.cases import FULL, cases
@@ -33,24 +33,27 @@ TOLERANCE = 1e-3
 
 def test_operators_of_flags_are_verified_or_have_a_reason():
     asked = (
-        operators.CPU_CLUSTERABLE_OPS | operators.CPU_EXPANDABLE_OPS
-    ) - operators.CPU_CLUSTER_OPS
+        selections.CPU_CLUSTERABLE_OPS | selections.CPU_EXPANDABLE_OPS
+    ) - selections.CPU_CLUSTER_OPS
     offered = set(suggest.VERIFIED_CLUSTER_FLAGS) | set(suggest.VERIFIED_EXPAND_FLAGS)
     assert asked - offered - set(suggest.EXCLUSION_REASONS) == set()
     assert not offered & set(suggest.EXCLUSION_REASONS)
 
 
+REWRITTEN = operators_where(lambda operator: bool(operator.advice.rewriting))
+
+
 def test_every_offer_has_a_case():
     assert {case.op for case in known.CLUSTERED} == set(suggest.VERIFIED_CLUSTER_FLAGS)
     assert {case.op for case in known.EXPANDED} == set(suggest.VERIFIED_EXPAND_FLAGS)
-    assert {case.op for case in known.COMPOSITES} == set(suggest.COMPOSITES) == set(known.REWRITTEN)
+    assert {case.op for case in known.COMPOSITES} == REWRITTEN == set(known.REWRITTEN)
 
 
 def test_every_composite_stands_beside_a_flag_and_beside_another():
     pairs = [{one.first.op, one.second.op} for one in PAIRS if one.kinds.startswith("composite")]
-    both = [ops for ops in pairs if ops <= set(suggest.COMPOSITES)]
+    both = [ops for ops in pairs if ops <= REWRITTEN]
     for some in (both, [ops for ops in pairs if ops not in both]):
-        assert set(suggest.COMPOSITES) <= set().union(*some)
+        assert set().union(*some) >= REWRITTEN
 
 
 @cases(
@@ -231,7 +234,7 @@ def test_composites_fuse_what_they_promise(runner):
     arrays, job = jobs_for(runner, chosen, ["float32"] * len(chosen), BASE)
     rewritten = []
     for case, _ in chosen:
-        line, _ = suggest.COMPOSITES[case.op]
+        line = operator_info(case.op).advice.rewriting
         for name, meant in known.REWRITTEN[case.op].items():
             line = re.sub(rf"\b{name}\b", meant, line)
         rewritten.append((case, line))
@@ -245,9 +248,10 @@ def test_composites_fuse_what_they_promise(runner):
     for case, _ in chosen:
         one = offered["Maximum", case.op]
         assert one["kind"] == "composite"
-        line, needed = suggest.COMPOSITES[case.op]
+        advice = operator_info(case.op).advice
+        line, needed = advice.rewriting, advice.rewriting_operators
         assert line in one["text"]
-        added = set(needed) - operators.CPU_CLUSTER_OPS
+        added = set(needed) - selections.CPU_CLUSTER_OPS
         assert one["flags"] == (f"--enable_cluster_ops={','.join(added)}" if added else "")
     assert after["edges"] and after["apart"] == []
     for (case, _), group, result in zip(chosen, arrays, after["results"], strict=True):

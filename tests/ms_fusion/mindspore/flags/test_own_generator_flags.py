@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ms_fusion import operators
-from ms_fusion.lowering.lowering_rules import LOWERING_RULES
 from ms_fusion.lowering.onednn.onednn_steps import LIBRARY
 from ms_fusion.mindspore.flags.generator_limits import EXCLUDED_OPERATORS, GENERATOR
 from ms_fusion.mindspore.flags.own_generator_flags import (
@@ -20,6 +18,7 @@ from ms_fusion.mindspore.flags.own_generator_flags import (
 )
 from ms_fusion.mindspore.flags.preset_table import resolve
 from ms_fusion.mindspore.presets import generator_proof
+from ms_fusion.ops import operators_where, selections
 from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, run, some
 
@@ -194,9 +193,10 @@ def test_what_comes_by_itself_stays_out_beside_other_flags() -> None:
 
 
 def test_every_operator_that_may_come_is_known() -> None:
-    asked = set(CLUSTERED_OPERATORS) | operators.CPU_CLUSTER_OPS
-    assert asked <= LOWERING_RULES.keys() and not EXCLUDED_OPERATORS.keys() & asked
-    assert not set(EXPANDED_OPERATORS) & (operators.CPU_EXPAND_OPS | asked)
+    asked = set(CLUSTERED_OPERATORS) | selections.CPU_CLUSTER_OPS
+    lowered = operators_where(lambda operator: operator.lowering_rule is not None)
+    assert asked <= lowered and not EXCLUDED_OPERATORS.keys() & asked
+    assert not set(EXPANDED_OPERATORS) & (selections.CPU_EXPAND_OPS | asked)
 
 
 @cases("preset", ["auto", "aggressive", "basic", "expert"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ms_fusion import operators
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.flags.lint import lint
 from ms_fusion.mindspore.flags.order_preserving_passes import disabled_passes
@@ -28,6 +27,7 @@ from ms_fusion.mindspore.flags.preset_table import (
     to_yaml,
 )
 from ms_fusion.mindspore.presets.generator_choice import GENERATORS
+from ms_fusion.ops import selections
 from ms_fusion.why_not.suggest import NEVER_ENABLED_OPERATORS
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
@@ -61,7 +61,7 @@ def test_levels(preset: str, level: int, device: str) -> None:
 @cases("preset", [name for name in PRESETS if name != "off"])
 def test_what_kills_the_generator_is_in_no_preset_on_cpu(preset: str) -> None:
     flags = resolve(preset)
-    for name, dtypes in operators.CRASHING_OPS.items():
+    for name, dtypes in selections.CRASHING_OPS.items():
         if dtypes is not None:
             continue
         if flags.enable_cluster_ops_only is not None:
@@ -74,18 +74,18 @@ def test_what_kills_the_generator_is_in_no_preset_on_cpu(preset: str) -> None:
 def test_auto_adds_and_takes_away_what_the_table_says() -> None:
     flags = resolve("auto")
     assert (
-        set(flags.enable_cluster_ops or ()) == set(AUTO_CLUSTERED) <= operators.CPU_CLUSTERABLE_OPS
+        set(flags.enable_cluster_ops or ()) == set(AUTO_CLUSTERED) <= selections.CPU_CLUSTERABLE_OPS
     )
-    assert set(flags.enable_expand_ops or ()) == set(AUTO_EXPANDED) <= operators.CPU_EXPANDABLE_OPS
+    assert set(flags.enable_expand_ops or ()) == set(AUTO_EXPANDED) <= selections.CPU_EXPANDABLE_OPS
     assert (
         set(flags.disable_cluster_ops or ())
         == {*INACCURATE_ON_CPU, *UNSAFE_ON_CPU}
-        <= operators.CPU_CLUSTER_OPS
+        <= selections.CPU_CLUSTER_OPS
     )
     assert (
         set(flags.disable_expand_ops or ())
         == set(INACCURATE_EXPANSIONS)
-        <= operators.CPU_EXPAND_OPS
+        <= selections.CPU_EXPAND_OPS
     )
     reasons = {
         **AUTO_CLUSTERED,
@@ -105,7 +105,7 @@ def test_what_every_preset_keeps_out_is_never_suggested() -> None:
 def test_precise_holds_correctly_rounded_operators_only() -> None:
     for device in DEVICES:
         names = set(resolve("precise", device=device).enable_cluster_ops_only or ())
-        assert names <= operators.CORRECTLY_ROUNDED_OPS and not names & operators.REDUCTIONS
+        assert names <= selections.CORRECTLY_ROUNDED_OPS and not names & selections.REDUCTIONS
         assert not {"Add", "Sub"} & names or "Mul" not in names
     assert "Mul and Add/Sub unfused" in PRESETS["precise"].note
 
@@ -200,4 +200,4 @@ def test_auto_is_as_accurate_as_unfused_but_for_a_rounding(tmp_path: Path) -> No
 
 
 def test_every_operator_of_precise_is_known_on_cpu() -> None:
-    assert set(PRECISE_ON_CPU) <= operators.CPU_CLUSTER_OPS | operators.CPU_CLUSTERABLE_OPS
+    assert set(PRECISE_ON_CPU) <= selections.CPU_CLUSTER_OPS | selections.CPU_CLUSTERABLE_OPS

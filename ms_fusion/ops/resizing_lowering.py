@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ms_fusion.accuracy.formulas import Call
-from ms_fusion.accuracy.resizing import (
+from ms_fusion.ops.call import Call
+from ms_fusion.ops.resizing_formulas import (
     ResizeSizes,
     nearest_indices,
     nearest_resize_sizes,
     resize_sizes,
 )
-from ms_fusion.lowering.window_sums import conjunction, divide_by_count, widen
+from ms_fusion.ops.window_sums import conjunction, divide_by_count, widen
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.errors import InputError

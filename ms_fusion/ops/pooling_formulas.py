@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.accuracy.windows import PoolingWindows
+from ms_fusion.ops.pooling_windows import PoolingWindows
 
 Array = np.ndarray
 

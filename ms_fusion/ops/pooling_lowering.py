@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ms_fusion.accuracy.formulas import (
-    Call,
+from ms_fusion.ops.call import Call, is_float
+from ms_fusion.ops.pooling_windows import (
+    PoolingWindows,
     average_pool_gradient_windows,
     average_pool_windows,
-    is_float,
+    windows,
 )
-from ms_fusion.accuracy.windows import PoolingWindows, windows
-from ms_fusion.lowering.window_sums import conjunction, divide_by_count, widen
+from ms_fusion.ops.window_sums import conjunction, divide_by_count, widen
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, make_binary
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name

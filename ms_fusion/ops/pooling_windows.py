@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ms_fusion.graph import Node
+from ms_fusion.ops.call import Array, Call
 from tbe_impl.errors import InputError
 
 _MODES = {"SAME": "SAME", "VALID": "VALID", "PAD": "PAD", 1: "SAME", 2: "VALID"}
@@ -169,3 +170,25 @@ def window_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Converts the NumPy inputs of AvgPool to (window, strides, padding mode, data format)."""
     spans, strides, mode, order = (np.asarray(item).reshape(-1) for item in arguments)
     return tuple(map(int, spans)), tuple(map(int, strides)), int(mode[0]), int(order[0])
+
+
+def average_pool_windows(call: Call) -> PoolingWindows:
+    """Returns the windows of average pooling.
+
+    The inputs are (x, window, strides, padding mode, data format), or only x, with attributes for
+    the others.
+    """
+    given = window_arguments(call.inputs[1:]) if len(call.inputs) > 1 else ()
+    return windows(call.node, call.inputs[0].shape, call.output.shape, given)
+
+
+def average_pool_gradient_windows(call: Call) -> tuple[PoolingWindows, Array]:
+    """Returns (windows, gradient of the result y) for the gradient of average pooling.
+
+    The inputs of the call are (x, y, gradient of y, window, strides, padding mode, data format), or
+    (shape of x, gradient of y).
+    """
+    three = len(call.inputs) > 2
+    gradient = call.inputs[2 if three else 1]
+    given = window_arguments(call.inputs[3:]) if three else ()
+    return windows(call.node, call.output.shape, gradient.shape, given), gradient

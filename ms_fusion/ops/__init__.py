@@ -1,0 +1,84 @@
+"""One record per operator type; every table of operator names is derived from the records.
+
+In: nothing. Out: `OPERATORS` and selections from it. Must not read files, import MindSpore or know
+how a room uses a record.
+
+A file has one family of operators, with their formulas, lowering rules and records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ms_fusion.ops import (
+    activations,
+    arithmetic,
+    comparisons,
+    elementary_functions,
+    framework,
+    images,
+    layout,
+    losses,
+    normalisations,
+    optimizers,
+    products,
+    random,
+    reductions,
+)
+from ms_fusion.ops.op_info import OpInfo, Trait
+
+FAMILIES = (
+    arithmetic,
+    comparisons,
+    elementary_functions,
+    activations,
+    reductions,
+    normalisations,
+    layout,
+    products,
+    images,
+    losses,
+    optimizers,
+    random,
+    framework,
+)
+OPERATORS: Mapping[str, OpInfo] = MappingProxyType(
+    {
+        operator.name: operator
+        for operator in sorted(
+            (one for family in FAMILIES for one in family.OPERATORS), key=lambda one: one.name
+        )
+    }
+)
+"""Operator type → record, in alphabetical order."""
+
+UNKNOWN = OpInfo("")
+"""The record of an operator type that no file describes."""
+
+
+def operator_info(name: str) -> OpInfo:
+    """Returns the record of an operator type; `UNKNOWN` if there is none."""
+    return OPERATORS.get(name, UNKNOWN)
+
+
+def operators_with(trait: Trait) -> frozenset[str]:
+    """Returns the operator types that have a trait."""
+    return frozenset(name for name, operator in OPERATORS.items() if trait in operator.traits)
+
+
+def operators_where(condition: Callable[[OpInfo], bool]) -> frozenset[str]:
+    """Returns the operator types whose record meets a condition."""
+    return frozenset(name for name, operator in OPERATORS.items() if condition(operator))
+
+
+def table(field: Callable[[OpInfo], Any]) -> Mapping[str, Any]:
+    """Returns operator type → value of a field, for the operators for which it is not empty.
+
+    False, None and empty texts, tuples and sets are empty; the number 0 is not.
+    """
+    values = {name: field(operator) for name, operator in OPERATORS.items()}
+    return MappingProxyType(
+        {name: value for name, value in values.items() if value or type(value) is int}
+    )

@@ -1,0 +1,370 @@
+"""Activation functions and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.ops.call import (
+    Array,
+    nary,
+    unary,
+)
+from ms_fusion.ops.dsl_rules import dsl_operation
+from ms_fusion.ops.op_info import (
+    ELEMENTWISE,
+    EXP_CAUTION,
+    SINGLE_AND_HALF,
+    SINGLE_HALF_AND_INT32,
+    Advice,
+    Cluster,
+    Expand,
+    MindSporeFusion,
+    MindSporeGenerator,
+    OpInfo,
+    Split,
+    Trait,
+    VerifiedFlag,
+    WorkRule,
+    elementwise,
+)
+from tbe_impl import dsl
+from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+
+def _gelu(x: Array) -> Array:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _clip(x: Array, low: float, high: float) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _relu6_gradient(dy: Array, x: Array) -> Any:
+    return np.where((x > 0) & (x < 6), dy, 0 * dy)
+
+
+def _hard_sigmoid(x: Array) -> Any:
+    return _clip(x / 6 + 0.5, 0, 1)
+
+
+def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
+    return np.where((x > -3) & (x < 3), dy / 6, 0 * dy)
+
+
+def _hard_swish(x: Array) -> Any:
+    """x · hard_sigmoid(x); 0 for x ≤ −3, since the product would be NaN at −∞."""
+    return np.where(x <= -3, 0 * _clip(x, -3, 0), x * _hard_sigmoid(x))
+
+
+def _hard_swish_gradient(dy: Array, x: Array) -> Any:
+    inner = np.where(x >= 3, dy, dy * (x / 3 + 0.5))
+    return np.where(x <= -3, 0 * dy, inner)
+
+
+def _elu(x: Array, *_: Array) -> Any:
+    """Elu with alpha 1, the only value that MindSpore supports."""
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def _elu_gradient(dy: Array, y: Array) -> Any:
+    return np.where(y > 0, dy, dy * (y + 1))
+
+
+def sigmoid(x: Array) -> Any:
+    """1 / (1 + e^−x)."""
+    return 1 / (1 + np.exp(-x))
+
+
+def softplus(x: Array) -> Any:
+    """ln(1 + e^x)."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _selu(x: Array) -> Any:
+    alpha, scale = 1.67326324, 1.05070098
+    return scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+def _fast_gelu_gradient(dy: Array, x: Array) -> Any:
+    gate = sigmoid(1.702 * x)
+    return dy * (gate + _clip(1.702 * x, -100, 100) * gate * (1 - gate))
+
+
+def _gelu_gate(x: Array) -> Any:
+    return sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
+
+
+def gelu_gradient(
+    dy: Array, x: Array, *_: Array, gate_of: Callable[[Any], Any] = _gelu_gate
+) -> Any:
+    """Gradient of GeLU in its tanh form.
+
+    x is clipped to ±20, since x² may overflow. Beyond ±20 the slope is 0 or 1.
+
+    Args:
+        dy: gradient of the result y of GeLU.
+        x: input of GeLU.
+        gate_of: computes y / x from x; a caller may pass a DSL operation instead of the formula.
+    """
+    inner = _clip(x, -20, 20)
+    gate = gate_of(inner)
+    slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
+    return dy * (gate + inner * slope * gate * (1 - gate))
+
+
+def _lower_gelu_gate(x: Any) -> TracedArray:
+    return TracedArray(dsl.ext.ndtr_tanh(tensor_of(x)))
+
+
+OPERATORS = (
+    elementwise(
+        "ReLU",
+        onnx=("Relu",),
+        formula=nary(lambda x: np.maximum(x, 0)),
+        mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, expansion=("Maximum",)),
+    ),
+    elementwise(
+        "ReLU6",
+        formula=nary(lambda x: _clip(x, 0, 6)),
+        traits=Trait.ANY_LAYOUT,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        advice=Advice(
+            rewriting="ops.minimum(ops.maximum(x, 0.0), 6.0)",
+            rewriting_operators=(
+                "Maximum",
+                "Minimum",
+            ),
+        ),
+    ),
+    OpInfo(
+        "ReluGrad",
+        work=WorkRule.ELEMENTWISE,
+        flops=1,
+        mindspore=MindSporeFusion(
+            expand=Expand.BY_FLAG_FOR_OURS, basics=2, split=Split.ENDS_IN_BROADCAST
+        ),
+        mindspore_generator=MindSporeGenerator(auto_expand="exact"),
+        advice=Advice(expand_flag=VerifiedFlag(SINGLE_HALF_AND_INT32)),
+    ),
+    OpInfo("ReLUGrad", work=WorkRule.ELEMENTWISE, flops=1),
+    OpInfo(
+        "ReLU6Grad",
+        formula=nary(_relu6_gradient),
+        traits=Trait.ANY_LAYOUT,
+        work=WorkRule.ELEMENTWISE,
+        flops=2,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    elementwise(
+        "HSigmoid",
+        onnx=("HardSigmoid",),
+        formula=nary(_hard_sigmoid),
+        traits=Trait.ANY_LAYOUT,
+        flops=4,
+        steps=4,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=4),
+        mindspore_generator=MindSporeGenerator(
+            not_auto="1 → 32,800 ULP near 0, where it cancels", for_speed=True
+        ),
+        whole=True,
+        advice=Advice(expand_flag=VerifiedFlag(SINGLE_AND_HALF)),
+    ),
+    OpInfo(
+        "HSigmoidGrad",
+        formula=nary(_hard_sigmoid_gradient),
+        traits=Trait.ANY_LAYOUT,
+        work=WorkRule.ELEMENTWISE,
+        flops=3,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    elementwise(
+        "HSwish",
+        onnx=("HardSwish",),
+        formula=nary(_hard_swish),
+        traits=Trait.ANY_LAYOUT,
+        flops=5,
+        steps=5,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=5),
+        mindspore_generator=MindSporeGenerator(not_auto="1.9 → 2.3 ULP", for_speed=True),
+        whole=True,
+        advice=Advice(expand_flag=VerifiedFlag(SINGLE_AND_HALF)),
+    ),
+    OpInfo(
+        "HSwishGrad",
+        formula=nary(_hard_swish_gradient),
+        traits=Trait.ANY_LAYOUT,
+        work=WorkRule.ELEMENTWISE,
+        flops=5,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    elementwise(
+        "Elu",
+        formula=nary(_elu),
+        traits=Trait.ANY_LAYOUT,
+        flops=12,
+        steps=26,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    *(
+        OpInfo(name, batch=ELEMENTWISE)
+        for name in """EluExt SeLUExt SoftplusExt GeluExt LeakyReLUExt PReLU LogSigmoid LogSigmoidExt""".split()
+    ),
+    OpInfo(
+        "EluGrad",
+        formula=nary(_elu_gradient),
+        traits=Trait.ANY_LAYOUT,
+        work=WorkRule.ELEMENTWISE,
+        flops=3,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "SeLU",
+        formula=nary(_selu),
+        batch=ELEMENTWISE,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    *(OpInfo(name, steps=26) for name in "Selu Celu".split()),
+    *(
+        OpInfo(
+            name,
+            mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+            excluded="its scalar argument is missing from the kernel's description",
+        )
+        for name in "CeLU SoftShrink SoftShrinkGrad HShrink HShrinkGrad".split()
+    ),
+    elementwise(
+        "Sigmoid",
+        formula=unary(sigmoid),
+        lowering=dsl_operation(dsl.ext.sigmoid),
+        traits=Trait.ANY_LAYOUT,
+        flops=16,
+        steps=18,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=4),
+        mindspore_generator=MindSporeGenerator(
+            not_auto="through Exp: 64 → 1,400 ULP", for_speed=True
+        ),
+        whole=True,
+        advice=Advice(expand_flag=VerifiedFlag(caution=EXP_CAUTION)),
+    ),
+    OpInfo(
+        "SigmoidGrad",
+        work=WorkRule.ELEMENTWISE,
+        flops=3,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG_FOR_OURS, basics=3),
+        mindspore_generator=MindSporeGenerator(auto_expand="1.9 → 1.9 ULP"),
+        advice=Advice(expand_flag=VerifiedFlag(SINGLE_AND_HALF)),
+    ),
+    elementwise(
+        "SiLU",
+        onnx=("Swish",),
+        formula=unary(lambda x: x * sigmoid(x)),
+        lowering=lambda call: call.inputs[0] * dsl_operation(dsl.ext.sigmoid)(call),
+        traits=Trait.ANY_LAYOUT,
+        flops=17,
+        steps=19,
+        mindspore=MindSporeFusion(
+            expand=Expand.BY_FLAG,
+            expansion=(
+                "Sigmoid",
+                "Mul",
+            ),
+        ),
+        mindspore_generator=MindSporeGenerator(
+            not_auto="through Exp: 64 → 1,450 ULP", for_speed=True
+        ),
+        whole=True,
+        advice=Advice(no_flag="reaches the compiler as Sigmoid and Mul: enable Sigmoid"),
+    ),
+    OpInfo("SiLUGrad", work=WorkRule.ELEMENTWISE, flops=20),
+    elementwise("Swish", flops=17),
+    elementwise(
+        "Softplus",
+        formula=unary(softplus),
+        traits=Trait.FLOAT32_ONLY_ON_CPU,
+        flops=21,
+        steps=40,
+        mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=7),
+        mindspore_generator=MindSporeGenerator(inaccurate_expansion="through Exp and Log"),
+        whole=True,
+        advice=Advice(caution=EXP_CAUTION),
+    ),
+    OpInfo(
+        "SoftplusGrad",
+        formula=nary(lambda dy, x: dy * sigmoid(x)),
+        traits=Trait.FLOAT32_ONLY_ON_CPU,
+        work=WorkRule.ELEMENTWISE,
+        flops=16,
+        mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=4),
+        mindspore_generator=MindSporeGenerator(inaccurate_expansion="through Exp"),
+        whole=True,
+        advice=Advice(caution=EXP_CAUTION),
+    ),
+    OpInfo(
+        "Softsign",
+        formula=nary(lambda x: x / (1 + np.abs(x))),
+        steps=12,
+        batch=ELEMENTWISE,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        advice=Advice(
+            rewriting="x / (ops.abs(x) + 1.0)",
+            rewriting_operators=(
+                "Abs",
+                "Add",
+                "Div",
+            ),
+        ),
+    ),
+    elementwise(
+        "GeLU",
+        onnx=("Gelu",),
+        formula=unary(_gelu),
+        lowering=dsl_operation(lambda x: dsl.vmul(x, dsl.ext.ndtr_tanh(x))),
+        flops=18,
+        steps=22,
+        mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=9),
+        mindspore_generator=MindSporeGenerator(
+            inaccurate_expansion="through Tanh: 1.1 → 11 ULP on edges"
+        ),
+        whole=True,
+        advice=Advice(caution=EXP_CAUTION),
+    ),
+    OpInfo(
+        "GeLUGrad",
+        formula=nary(gelu_gradient),
+        lowering=lambda call: gelu_gradient(*call.inputs[:2], gate_of=_lower_gelu_gate),
+        work=WorkRule.ELEMENTWISE,
+        flops=30,
+        mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=19),
+        mindspore_generator=MindSporeGenerator(inaccurate_expansion="through Tanh"),
+        whole=True,
+        advice=Advice(caution=EXP_CAUTION),
+    ),
+    elementwise(
+        "FastGeLU",
+        formula=nary(lambda x: x * sigmoid(1.702 * x)),
+        flops=19,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=9),
+        mindspore_generator=MindSporeGenerator(not_auto="through Exp", for_speed=True),
+        whole=True,
+        advice=Advice(expand_flag=VerifiedFlag(caution=EXP_CAUTION)),
+    ),
+    OpInfo(
+        "FastGeLUGrad",
+        formula=nary(_fast_gelu_gradient),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    elementwise(
+        "Mish",
+        formula=nary(lambda x: x * np.tanh(softplus(x))),
+        lowering=dsl_operation(lambda x: dsl.vmul(x, dsl.ext.tanh_softplus(x))),
+        traits=Trait.FLOAT32_ONLY_ON_CPU | Trait.ANY_LAYOUT,
+        flops=32,
+        steps=70,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    elementwise("LeakyReLU", onnx=("LeakyRelu",), flops=2, steps=2),
+)

@@ -1,0 +1,108 @@
+"""Calls of operators, as formulas and lowering rules receive them, and how to make formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.graph import Node, Value
+
+Array = np.ndarray
+
+
+def is_float(name: str) -> bool:
+    """Returns whether the dtype of this NumPy name is floating-point; includes bfloat16."""
+    return name in ("float16", "bfloat16", "float32", "float64")
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Returns the NumPy dtype of this name; for bfloat16 the dtype of `ml_dtypes`."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator to be replayed.
+
+    Attributes:
+        node: the operator.
+        inputs: arrays of the operator's inputs in order, constants included.
+        output: description of the operator's first result in the graph.
+        dtype: dtype of floating-point arithmetic.
+    """
+
+    node: Node
+    inputs: tuple[Array, ...]
+    output: Value
+    dtype: np.dtype[Any]
+
+    def flag(self, name: str, position: int | None = None) -> bool:
+        """Returns a boolean argument; False if it is absent."""
+        return bool(self.number(name, position))
+
+    def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
+        """Returns a numeric argument; `default` if it is absent."""
+        found = self._argument(name, position)
+        return default if found is None or not found.size else float(found[0])
+
+    def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
+        """Returns an argument that is a list of integers, such as axes; None if it is absent."""
+        found = self._argument(name, position)
+        return None if found is None else tuple(int(number) for number in found)
+
+    def _argument(self, name: str, position: int | None) -> Array | None:
+        """Returns an argument as a flat array; None if it is absent.
+
+        In newer files it is the input at `position`, in older files the attribute `name`.
+        """
+        if position is not None and position < len(self.inputs):
+            return self.inputs[position].reshape(-1)
+        found = self.node.attr(name)
+        return None if found is None else np.asarray(found).reshape(-1)
+
+
+Formula = Callable[[Call], Array]
+"""Maps a call to the result.
+
+Operands are NumPy arrays, or traced tensors with NumPy's interface (`tbe_impl.tracing`). Floating
+operands have the dtype of the arithmetic, float64 for a reference; integer and bool operands keep
+their own dtype.
+"""
+
+
+def unary(function: Callable[[Any], Any]) -> Formula:
+    """Returns the formula that applies `function` to the first operand."""
+    return lambda call: function(call.inputs[0])
+
+
+def binary(function: Callable[[Any, Any], Any]) -> Formula:
+    """Returns the formula that applies `function` to the first two operands."""
+    return lambda call: function(call.inputs[0], call.inputs[1])
+
+
+def nary(function: Callable[..., Any]) -> Formula:
+    """Returns the formula that applies `function` to all operands."""
+    return lambda call: function(*call.inputs)
+
+
+def pointwise(function: Callable[[float], float]) -> Formula:
+    """Returns a formula that applies a scalar function of `math` to each element.
+
+    The results are exact to one ULP of float64.
+    """
+    vectorised = np.frompyfunc(function, 1, 1)
+    return lambda call: vectorised(np.asarray(call.inputs[0], np.float64)).astype(call.dtype)
+
+
+def static_result_shape(call: Call) -> tuple[int, ...]:
+    """Returns the shape of the result: its static shape in the graph, else the argument `shape`."""
+    if not call.output.is_dynamic:
+        return tuple(int(size) for size in call.output.shape)
+    return call.integers("shape", 1) or ()

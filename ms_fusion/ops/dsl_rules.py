@@ -1,0 +1,16 @@
+"""Makes lowering rules from operations of the DSL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ms_fusion.ops.op_info import LoweringRule
+from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+
+def dsl_operation(operation: Any) -> LoweringRule:
+    """Returns the rule that applies one DSL operation to all operands.
+
+    They have one shape and dtype.
+    """
+    return lambda call: TracedArray(operation(*(tensor_of(item) for item in call.inputs)))

@@ -1,0 +1,187 @@
+"""Pooling and resizing of images, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ms_fusion.graph import Value
+from ms_fusion.ops import pooling_formulas, pooling_lowering, resizing_formulas, resizing_lowering
+from ms_fusion.ops.call import (
+    Array,
+    Call,
+    Formula,
+    static_result_shape,
+)
+from ms_fusion.ops.op_info import (
+    Batch,
+    BatchRule,
+    Cluster,
+    MindSporeFusion,
+    OpInfo,
+    Trait,
+    WorkRule,
+)
+from ms_fusion.ops.pooling_windows import (
+    PoolingWindows,
+    average_pool_gradient_windows,
+    average_pool_windows,
+    windows,
+)
+
+
+def _resize_formula(
+    function: Callable[[resizing_formulas.ResizeSizes, Array], Array],
+    *,
+    nearest: bool = False,
+    back: bool = False,
+) -> Formula:
+    """Returns a formula that resizes an image; with `back`, the formula of the gradient."""
+
+    def formula(call: Call) -> Array:
+        given, made = call.inputs[0].shape, call.output.shape
+        shapes = (made, given) if back else (given, made)
+        how = (
+            resizing_formulas.nearest_resize_sizes(call, *shapes)
+            if nearest
+            else resizing_formulas.resize_sizes(call.node, *shapes)
+        )
+        return function(how, call.inputs[0])
+
+    return formula
+
+
+def _max_pool_windows(call: Call, pooled: Array | Value) -> PoolingWindows:
+    """Returns the windows of max pooling; `pooled` has the shape of the result."""
+    return windows(call.node, call.inputs[0].shape, pooled.shape)
+
+
+def _average_gradient(call: Call) -> Array:
+    where, gradient = average_pool_gradient_windows(call)
+    return pooling_formulas.average_pool_gradient(
+        where, np.zeros(static_result_shape(call), gradient.dtype), gradient
+    )
+
+
+OPERATORS = (
+    OpInfo(
+        "MaxPool",
+        formula=lambda call: pooling_formulas.max_pool(
+            _max_pool_windows(call, call.output), call.inputs[0]
+        ),
+        lowering=pooling_lowering.max_pool,
+        traits=Trait.POOLING | Trait.LIBRARY_KERNEL,
+        work=WorkRule.POOLING,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "MaxPoolGrad",
+        formula=lambda call: pooling_formulas.max_pool_gradient(
+            _max_pool_windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
+        ),
+        lowering=pooling_lowering.max_pool_gradient,
+        traits=Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        work=WorkRule.POOLING,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "AvgPool",
+        onnx=("AveragePool",),
+        formula=lambda call: pooling_formulas.average_pool(
+            average_pool_windows(call), call.inputs[0]
+        ),
+        lowering=pooling_lowering.average_pool,
+        traits=Trait.POOLING | Trait.LIBRARY_KERNEL,
+        work=WorkRule.POOLING,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "AvgPoolGrad",
+        formula=_average_gradient,
+        lowering=pooling_lowering.average_pool_gradient,
+        traits=Trait.LIBRARY_KERNEL,
+        work=WorkRule.POOLING,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "MaxPool3D",
+        formula=lambda call: pooling_formulas.max_pool(
+            _max_pool_windows(call, call.output), call.inputs[0]
+        ),
+        lowering=pooling_lowering.max_pool,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "MaxPool3DGrad",
+        formula=lambda call: pooling_formulas.max_pool_gradient(
+            _max_pool_windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
+        ),
+        lowering=pooling_lowering.max_pool_gradient,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "AvgPool3D",
+        formula=lambda call: pooling_formulas.average_pool(
+            average_pool_windows(call), call.inputs[0]
+        ),
+        lowering=pooling_lowering.average_pool,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "AvgPool3DGrad",
+        formula=_average_gradient,
+        lowering=pooling_lowering.average_pool_gradient,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    *(
+        OpInfo(name, batch=BatchRule(Batch.IMAGE))
+        for name in """MaxPoolWithArgmax MaxPoolWithIndices MaxPoolWithMask AdaptiveAvgPool2DExt ResizeNearestNeighborV2 ResizeBicubic ResizeBilinearV2 UpsampleBilinear2D UpsampleNearest2D""".split()
+    ),
+    *(
+        OpInfo(
+            name,
+            batch=BatchRule(Batch.IMAGE),
+            mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+            excluded="it has several results, and MindSpore raises an error when it is clustered",
+        )
+        for name in "MaxPoolWithArgmaxV2 AdaptiveMaxPool2D".split()
+    ),
+    OpInfo(
+        "MaxPool3DWithArgmax",
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        excluded="it has several results, and MindSpore raises an error when it is clustered",
+    ),
+    OpInfo(
+        "AdaptiveAvgPool2D",
+        formula=_resize_formula(resizing_formulas.adaptive_average_pool),
+        lowering=resizing_lowering.adaptive_average_pool,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "AdaptiveAvgPool2DGrad",
+        formula=_resize_formula(resizing_formulas.adaptive_average_pool_gradient, back=True),
+        lowering=resizing_lowering.adaptive_average_pool_gradient,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "ResizeNearestNeighbor",
+        formula=_resize_formula(resizing_formulas.resize_nearest, nearest=True),
+        lowering=resizing_lowering.resize_nearest,
+        work=WorkRule.ELEMENTWISE,
+        flops=0,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "ResizeNearestNeighborGrad",
+        formula=_resize_formula(resizing_formulas.resize_nearest_gradient, nearest=True, back=True),
+        lowering=resizing_lowering.resize_nearest_gradient,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+)

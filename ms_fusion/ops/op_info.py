@@ -1,0 +1,373 @@
+"""The record of one operator: its meaning, its costs, and what each fusion may do with it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from ms_fusion.ops.call import Formula
+
+FLOATS = frozenset({"float16", "float32", "float64"})
+INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+UNSIGNED_INTEGERS = frozenset({"uint8", "uint16", "uint32", "uint64"})
+INT32 = frozenset({"int32"})
+SINGLE_AND_HALF = frozenset({"float32", "float16"})
+SINGLE_HALF_AND_INT32 = SINGLE_AND_HALF | INT32
+CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
+"""Target dtypes for which a fused Cast of floats gives the same results as MindSpore's own Cast.
+
+For other target dtypes the results differ for NaN, inf and out-of-range values.
+"""
+EXP_CAUTION = "its exponential is exact to 3e-4 only"
+LoweringRule = Callable[[Any], Any]
+"""Maps an `ms_fusion.ops.call.Call` of traced tensors to the traced result."""
+
+
+class Trait(enum.Flag):
+    """Yes-or-no properties of an operator.
+
+    Attributes:
+        NONE: no property.
+        VIEW: changes only the shape; alone it moves no byte and launches no kernel.
+        BOOKKEEPING: a framework node that computes nothing and launches no kernel.
+        CONTROL: calls another graph.
+        RANDOM: the results are random and differ in each run.
+        COMMUTATIVE: the two operands may change places.
+        CORRECTLY_ROUNDED: fusion changes no bit of the result, except by contraction of a product
+            and a sum.
+        REDUCTION: sums or compares along axes.
+        ROW_REDUCTION: needs a whole row before it produces a result.
+        MATRIX_UNIT: runs on the device's matrix unit.
+        CONVOLUTION: a 2-D convolution or one of its gradients.
+        POOLING: has windows that may overlap.
+        DATA_MOVEMENT: moves elements to other positions.
+        ONEDNN: our kernels call oneDNN for it.
+        LIBRARY_KERNEL: MindSpore has a library kernel for it, so that it is clustered only if the
+            list in force names it.
+        IN_PLACE: overwrites an input.
+        FLOAT32_ONLY_ON_CPU: MindSpore's CPU library computes float64 in float32 between two Casts.
+        ANY_LAYOUT: elementwise or a reduction, and built in any order of the axes of an image.
+        LIMITED_DOMAIN: returns NaN for operands outside of a limited range, for example below 0.
+        FORWARDING: only forwards its operands, or a view of them.
+        PRECISE_ON_ACCELERATORS: `precise` clusters it on GPU and Ascend, since it is correctly
+            rounded and never contracted (not measured, since no such device was available).
+        FLAG_INPUT: MindSpore passes a flag as a further input, which the kernel's description has.
+    """
+
+    NONE = 0
+    VIEW = enum.auto()
+    BOOKKEEPING = enum.auto()
+    CONTROL = enum.auto()
+    RANDOM = enum.auto()
+    COMMUTATIVE = enum.auto()
+    CORRECTLY_ROUNDED = enum.auto()
+    REDUCTION = enum.auto()
+    ROW_REDUCTION = enum.auto()
+    MATRIX_UNIT = enum.auto()
+    CONVOLUTION = enum.auto()
+    POOLING = enum.auto()
+    DATA_MOVEMENT = enum.auto()
+    ONEDNN = enum.auto()
+    LIBRARY_KERNEL = enum.auto()
+    IN_PLACE = enum.auto()
+    FLOAT32_ONLY_ON_CPU = enum.auto()
+    FLAG_INPUT = enum.auto()
+    ANY_LAYOUT = enum.auto()
+    LIMITED_DOMAIN = enum.auto()
+    FORWARDING = enum.auto()
+    PRECISE_ON_ACCELERATORS = enum.auto()
+
+
+class WorkRule(enum.Enum):
+    """How `ms_fusion.cost.work` counts bytes and FLOPs of an operator."""
+
+    UNKNOWN = "estimate: reads its inputs, writes its outputs, one FLOP per output element"
+    NONE = "nothing"
+    ELEMENTWISE = "`flops` per output element"
+    SUM = "one FLOP per output element and further input"
+    ASSIGN = "`flops` per element of the overwritten first input"
+    FIRST_INPUT = "reads only the first input, no FLOPs"
+    REDUCTION = "one FLOP per input element, and `flops` per output element"
+    PER_INPUT_ELEMENT = "`flops` per element of the first input"
+    MATRIX_PRODUCT = "2 m n k FLOPs"
+    CONVOLUTION = "2 FLOPs per output element and weight of its channel"
+    CONVOLUTION_INPUT_GRADIENT = "as the convolution; the first input is the gradient"
+    CONVOLUTION_WEIGHT_GRADIENT = "as the convolution; the output is the gradient of the weight"
+    POOLING = "one FLOP per window element and output element"
+    OPTIMIZER = "`flops` per element of the weight; overwrites the inputs `overwrites`"
+    GATHER = "reads the indices and the selected rows"
+    FILL = "writes only"
+    SLICE = "reads only the selected elements"
+    DATA_MOVEMENT = "reads its inputs, writes its outputs, no FLOPs"
+
+
+class Cluster(enum.Enum):
+    """Whether MindSpore's cluster pass takes an operator on CPU.
+
+    Attributes:
+        NEVER: no.
+        BY_DEFAULT: without a flag.
+        BY_DEFAULT_FOR_MINDSPORE: without a flag, for MindSpore's own generator only.
+        BY_FLAG: under `--enable_cluster_ops`; MindSpore's own generator builds it.
+        BY_FLAG_FOR_OTHERS: under `--enable_cluster_ops`; MindSpore's own generator does not build
+            it. No generator builds some of them.
+        BY_DEFAULT_FOR_OTHERS: without a flag, for generators other than MindSpore's.
+    """
+
+    NEVER = enum.auto()
+    BY_DEFAULT = enum.auto()
+    BY_DEFAULT_FOR_MINDSPORE = enum.auto()
+    BY_FLAG = enum.auto()
+    BY_FLAG_FOR_OTHERS = enum.auto()
+    BY_DEFAULT_FOR_OTHERS = enum.auto()
+
+
+FOR_OTHER_GENERATORS = frozenset({Cluster.BY_FLAG_FOR_OTHERS, Cluster.BY_DEFAULT_FOR_OTHERS})
+
+
+class Expand(enum.Enum):
+    """Whether MindSpore expands an operator into basic operators on CPU.
+
+    Attributes:
+        NEVER: no.
+        BY_DEFAULT: without a flag.
+        BY_FLAG: under `--enable_expand_ops`.
+        BY_FLAG_FOR_OURS: under the same flag, and our presets set it for our generator.
+    """
+
+    NEVER = enum.auto()
+    BY_DEFAULT = enum.auto()
+    BY_FLAG = enum.auto()
+    BY_FLAG_FOR_OURS = enum.auto()
+
+
+class Split(enum.Flag):
+    """What the expansion of an operator means to MindSpore's splitter (measured on 2.10).
+
+    Attributes:
+        NONE: nothing.
+        ENDS_IN_REDUCTION: the expansion ends in a reduction, which joins no consumer.
+        BEGINS_WITH_REDUCTION: the expansion begins with a reduction and ends elementwise.
+        ENDS_IN_BROADCAST: the expansion ends in a broadcast, so that no reduction joins it.
+        OPAQUE: joins no other operator, since it moves elements or adds them up one by one.
+    """
+
+    NONE = 0
+    ENDS_IN_REDUCTION = enum.auto()
+    BEGINS_WITH_REDUCTION = enum.auto()
+    ENDS_IN_BROADCAST = enum.auto()
+    OPAQUE = enum.auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MindSporeFusion:
+    """What MindSpore's fusion passes do with an operator; measured on MindSpore 2.10 on CPU.
+
+    Attributes:
+        cluster: whether the cluster pass takes it on CPU.
+        cluster_level: lowest `--fusion_ops_level` at which it is clustered on CPU by default.
+        expand: whether it is expanded on CPU.
+        ascend_level: lowest `--fusion_ops_level` at which it is clustered on Ascend by default (read
+            from MindSpore's source); None for never.
+        basics: number of basic operators after expansion.
+        expansion: types of the basic operators to which MindSpore expands it before clustering, if
+            the result depends only on the inputs; empty if it is not known.
+        split: what its expansion means to the splitter.
+        constants: indices of the inputs that must be constants, such as axes and shapes.
+        expands_float16: whether it is expanded in float16.
+        ignores_expand_flag: whether it stays whole although the expand lists name it.
+        becomes: type to which MindSpore's simplification may change it; empty for none.
+    """
+
+    cluster: Cluster = Cluster.NEVER
+    cluster_level: int = 0
+    expand: Expand = Expand.NEVER
+    ascend_level: int | None = None
+    basics: int = 1
+    expansion: tuple[str, ...] = ()
+    split: Split = Split.NONE
+    constants: tuple[int, ...] = ()
+    expands_float16: bool = True
+    ignores_expand_flag: bool = False
+    becomes: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MindSporeGenerator:
+    """What MindSpore's own kernel generator does with an operator on CPU; measured on 2.10.
+
+    Attributes:
+        crashes: whether it crashes.
+        crash_dtypes: dtypes that crash it; empty for all, if `crashes`. The dtype bfloat16 crashes
+            the generator with every operator.
+        wrong: what is wrong with its results; empty for nothing.
+        wrong_for: whether the results are wrong for (working dtype, dtype of the result); None if
+            they are not refused.
+        refusal: text of that refusal; empty for `wrong`.
+        unsafe: why no preset clusters it although MindSpore does by default; empty if one does.
+        inaccurate: why `auto` and `basic` do not cluster it although MindSpore does by default.
+        inaccurate_expansion: why `auto` and `basic` do not expand it although MindSpore does by
+            default.
+        auto_cluster: measurement for which `auto` clusters it in addition to MindSpore's default.
+        auto_expand: measurement for which `auto` expands it in addition to MindSpore's default.
+        not_auto: why `auto` neither clusters nor expands it although a flag could.
+        for_speed: whether `aggressive` clusters or expands it in spite of `not_auto`.
+        precise: whether `precise` clusters it on CPU, since the result has the same bits.
+    """
+
+    crashes: bool = False
+    crash_dtypes: frozenset[str] = frozenset()
+    wrong: str = ""
+    wrong_for: Callable[[str, str], bool] | None = None
+    refusal: str = ""
+    unsafe: str = ""
+    inaccurate: str = ""
+    inaccurate_expansion: str = ""
+    auto_cluster: str = ""
+    auto_expand: str = ""
+    not_auto: str = ""
+    for_speed: bool = False
+    precise: bool = False
+
+
+@dataclass(frozen=True)
+class VerifiedFlag:
+    """What was verified for an operator under a flag, with MindSpore's own generator.
+
+    Attributes:
+        dtypes: dtypes for which the flag was verified.
+        takes_producer: whether the operator then fuses with its producer.
+        takes_consumer: whether the operator then fuses with its consumer.
+        caution: warning that a suggestion of the flag contains; empty if none.
+    """
+
+    dtypes: frozenset[str] = frozenset({"float32"})
+    takes_producer: bool = True
+    takes_consumer: bool = True
+    caution: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Changes that fuse an operator; each was verified on a small net.
+
+    Attributes:
+        cluster_flag: what was verified when `--enable_cluster_ops` contained it.
+        expand_flag: what was verified when `--enable_expand_ops` contained it.
+        no_flag: why a flag is never suggested although MindSpore accepts it; empty if one is.
+        rewriting: an equivalent of basic operators; empty for none.
+        rewriting_operators: operator types of `rewriting`.
+        caution: cost at which it fuses correctly; empty for none.
+    """
+
+    cluster_flag: VerifiedFlag | None = None
+    expand_flag: VerifiedFlag | None = None
+    no_flag: str = ""
+    rewriting: str = ""
+    rewriting_operators: tuple[str, ...] = ()
+    caution: str = ""
+
+
+class Batch(enum.Enum):
+    """How an operator keeps the samples of a batch apart; `mindspore/specialize` has the rules."""
+
+    ELEMENTWISE = enum.auto()
+    ALONG_AXES = enum.auto()
+    IMAGE = enum.auto()
+    RESHAPE = enum.auto()
+    TRANSPOSE = enum.auto()
+    MATRIX_PRODUCT = enum.auto()
+    MATRIX_PRODUCT_WITHOUT_FLAGS = enum.auto()
+    DENSE = enum.auto()
+    BATCH_NORM = enum.auto()
+    LAYER_NORM = enum.auto()
+    LAYER_NORM_OF_SHAPE = enum.auto()
+    LAST_AXIS = enum.auto()
+    CONCAT = enum.auto()
+    STACK = enum.auto()
+    GATHER = enum.auto()
+    EMBEDDING = enum.auto()
+    STRIDED_SLICE = enum.auto()
+    TILE = enum.auto()
+    FILL = enum.auto()
+    ONE_HOT = enum.auto()
+
+
+@dataclass(frozen=True)
+class BatchRule:
+    """The rule by which a batch may be padded.
+
+    Attributes:
+        kind: the rule.
+        axis: for `Batch.ALONG_AXES`, name and default of the attribute with the axes, which newer
+            graphs have as input 1.
+        sizes: indices of the inputs that may be sizes that grow with the batch. Such an operator may
+            create a batch from inputs without one: all its samples are equal.
+    """
+
+    kind: Batch
+    axis: tuple[str, Any] = ("axis", None)
+    sizes: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    """One operator type: everything that this package knows about it.
+
+    Attributes:
+        name: type in MindSpore's graphs and in composite JSON.
+        onnx: operator types of ONNX with the same meaning.
+        formula: NumPy formula, the definition in float64; None if it is not known.
+        lowering: the DSL operations, where they give better code than the traced formula; None to
+            trace the formula.
+        traits: yes-or-no properties.
+        work: how bytes and FLOPs are counted.
+        flops: FLOPs per element, as `work` counts them; None if `work` does not need them.
+        steps: vector steps per element in our generated kernels.
+        overwrites: indices of the inputs that an optimizer overwrites.
+        batch: how it keeps the samples of a batch apart; None if it may mix them.
+        mindspore: what MindSpore's fusion passes do with it.
+        mindspore_generator: what MindSpore's own kernel generator does with it.
+        whole: whether our generator gets it whole where MindSpore could expand it, since the
+            expansion computes in float32 and returns float32.
+        excluded: why it is never clustered for our generator; empty if it may be.
+        advice: changes that fuse it.
+    """
+
+    name: str
+    _: KW_ONLY
+    onnx: tuple[str, ...] = ()
+    formula: Formula | None = None
+    lowering: LoweringRule | None = None
+    traits: Trait = Trait.NONE
+    work: WorkRule = WorkRule.UNKNOWN
+    flops: int | None = None
+    steps: int = 1
+    overwrites: tuple[int, ...] = ()
+    batch: BatchRule | None = None
+    mindspore: MindSporeFusion = MindSporeFusion()
+    mindspore_generator: MindSporeGenerator = MindSporeGenerator()
+    whole: bool = False
+    excluded: str = ""
+    advice: Advice = Advice()
+
+    @property
+    def lowering_rule(self) -> LoweringRule | None:
+        """The rule that lowers it to the DSL: `lowering`, else the formula; None without both."""
+        return self.lowering or self.formula
+
+
+ELEMENTWISE = BatchRule(Batch.ELEMENTWISE)
+
+
+def elementwise(name: str, *, flops: int = 1, **fields: Any) -> OpInfo:
+    """Returns the record of an elementwise operator whose operands broadcast.
+
+    Args:
+        flops: FLOPs per output element: 1 for a single instruction, 4 for a division or root, 10
+            for an exponential.
+        fields: further fields of `OpInfo`.
+    """
+    return OpInfo(name, work=WorkRule.ELEMENTWISE, flops=flops, batch=ELEMENTWISE, **fields)

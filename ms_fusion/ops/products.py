@@ -1,0 +1,113 @@
+"""Matrix products and convolutions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ms_fusion.ops.call import (
+    Array,
+    Call,
+    static_result_shape,
+)
+from ms_fusion.ops.convolution_formulas import convolution, gradient_of_weight, gradient_of_x
+from ms_fusion.ops.op_info import (
+    Batch,
+    BatchRule,
+    Cluster,
+    MindSporeFusion,
+    OpInfo,
+    Trait,
+    WorkRule,
+)
+
+
+def _matrix_product(call: Call) -> Array:
+    left, right = call.inputs[:2]
+    if call.flag("transpose_a", 2 if _is_flag(call, 2) else None):
+        left = np.swapaxes(left, -1, -2)
+    if call.flag("transpose_b", 3 if _is_flag(call, 3) else None):
+        right = np.swapaxes(right, -1, -2)
+    product = np.matmul(left, right)
+    return product + call.inputs[2] if len(call.inputs) > 2 and not _is_flag(call, 2) else product
+
+
+def _is_flag(call: Call, position: int) -> bool:
+    return len(call.inputs) > position and call.inputs[position].dtype == np.bool_
+
+
+OPERATORS = (
+    OpInfo(
+        "MatMul",
+        onnx=("Gemm",),
+        formula=_matrix_product,
+        traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        work=WorkRule.MATRIX_PRODUCT,
+        batch=BatchRule(Batch.MATRIX_PRODUCT),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, ascend_level=1),
+    ),
+    OpInfo(
+        "BatchMatMul",
+        formula=_matrix_product,
+        traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        work=WorkRule.MATRIX_PRODUCT,
+        batch=BatchRule(Batch.MATRIX_PRODUCT),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, ascend_level=1),
+    ),
+    *(
+        OpInfo(
+            name,
+            traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+            work=WorkRule.MATRIX_PRODUCT,
+            batch=BatchRule(Batch.MATRIX_PRODUCT_WITHOUT_FLAGS),
+        )
+        for name in "MatMulExt BatchMatMulExt".split()
+    ),
+    OpInfo(
+        "GroupedMatmul",
+        traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+        mindspore=MindSporeFusion(ascend_level=1),
+    ),
+    OpInfo(
+        "Dense",
+        traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+        work=WorkRule.MATRIX_PRODUCT,
+        batch=BatchRule(Batch.DENSE),
+    ),
+    OpInfo(
+        "Conv2D",
+        onnx=("Conv",),
+        formula=lambda call: convolution(call.node, call.inputs[0], call.inputs[1]),
+        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        work=WorkRule.CONVOLUTION,
+        batch=BatchRule(Batch.IMAGE),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    *(OpInfo(name, batch=BatchRule(Batch.IMAGE)) for name in "Conv2DExt ConvTranspose2D".split()),
+    OpInfo(
+        "Conv2DTranspose",
+        onnx=("ConvTranspose",),
+        traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+        work=WorkRule.CONVOLUTION_INPUT_GRADIENT,
+        batch=BatchRule(Batch.IMAGE),
+    ),
+    OpInfo("Conv3D", traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL, batch=BatchRule(Batch.IMAGE)),
+    OpInfo("DepthwiseConv2dNative", traits=Trait.MATRIX_UNIT),
+    OpInfo(
+        "Conv2DBackpropInput",
+        formula=lambda call: gradient_of_x(
+            call.node, call.inputs[0], call.inputs[1], static_result_shape(call)
+        ),
+        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        work=WorkRule.CONVOLUTION_INPUT_GRADIENT,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+    OpInfo(
+        "Conv2DBackpropFilter",
+        formula=lambda call: gradient_of_weight(
+            call.node, call.inputs[0], call.inputs[1], static_result_shape(call)
+        ),
+        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        work=WorkRule.CONVOLUTION_WEIGHT_GRADIENT,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+)

@@ -1,0 +1,38 @@
+"""Random numbers and dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ms_fusion.ops.op_info import (
+    Cluster,
+    MindSporeFusion,
+    OpInfo,
+    Trait,
+    WorkRule,
+)
+
+
+def _dropout_gradient(call: Any) -> Any:
+    """Computes dy · mask / keep_prob for the inputs (gradient dy of y, mask)."""
+    dy, mask = call.inputs[:2]
+    return dy * mask / call.number("keep_prob", 2)
+
+
+OPERATORS = (
+    OpInfo(
+        "Dropout", traits=Trait.RANDOM | Trait.LIBRARY_KERNEL, work=WorkRule.ELEMENTWISE, flops=2
+    ),
+    *(
+        OpInfo(name, traits=Trait.RANDOM)
+        for name in """Dropout2D Dropout3D DropoutExt DropoutGenMask Bernoulli Gamma LogNormalReverse Multinomial MultinomialWithReplacement ParameterizedTruncatedNormal Poisson RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm RandpermV2 StandardLaplace StandardNormal TruncatedNormal UniformInt UniformReal""".split()
+    ),
+    OpInfo(
+        "DropoutGrad",
+        formula=_dropout_gradient,
+        traits=Trait.LIBRARY_KERNEL,
+        work=WorkRule.ELEMENTWISE,
+        flops=2,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+    ),
+)

@@ -1,0 +1,307 @@
+"""Reductions along axes, cumulative sums, segment sums, and sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ms_fusion.graph import Node
+from ms_fusion.ops.arithmetic import bias_axis
+from ms_fusion.ops.call import (
+    Array,
+    Call,
+    Formula,
+)
+from ms_fusion.ops.op_info import (
+    SINGLE_AND_HALF,
+    SINGLE_HALF_AND_INT32,
+    Advice,
+    Batch,
+    BatchRule,
+    Cluster,
+    Expand,
+    LoweringRule,
+    MindSporeFusion,
+    MindSporeGenerator,
+    OpInfo,
+    Split,
+    Trait,
+    VerifiedFlag,
+    WorkRule,
+)
+from tbe_impl import dsl
+from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+
+def _reduction_formula(function: Callable[..., Array]) -> Formula:
+    def formula(call: Call) -> Array:
+        source = call.inputs[0]
+        axes = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
+        keep = call.flag("keep_dims", 2)
+        every = (
+            tuple(range(source.ndim))
+            if not axes
+            else tuple(axis % max(source.ndim, 1) for axis in axes)
+        )
+        result = np.asarray(function(source, axis=every if source.ndim else None, keepdims=keep))
+        return result.astype(source.dtype, copy=False) if source.dtype.kind in "iu" else result
+
+    return formula
+
+
+def _cumulative_sum(call: Call) -> Array:
+    axis = int(call.number("axis", 1))
+    source = call.inputs[0]
+    if call.flag("reverse", 3):
+        source = np.flip(source, axis)
+    total = np.cumsum(source, axis=axis)
+    if call.flag("exclusive", 2):
+        total = total - source
+    total = np.flip(total, axis) if call.flag("reverse", 3) else total
+    return total.astype(source.dtype, copy=False)
+
+
+def _bias_add_grad(call: Call) -> Array:
+    """Computes the gradient of the bias: the sum over all axes except the channel axis."""
+    gradient = call.inputs[0]
+    return np.sum(gradient, axis=bias_gradient_axes(call.node, gradient.ndim))
+
+
+def bias_gradient_axes(node: Node, ndim: int) -> tuple[int, ...]:
+    """Returns the axes that BiasAddGrad reduces: all except axis 1, or except the last for NHWC.
+
+    Args:
+        node: the operator BiasAddGrad.
+        ndim: rank of its input, the gradient of y.
+    """
+    kept = bias_axis(node, ndim)
+    return tuple(axis for axis in range(ndim) if axis != kept)
+
+
+def _reduction_rule(word: Any) -> LoweringRule:
+    """Returns a rule that reduces over the given axes, or over all axes if none are given.
+
+    Sums of float16, bfloat16 and bool accumulate in a wider dtype.
+    """
+
+    def meaning(call: Call) -> Any:
+        x = tensor_of(call.inputs[0])
+        named = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
+        axes = sorted({axis % max(x.ndim, 1) for axis in named or range(x.ndim)})
+        if not axes:
+            return call.inputs[0]
+        # `keep_dims` may be an input without a known value. The rank of the output tells its value.
+        return TracedArray(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
+
+    return meaning
+
+
+def _lower_bias_gradient(call: Call) -> Any:
+    x = tensor_of(call.inputs[0])
+    axes = bias_gradient_axes(call.node, x.ndim)
+    return TracedArray(dsl.reduce_sum(x, list(axes))) if axes else call.inputs[0]
+
+
+def _lower_mean(call: Call) -> Any:
+    total = _reduction_rule(dsl.reduce_sum)(call)
+    return total * (total.size / call.inputs[0].size)
+
+
+OPERATORS = (
+    OpInfo(
+        "ReduceSum",
+        formula=_reduction_formula(np.sum),
+        lowering=_reduction_rule(dsl.reduce_sum),
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_DEFAULT,
+            cluster_level=1,
+            ascend_level=0,
+            split=Split.ENDS_IN_REDUCTION,
+            constants=(1,),
+        ),
+        mindspore_generator=MindSporeGenerator(
+            wrong="of bool gives parity", wrong_for=lambda source, _: source == "bool"
+        ),
+    ),
+    OpInfo(
+        "ReduceMax",
+        onnx=("GlobalMaxPool",),
+        formula=_reduction_formula(np.max),
+        lowering=_reduction_rule(dsl.reduce_max),
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_DEFAULT,
+            cluster_level=1,
+            split=Split.ENDS_IN_REDUCTION,
+            constants=(1,),
+        ),
+    ),
+    OpInfo(
+        "ReduceMin",
+        formula=_reduction_formula(np.min),
+        lowering=_reduction_rule(dsl.reduce_min),
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_FLAG, split=Split.ENDS_IN_REDUCTION, constants=(1,)
+        ),
+        mindspore_generator=MindSporeGenerator(auto_cluster="exact"),
+        advice=Advice(cluster_flag=VerifiedFlag(SINGLE_HALF_AND_INT32, takes_consumer=False)),
+    ),
+    OpInfo(
+        "ReduceMean",
+        onnx=("GlobalAveragePool",),
+        formula=_reduction_formula(np.mean),
+        lowering=_lower_mean,
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        work=WorkRule.REDUCTION,
+        flops=4,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_FLAG_FOR_OTHERS,
+            expand=Expand.BY_FLAG,
+            basics=2,
+            split=Split.BEGINS_WITH_REDUCTION,
+            constants=(1,),
+        ),
+        mindspore_generator=MindSporeGenerator(
+            not_auto="a float16 result becomes float32 where the kernel has several results",
+            for_speed=True,
+        ),
+        whole=True,
+        advice=Advice(expand_flag=VerifiedFlag(SINGLE_AND_HALF)),
+    ),
+    OpInfo(
+        "ReduceProd",
+        formula=_reduction_formula(np.prod),
+        lowering=_reduction_rule(dsl.reduce_prod),
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.FLAG_INPUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_FLAG_FOR_OTHERS, split=Split.ENDS_IN_REDUCTION, constants=(1,)
+        ),
+        excluded="its axes are an input of the kernel, and not known before it runs",
+    ),
+    OpInfo(
+        "ReduceAll",
+        formula=_reduction_formula(np.all),
+        lowering=_reduction_rule(dsl.reduce_all),
+        traits=Trait.REDUCTION | Trait.FLAG_INPUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_DEFAULT_FOR_OTHERS, split=Split.ENDS_IN_REDUCTION, constants=(1,)
+        ),
+        excluded="MindSpore raises an error when it is clustered without axes",
+    ),
+    OpInfo(
+        "ReduceAny",
+        formula=_reduction_formula(np.any),
+        lowering=_reduction_rule(dsl.reduce_any),
+        traits=Trait.REDUCTION | Trait.FLAG_INPUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(
+            cluster=Cluster.BY_FLAG_FOR_OTHERS, split=Split.ENDS_IN_REDUCTION, constants=(1,)
+        ),
+    ),
+    OpInfo(
+        "SumExt",
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(expansion=("ReduceSum",)),
+    ),
+    *(OpInfo(name, batch=BatchRule(Batch.ALONG_AXES)) for name in "MeanExt CumProd".split()),
+    OpInfo(
+        "BiasAddGrad",
+        formula=_bias_add_grad,
+        lowering=_lower_bias_gradient,
+        traits=Trait.REDUCTION | Trait.ANY_LAYOUT,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, split=Split.ENDS_IN_REDUCTION),
+        mindspore_generator=MindSporeGenerator(
+            inaccurate_expansion="a float16 result becomes float32 where the kernel has several results"
+        ),
+        whole=True,
+    ),
+    OpInfo(
+        "SquareSumAll",
+        work=WorkRule.REDUCTION,
+        flops=1,
+        steps=2,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=2, split=Split.ENDS_IN_REDUCTION),
+        advice=Advice(expand_flag=VerifiedFlag(SINGLE_AND_HALF, takes_consumer=False)),
+    ),
+    OpInfo(
+        "CumSum",
+        formula=_cumulative_sum,
+        traits=Trait.REDUCTION,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, split=Split.OPAQUE, constants=(1,)),
+        mindspore_generator=MindSporeGenerator(not_auto="nothing fuses with it"),
+        excluded="a running sum is no loop nest, and nothing fuses with it",
+        advice=Advice(no_flag="becomes a kernel of its own"),
+    ),
+    *(
+        OpInfo(name, traits=Trait.LIBRARY_KERNEL, work=WorkRule.REDUCTION, flops=0, steps=2)
+        for name in "ArgMax ArgMin".split()
+    ),
+    *(
+        OpInfo(name, batch=BatchRule(Batch.ALONG_AXES, axis=("axis", -1)))
+        for name in "Argmax Argmin".split()
+    ),
+    OpInfo(
+        "ArgMaxWithValue",
+        traits=Trait.LIBRARY_KERNEL,
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+    ),
+    OpInfo(
+        "ArgMinWithValue",
+        work=WorkRule.REDUCTION,
+        flops=0,
+        steps=2,
+        batch=BatchRule(Batch.ALONG_AXES),
+    ),
+    *(OpInfo(name, traits=Trait.ROW_REDUCTION) for name in "ReduceL1 ReduceSumSquare".split()),
+    *(
+        OpInfo(name, traits=Trait.ROW_REDUCTION, steps=3)
+        for name in "ReduceL2 ReduceLogSum".split()
+    ),
+    OpInfo("ReduceLogSumExp", traits=Trait.ROW_REDUCTION, steps=14),
+    OpInfo(
+        "UnsortedSegmentSum",
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        excluded="MindSpore raises an error for an invalid segment number; a kernel cannot raise one",
+    ),
+    OpInfo("TopK", traits=Trait.LIBRARY_KERNEL, batch=BatchRule(Batch.LAST_AXIS)),
+    OpInfo("Sort", traits=Trait.LIBRARY_KERNEL),
+)

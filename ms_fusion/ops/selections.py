@@ -1,0 +1,71 @@
+"""Sets of operator types that several rooms use, derived from the records.
+
+The CPU sets were measured on MindSpore 2.10; the Ascend sets were read from MindSpore's source.
+"""
+
+from __future__ import annotations
+
+from ms_fusion.ops import operators_where, operators_with, table
+from ms_fusion.ops.op_info import FOR_OTHER_GENERATORS, Cluster, Expand, Trait
+
+
+def _names_clustered(*kinds: Cluster) -> frozenset[str]:
+    return operators_where(lambda operator: operator.mindspore.cluster in kinds)
+
+
+def _names_expanded(*kinds: Expand) -> frozenset[str]:
+    return operators_where(lambda operator: operator.mindspore.expand in kinds)
+
+
+CPU_CLUSTER_OPS = _names_clustered(Cluster.BY_DEFAULT, Cluster.BY_DEFAULT_FOR_MINDSPORE)
+"""Clustered on CPU by default."""
+
+MINDSPORE_GENERATOR_ONLY_OPS = _names_clustered(Cluster.BY_DEFAULT_FOR_MINDSPORE)
+"""Subset of `CPU_CLUSTER_OPS` that is a default for MindSpore's own generator only.
+
+Presets enable it.
+"""
+
+CPU_CLUSTERABLE_OPS = _names_clustered(Cluster.BY_FLAG)
+"""Clustered on CPU under `--enable_cluster_ops`, and built by MindSpore's own generator."""
+
+CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY = _names_clustered(*FOR_OTHER_GENERATORS)
+"""Clustered on CPU under `--enable_cluster_ops`; built only by generators other than MindSpore's.
+
+No generator builds some of them.
+"""
+
+CPU_EXPAND_OPS = _names_expanded(Expand.BY_DEFAULT)
+"""Expanded into basic operators on CPU by default."""
+
+CPU_EXPANDABLE_OPS = _names_expanded(Expand.BY_FLAG, Expand.BY_FLAG_FOR_OURS)
+"""Expanded into basic operators on CPU under `--enable_expand_ops`."""
+
+CPU_EXPAND_OPS_OF_OWN_GENERATOR = _names_expanded(Expand.BY_FLAG_FOR_OURS)
+"""Subset of `CPU_EXPANDABLE_OPS` that the presets expand for our generator."""
+
+ASCEND_CLUSTER_OPS = operators_where(lambda operator: operator.mindspore.ascend_level == 0)
+"""Clustered on Ascend by default."""
+
+ASCEND_CLUSTER_OPS_LEVEL_1 = operators_where(lambda operator: operator.mindspore.ascend_level == 1)
+"""Clustered on Ascend additionally from `--fusion_ops_level=1`."""
+
+CRASHING_OPS = {
+    name: operator.crash_dtypes or None
+    for name, operator in table(lambda operator: operator.mindspore_generator).items()
+    if operator.crashes
+}
+"""Operator that crashes MindSpore's own CPU generator → the dtypes that crash it; None for all.
+
+The dtype bfloat16 crashes the generator with every operator.
+"""
+
+MISCOMPUTED_OPS = table(lambda operator: operator.mindspore_generator.wrong)
+"""Operator that MindSpore's own CPU generator computes wrongly → what is wrong."""
+
+REDUCTIONS = operators_with(Trait.REDUCTION)
+CORRECTLY_ROUNDED_OPS = operators_with(Trait.CORRECTLY_ROUNDED)
+RANDOM_OPS = operators_with(Trait.RANDOM)
+VIEWS = operators_with(Trait.VIEW)
+BOOKKEEPING = operators_with(Trait.BOOKKEEPING)
+CONTROL_OPERATORS = operators_with(Trait.CONTROL)

@@ -1,0 +1,106 @@
+"""The records of operators: whole, consistent, and the only place with names of operators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ms_fusion.ops import FAMILIES, OPERATORS, UNKNOWN, operator_info, operators_with
+from ms_fusion.ops.op_info import Batch, Cluster, Expand, OpInfo, Trait, WorkRule
+from tests.source_files import read_tree
+from tests.test_rooms import MODULES, name_of
+
+NAMES_MAX = 2
+"""A constant with more names of operators is a table beside the records."""
+
+DISPATCH = {
+    "ms_fusion.lowering.onednn.channels_last.CONVOLUTIONS": "argument names of oneDNN",
+    "ms_fusion.lowering.onednn.channels_last.RESIZE_OPERATORS": "how each is rewritten",
+    "ms_fusion.lowering.onednn.onednn_steps.LIBRARY": "the function that makes each call",
+    "ms_fusion.mindspore.flags.preset_table.PRESETS": "sentences",
+}
+"""Constants that say how a room treats each operator, not what the operator is."""
+
+
+def constants_of(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
+    """Yields (name, words of the strings) for each constant of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            yield (
+                ast.unparse(target),
+                {
+                    word
+                    for one in ast.walk(node.value)
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                    for word in one.value.split()
+                },
+            )
+
+
+def test_no_other_module_has_a_table_of_operator_names() -> None:
+    found = {
+        f"{name_of(path)}.{name}"
+        for path in MODULES
+        if name_of(path).startswith("ms_fusion.")
+        and not name_of(path).startswith(("ms_fusion.ops", "ms_fusion.onnx"))
+        for name, words in read_tree(path, lambda tree: list(constants_of(tree)))
+        if len(words & OPERATORS.keys()) > NAMES_MAX
+    }
+    assert found == DISPATCH.keys()
+
+
+def test_a_table_of_names_is_seen() -> None:
+    tree = ast.parse('NAMES = frozenset("Add Sub Mul".split())\nOTHER: dict = {"Add": 1}')
+    assert [words & OPERATORS.keys() for _, words in constants_of(tree)] == [
+        {"Add", "Sub", "Mul"},
+        {"Add"},
+    ]
+
+
+def test_each_operator_has_one_record() -> None:
+    names = [operator.name for family in FAMILIES for operator in family.OPERATORS]
+    assert len(names) == len(set(names)) == len(OPERATORS)
+    assert list(OPERATORS) == sorted(names)
+    onnx = [name for operator in OPERATORS.values() for name in operator.onnx]
+    assert len(onnx) == len(set(onnx))
+
+
+def test_fields_of_a_record_agree() -> None:
+    def faults(operator: OpInfo) -> Iterator[str]:
+        fusion, generator = operator.mindspore, operator.mindspore_generator
+        needs_flops = {
+            WorkRule.ELEMENTWISE,
+            WorkRule.ASSIGN,
+            WorkRule.REDUCTION,
+            WorkRule.PER_INPUT_ELEMENT,
+            WorkRule.OPTIMIZER,
+        }
+        if (operator.work in needs_flops) != (operator.flops is not None):
+            yield "work and flops"
+        if (operator.work is WorkRule.OPTIMIZER) != bool(operator.overwrites):
+            yield "work and overwrites"
+        if operator.lowering and not operator.formula:
+            yield "a lowering without a formula to compare with"
+        if generator.wrong_for and not (generator.refusal or generator.wrong):
+            yield "a refusal without a reason"
+        if generator.crash_dtypes and not generator.crashes:
+            yield "dtypes of a crash that is none"
+        if operator.whole and fusion.expand is Expand.NEVER:
+            yield "kept whole although MindSpore never expands it"
+        if operator.excluded and fusion.cluster is Cluster.NEVER:
+            yield "excluded although MindSpore never clusters it"
+        if bool(operator.advice.rewriting) != bool(operator.advice.rewriting_operators):
+            yield "a rewriting without its operators"
+        batch = operator.batch
+        if batch and batch.axis != ("axis", None) and batch.kind is not Batch.ALONG_AXES:
+            yield "axes that no rule reads"
+
+    found = {name: some for name, one in OPERATORS.items() if (some := list(faults(one)))}
+    assert found == {}
+
+
+def test_an_unknown_operator_has_the_defaults() -> None:
+    assert operator_info("Nothing") is UNKNOWN
+    assert UNKNOWN.work is WorkRule.UNKNOWN and UNKNOWN.lowering_rule is None
+    assert "Add" in operators_with(Trait.COMMUTATIVE)
