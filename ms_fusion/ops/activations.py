@@ -134,10 +134,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         advice=Advice(
             rewriting="ops.minimum(ops.maximum(x, 0.0), 6.0)",
-            rewriting_operators=(
-                "Maximum",
-                "Minimum",
-            ),
+            rewriting_operators=("Maximum", "Minimum"),
         ),
     ),
     OpInfo(
@@ -268,10 +265,7 @@ OPERATORS = (
         steps=19,
         mindspore=MindSporeFusion(
             expand=Expand.BY_FLAG,
-            expansion=(
-                "Sigmoid",
-                "Mul",
-            ),
+            expansion=("Sigmoid", "Mul"),
         ),
         mindspore_generator=MindSporeGenerator(
             not_auto="through Exp: 64 → 1,450 ULP", for_speed=True
@@ -311,11 +305,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         advice=Advice(
             rewriting="x / (ops.abs(x) + 1.0)",
-            rewriting_operators=(
-                "Abs",
-                "Add",
-                "Div",
-            ),
+            rewriting_operators=("Abs", "Add", "Div"),
         ),
     ),
     elementwise(

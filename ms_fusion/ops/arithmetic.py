@@ -257,10 +257,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, ascend_level=0),
         advice=Advice(
             rewriting="-ops.floor(-x)",
-            rewriting_operators=(
-                "Neg",
-                "Floor",
-            ),
+            rewriting_operators=("Neg", "Floor"),
         ),
     ),
     elementwise(
@@ -453,10 +450,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         advice=Advice(
             rewriting="x + y * z * value",
-            rewriting_operators=(
-                "Mul",
-                "Add",
-            ),
+            rewriting_operators=("Mul", "Add"),
         ),
     ),
     OpInfo(
@@ -484,11 +478,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         advice=Advice(
             rewriting="x + (y - x) * weight",
-            rewriting_operators=(
-                "Sub",
-                "Mul",
-                "Add",
-            ),
+            rewriting_operators=("Sub", "Mul", "Add"),
         ),
     ),
     OpInfo("Adds", mindspore=MindSporeFusion(expansion=("Add",))),
@@ -507,11 +497,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         advice=Advice(
             rewriting="ops.sqrt(x * x + y * y)",
-            rewriting_operators=(
-                "Mul",
-                "Add",
-                "Sqrt",
-            ),
+            rewriting_operators=("Mul", "Add", "Sqrt"),
         ),
     ),
     OpInfo(

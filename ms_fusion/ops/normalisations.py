@@ -60,13 +60,7 @@ OPERATORS = (
         mindspore=MindSporeFusion(
             expand=Expand.BY_FLAG_FOR_OURS,
             basics=5,
-            expansion=(
-                "ReduceMax",
-                "Sub",
-                "Exp",
-                "ReduceSum",
-                "RealDiv",
-            ),
+            expansion=("ReduceMax", "Sub", "Exp", "ReduceSum", "RealDiv"),
             split=Split.BEGINS_WITH_REDUCTION | Split.ENDS_IN_BROADCAST,
         ),
         mindspore_generator=MindSporeGenerator(not_auto="through Exp: 151 → 4,690 ULP"),
