@@ -15,7 +15,11 @@ from typing import NamedTuple
 from tbe_impl.errors import FusionError
 
 REASON_CHARACTERS = 1000
-"""Maximum length of a failure's text; it fits into a pipe that nobody reads yet."""
+"""Maximum length of each string in a `BuildFailure`.
+
+A failure of this size fits into the buffer of a pipe, so that a worker can send it and end before
+the failure is read.
+"""
 
 
 class BuildFailure(NamedTuple):
@@ -42,7 +46,7 @@ def build_in_processes(
         seconds: time limit for each kernel.
 
     Returns:
-        Kernel → failure, for the kernels that were not built.
+        A dict from each kernel that was not built to its failure.
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))

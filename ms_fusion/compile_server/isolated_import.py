@@ -42,7 +42,7 @@ def _make_empty_package(name: str) -> ModuleType:
     if spec is None:
         raise ImportError(f"there is no package {name}")
     module = ModuleType(name)
-    # By spec and path other code finds files of the package, for example oneDNN beside MindSpore.
+    # Other code finds files of the package by these attributes, for example MindSpore's oneDNN.
     module.__spec__ = spec
     module.__path__ = list(spec.submodule_search_locations or ())
     return module

@@ -19,7 +19,7 @@ from ms_fusion.mindspore.flags.generator_limits import KernelRefusal
 FILE = "refused_kernels.jsonl"
 """Name of the file in the kernel directory.
 
-A line is a JSON array of process id and the fields of `KernelRefusal`.
+Each line is a JSON array: the id of the compiling process, then the fields of a `KernelRefusal`.
 """
 
 

@@ -35,7 +35,7 @@ def serve(messager: str) -> None:
         messager: name of MindSpore's server class: ``AkgMessager`` or ``AkgV2Messager``.
     """
     warnings.simplefilter("ignore")
-    # The process inherits blocked signals from the process that started it; they are unblocked.
+    # Unblocks the signals that the parent process had blocked when it started this process.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # MindSpore's generator writes logs to the working directory and searches tuning files in it. So
     # the kernel directory becomes the working directory instead of the user's.
@@ -66,7 +66,10 @@ def _exit_with_parent(parent: int) -> None:
 
 
 def _redirect_output(file: str) -> None:
-    """Redirects standard output and error to a file, with the generator's messages and traces."""
+    """Redirects standard output and standard error to a file.
+
+    The generator writes its messages and stack traces there.
+    """
     log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     os.dup2(log_file, 1)
     os.dup2(log_file, 2)
@@ -84,9 +87,9 @@ def _accept_guarded(builder: Any, text: str) -> Any:
 def _compile_guarded(builder: Any) -> bool:
     """Builds all kernels that can be built; always returns True, which reports success.
 
-    After a success MindSpore searches the files of the kernels, and continues without missing ones.
-    After a failure it would keep the kernel in its list of pending kernels, and wait for it at the
-    next request.
+    After a success MindSpore searches for the files of the kernels, and continues without missing
+    files. After a failure MindSpore would keep the kernel in its list of pending kernels, and wait
+    for the kernel at the next request.
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
@@ -121,9 +124,12 @@ def _compile_guarded(builder: Any) -> bool:
 
 
 def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
-    """Returns the refusal of the kernel in composite JSON `text`, which was not built.
+    """Returns the refusal of a kernel that was not built.
 
-    `left` is as in `KernelRefusal`.
+    Args:
+        text: the kernel in composite JSON.
+        ended: the failure of the build.
+        left: value of `KernelRefusal.left`.
     """
     kernel = re.search(r'"op": ?"(\w{1,100})', text)
     culprit = ended.place if f'"{ended.place}"' in text else ""
@@ -133,18 +139,19 @@ def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
 
 
 class _Generator(Protocol):
-    """Builds kernels from their descriptions."""
+    """A kernel generator. The argument `text` of its methods is a kernel in composite JSON."""
 
     def reuse_cached(self, text: str) -> bool:
         """Publishes a kernel from the compile cache; returns whether the cache had the kernel."""
 
     def builder(self) -> Callable[[str], object]:
-        """Loads the generator and returns its build function, as in MindSpore's pool."""
+        """Loads the generator; returns its function that builds a kernel in composite JSON."""
 
     def stand_in(self, text: str, why: str) -> bool:
         """Publishes a substitute for a kernel that failed to build; returns whether there is one.
 
-        Always True for MindSpore's generator, whose groups MindSpore splits by itself.
+        MindSpore's generator always returns True without a substitute, since MindSpore itself
+        splits the group of the kernel.
         """
 
 
@@ -186,7 +193,7 @@ class _MindSporeGenerator:
 
     Attributes:
         directory: directory in which MindSpore searches the kernels' libraries.
-        attributes: the attributes that MindSpore passes to the generator, as text.
+        attributes: the attributes that MindSpore passes to the generator, as a string.
     """
 
     directory: Path
@@ -205,7 +212,8 @@ class _MindSporeGenerator:
 
         def build(text: str) -> None:
             akg_process._compile_akg_task_default([text], self.attributes, function)
-            # This fails without a C compiler. Then nothing calls the kernel by our convention.
+            # This fails without a C compiler. Then our generator cannot be used either, and nothing
+            # calls the kernel by our entry.
             with contextlib.suppress(FusionError, OSError, ValueError):
                 publish_beside_own(json.loads(text)["op"], self.directory)
 

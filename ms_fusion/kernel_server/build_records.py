@@ -14,7 +14,7 @@ from ms_fusion.ledger import Build
 
 
 def content(build: Build) -> bytes:
-    """Returns the content of a record file: the build record as JSON."""
+    """Returns the content of a record file: the record `build` as JSON."""
     return msgspec.json.encode(build)
 
 

@@ -35,18 +35,19 @@ from tbe_impl.runtime.cache import make_key
 from tbe_impl.runtime.cache_entry import read_entry
 
 COUNTER_FIELDS = ("composite_graph", "node_name")
-"""Fields of a description that contain process-wide counters of MindSpore.
+"""Fields of a kernel description that contain process-wide counters of MindSpore.
 
 They are not part of the cache key because the compiled kernel does not depend on them.
 """
 STEP_COUNTER_FIELD = "ptr_address"
-"""Field of an operator in a description that contains such a process-wide counter."""
+"""Field of an operator in a kernel description; it contains a process-wide counter of MindSpore."""
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = tuple(ROOT / name for name in ("tbe_impl", "custom_ops", "ms_fusion"))
 SUFFIXES = (".py", ".c", ".h")
 ONEDNN_PREFIXES = ("ONEDNN_", "DNNL_")
-"""Prefixes of oneDNN's environment variables. They are key inputs because oneDNN's settings decide
-whether images are lowered to NHWC.
+"""Prefixes of oneDNN's environment variables.
+
+The variables are key inputs because oneDNN's settings decide whether images are lowered to NHWC.
 """
 
 log = logging.getLogger("ms_fusion")
@@ -83,9 +84,11 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
     """A generated kernel that a stub calls.
 
     Attributes:
-        built, symbol: library and name of the kernel's function.
-        order: for each buffer of the function, the index of its array among the arrays that the
-            sequence member reads, then writes.
+        built: library with the kernel's function.
+        symbol: name of the kernel's function.
+        order: for each buffer of the function, the index of the corresponding array. The arrays are
+            numbered in this order: the arrays that the sequence member reads, then those that it
+            writes.
     """
 
     built: Library
@@ -118,12 +121,12 @@ class SequenceRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The cached result of compiling a description.
+    """The cached result of compiling a kernel description.
 
     Attributes:
         built: the library that exports the kernel.
         steps: the compiled parts of the kernel, for the ledger.
-        row: the kernel sequence that the library calls, if it is a stub; else None.
+        row: if the library is a stub, the kernel sequence that it calls; else None.
     """
 
     built: Library
@@ -140,7 +143,7 @@ _DECODER = msgspec.json.Decoder(CachedKernel)
 
 
 def key_of(text: str) -> str | None:
-    """Returns the cache key of a description.
+    """Returns the cache key of a kernel description.
 
     Returns None if the description is malformed or there is no compiler.
     """
@@ -203,7 +206,7 @@ def has_unchanged_sources() -> bool:
 
 
 def key_inputs() -> dict[str, object]:
-    """Returns all key inputs by name, as values that can be encoded as JSON.
+    """Returns all inputs of the cache key by name, as values that can be encoded as JSON.
 
     Raises:
         MissingError: there is no C compiler.
@@ -223,7 +226,7 @@ def key_inputs() -> dict[str, object]:
 
 
 def _tuning_record_stamps() -> list[str]:
-    """Returns path, size and modification time of every tuning record.
+    """Returns path, size and modification time of every tuning record of the user.
 
     All records are included because any of them may belong to the kernel.
     """
@@ -244,13 +247,13 @@ def _onednn_stamp() -> str:
 
 @lru_cache(maxsize=1)
 def _numpy_stamp() -> str:
-    """Returns path, size and modification time of NumPy, by which the formulas are traced."""
+    """Returns path, size and modification time of NumPy, whose functions the formulas call."""
     found = importlib.util.find_spec("numpy")
     return _stamp(Path(found.origin)) if found and found.origin else ""
 
 
 def recall(text: str) -> CachedKernel | None:
-    """Returns the cache entry of a description; None on a miss or for an invalid entry."""
+    """Returns the cache entry of a kernel description; None if it is missing or invalid."""
     key = key_of(text)
     note = compiler.user_cache().load_note(key) if key else None
     try:
@@ -266,13 +269,14 @@ def remember(
     steps: tuple[BuildStep, ...],
     row: SequenceRecord | None,
 ) -> None:
-    """Caches the result of compiling a description.
+    """Caches the result of compiling a kernel description.
 
     Args:
+        text: the description.
         key: result of `key_of` before the build; nothing is cached if the key has changed since.
         built: the kernel's library in the kernel cache.
         steps: the compiled parts of the kernel, for the ledger.
-        row: the kernel sequence that the library calls, if it is a stub; else None.
+        row: if the library is a stub, the kernel sequence that it calls; else None.
     """
     if key is None or not has_unchanged_sources() or key != key_of(text):
         return
@@ -285,7 +289,7 @@ def remember(
 
 
 def publish_cached(text: str, directory: Path) -> bool:
-    """Publishes the cached kernel of a description for MindSpore.
+    """Publishes the cached kernel of a kernel description for MindSpore.
 
     Returns whether the cache contained the kernel and all its libraries.
 

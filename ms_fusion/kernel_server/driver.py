@@ -1,4 +1,4 @@
-"""Builds one kernel from its description: a library, and the JSON file that MindSpore reads."""
+"""Builds one kernel from its composite JSON: a library, and the JSON file that MindSpore reads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class AkgV2Driver:
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
-        """Builds the kernel and publishes it in `output_dir`; on failure publishes a stand-in.
+        """Builds the kernel and publishes it in `output_dir`; if that fails, calls `stand_in`.
 
         Raises:
             RuntimeError: the build failed; MindSpore may then split the group.
@@ -74,7 +74,7 @@ class AkgV2Driver:
 
 
 def build(text: str, directory: Path) -> None:
-    """Builds the kernel of a description, publishes it for MindSpore and caches the result.
+    """Builds a kernel from its description, publishes it for MindSpore and caches the result.
 
     Raises:
         FusionError: `compile_kernel` raises it.
@@ -99,15 +99,19 @@ def build(text: str, directory: Path) -> None:
 
 
 def stand_in(text: str, directory: Path, why: str) -> bool:
-    """Publishes a stub that computes a failed kernel by its NumPy formulas in the calling process.
+    """Publishes a stub that computes a kernel by its NumPy formulas, after the build has failed.
 
-    MindSpore runs the operators of some groups without a kernel one by one, but crashes on others.
+    The formulas run in the process that calls the stub. Without the stub, MindSpore would run the
+    operators of some groups one by one, but crash on other groups.
 
     Returns:
-        Whether the stub is published: False if an operator has no formula for its inputs.
+        True if the stub is published. False if an operator has no formula for its inputs, or if the
+        kernel's name is no C identifier.
 
     Args:
-        why: reason of the failed build, for the ledger.
+        text: the kernel's description.
+        directory: directory in which MindSpore searches for the kernel's library.
+        why: the reason why the build failed, for the ledger.
 
     Raises:
         ParseError, CompileError, MissingError: the stub cannot be built.
@@ -150,9 +154,9 @@ class BuiltKernel(NamedTuple):
     Attributes:
         built: library that exports a function of the kernel's name.
         steps: the compiled parts of the kernel, for the ledger.
-        row: the kernel sequence that the library calls, if it is a stub; else None.
+        row: if the library is a stub, the kernel sequence that it calls; else None.
         lasting: whether the result may be cached. False if the compiler failed on the chosen
-            options, or if the kernel sequence is no C function.
+            options, or if the kernel sequence cannot be recorded.
     """
 
     built: Path
@@ -162,7 +166,7 @@ class BuiltKernel(NamedTuple):
 
 
 def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
-    """Compiles a kernel; takes compiled code from the kernel cache where it can.
+    """Compiles a kernel; compiled code in the kernel cache is reused.
 
     Raises:
         InputError: an operator, dtype or shape is not supported.

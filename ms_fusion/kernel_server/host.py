@@ -1,8 +1,8 @@
 """Prepares kernels that contain library calls, in the user's process at their first call.
 
-The library of such a kernel is a stub. At its first call the stub requests from this module a
-function and the function's state. The oneDNN calls use the library that MindSpore has loaded. The
-modules that prepare kernels are imported lazily.
+The library of such a kernel is a stub. At its first call the stub requests a function and the
+function's state from this module. The oneDNN calls use the oneDNN library that MindSpore has
+loaded. The modules that prepare kernels are imported lazily.
 """
 
 from __future__ import annotations

@@ -24,10 +24,11 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 
 
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
-    """Prepares the kernel sequence of a group; falls back to the group's NumPy formulas.
+    """Prepares the kernel sequence of a kernel; falls back to the kernel's NumPy formulas.
 
     Args:
-        failed: whether the compile server failed to build the kernel; then only the formulas are
+        kernel: the description of the kernel.
+        failed: whether the compile server failed to build the kernel; if so, only the formulas are
             used.
     """
     call = formula_function(kernel)
@@ -38,7 +39,7 @@ def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared
             return Prepared(address(whole.function), whole.state, (chain, whole))
         call = chain_function(chain) if chain is not None else call
     except Exception as error:  # noqa: BLE001
-        # MindSpore has already launched the kernel, so that its results must be computed.
+        # MindSpore has already launched the kernel, so its results must be computed.
         log.warning("kernel %s is slow, computed by its formulas: %s", kernel.name, error)
     run = RUN(_contain_exceptions(kernel, call))
     return Prepared(address(run), 1, run)
@@ -49,7 +50,7 @@ ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
 
 
 def chain_function(chain: Chain) -> ArrayFunction:
-    """Returns a function that runs a kernel sequence of which a step is no C function."""
+    """Returns a function that runs a kernel sequence with a step that is no C function."""
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 
 

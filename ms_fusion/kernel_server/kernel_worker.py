@@ -12,7 +12,7 @@ from ms_fusion.kernel_server.host import Host
 
 
 def install_host(request: Mapping[str, Any]) -> None:
-    """Installs a host for the directory of the library, which also contains the descriptions."""
+    """Installs a host for the directory that contains the kernel's library and description."""
     Host(Path(request["library"]).parent).install()
 
 

@@ -1,4 +1,4 @@
-"""Observes which of our kernels MindSpore launches during a call, by the launch log of `host.c`."""
+"""Records which of our kernels MindSpore launches during a call, by the launch log in `host.c`."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def is_c_identifier(name: str) -> bool:
 def publish(built: Path, name: str, directory: Path, record: Build) -> None:
     """Publishes a library for MindSpore.
 
-    The JSON file is written last, because MindSpore takes its presence as the sign that the library
-    is complete.
+    The JSON file is written last, because for MindSpore the presence of this file means that the
+    library is complete.
 
     Args:
         record: how the kernel was built; written beside the library for the ledger.
@@ -48,9 +48,10 @@ OWN_SUFFIX = ".own"
 
 
 def publish_beside_own(name: str, directory: Path) -> None:
-    """Wraps a library of MindSpore's own generator in a stub that also has our entry.
+    """Wraps a library of MindSpore's own generator in a stub that also has our entry function.
 
-    The original library is kept as ``NAME.own``. The stub forwards MindSpore's entry to it.
+    The original library is kept as ``NAME.own``. The stub forwards calls of MindSpore's own entry
+    function to the original library.
 
     Raises:
         CompileError, MissingError: the compiler fails or is missing; the files are unchanged.

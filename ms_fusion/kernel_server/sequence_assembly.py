@@ -1,4 +1,4 @@
-"""Assembles a group with library calls: a kernel sequence of our kernels and oneDNN calls."""
+"""Assembles the kernel sequence of a group with library calls: our kernels and oneDNN calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def has_library_operators(graph: Graph) -> bool:
 
 
 class CompiledSequence(NamedTuple):
-    """The compiled kernels of a group.
+    """The compiled kernel sequence of a group.
 
     Attributes:
         steps: the compiled parts of the whole group, for the ledger.
@@ -65,7 +65,7 @@ def compile_own(kernel: CompositeKernel) -> CompiledSequence:
     own = [member.kernel for member in members if isinstance(member.kernel, Kernel)]
     for made in own:
         assert made.compiled
-    # `own` lists the kernels of the regions in order, then the copies.
+    # `own` contains the kernels of the regions in order, then the kernels that copy results.
     layouts = (made.layout for made in own)
     return CompiledSequence(
         tuple(_describe_step(part, graph, layouts) for part in partition_group(graph)),
@@ -136,9 +136,9 @@ def assemble(kernel: CompositeKernel) -> Chain:
 
 
 class _Member(NamedTuple):
-    """A member of a kernel sequence: our kernel or an unprepared library call.
+    """A member of a kernel sequence: one of our kernels, or a library call not yet prepared.
 
-    `reads` and `writes` are the names of its arrays.
+    `reads` and `writes` are the names of the arrays that the member reads and writes.
     """
 
     kernel: Kernel | OnednnCall
@@ -157,8 +157,8 @@ def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
     """Returns the members of the kernel sequence.
 
     A result that updates an input in place is first written to a new array if later members read
-    the input, or if its kernel must not overwrite the input. Copies to these inputs end the
-    sequence.
+    the input, or if the kernel that computes the result must not overwrite the input. The sequence
+    ends with copies from the new arrays to these inputs.
 
     Args:
         ready: result of `_prepare_graph` for the kernel's graph.
@@ -189,7 +189,8 @@ def _prepare_graph(graph: Graph) -> Graph:
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
     """Yields our kernels of a group, each with its lowered group and its graph.
 
-    The kernels have default options. Tuning records are stored by the key of a single kernel.
+    The kernels have default options. They are the units of tuning: a tuning record is stored by the
+    key of one of these kernels.
 
     Raises:
         InputError: an operator, a dtype or a shape is not supported.
@@ -214,6 +215,8 @@ def _make_own_kernel(
     """Returns our kernel for a region, and the copies that must follow at the end of the sequence.
 
     Args:
+        region: the operators of the kernel.
+        kernel: the kernel of the whole group.
         later: names of the values that later members of the sequence read.
     """
     part = extract_region(region, kernel.graph)

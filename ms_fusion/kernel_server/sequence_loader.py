@@ -28,9 +28,9 @@ class Prepared:
 
 
 def reuse_cached(text: str) -> Prepared | None:
-    """Returns the cached kernel sequence of a description.
+    """Returns the cached kernel sequence of a kernel description.
 
-    Returns None on a miss or if a library is missing.
+    Returns None if the cache has no kernel sequence for the description or a library is missing.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.

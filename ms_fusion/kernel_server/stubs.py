@@ -1,8 +1,8 @@
-"""Emits C stubs, kernels that are prepared at their first call, with both entries of a kernel.
+"""Emits C stubs: kernels that are prepared at their first call.
 
 MindSpore gives a group the same name under every generator. It keeps the library that it loaded
-under that name for the life of the process. So each library exports both our entry, ``NAME``, and
-the entry of MindSpore's own generator, ``NAME_kernel``.
+under that name for the life of the process. So each library exports two entry functions: ours,
+``NAME``, and that of MindSpore's own generator, ``NAME_kernel``.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ STUB, OWN_STUB, SUBNORMALS = (
 
 
 def stub(name: str, buffers: int) -> str:
-    """Returns the C text of a stub with `buffers` buffers.
+    """Returns the C code of a stub with `buffers` buffers.
 
-    The first call of either entry prepares the kernel.
+    The first call of either entry function prepares the kernel.
     """
     return f"{_stub(name, buffers)}{chr(10).join(akg_entry_alias(name))}\n"
 
 
 def stub_beside_own(name: str) -> str:
-    """Returns the C text of a stub for our entry.
+    """Returns the C code of a stub for a kernel that MindSpore's own generator has built.
 
-    MindSpore's entry calls the library ``NAME.own``.
+    Our entry function prepares the kernel at its first call. The entry function of MindSpore's
+    generator calls the library ``NAME.own``.
     """
     return f"{_stub(name, UNKNOWN_COUNT)}{OWN_STUB.read_text('utf-8')}\n"
 
 
 def akg_entry_alias(name: str) -> list[str]:
-    """Returns the C text of MindSpore's own entry, which calls our entry."""
+    """Returns C code: the entry function of MindSpore's own generator, which calls ours."""
     return [
         f"void {name}_kernel(void **all) {{",
         f"int threads = 1; {name}(all[0], &threads, all + 1);",
@@ -41,7 +42,7 @@ def akg_entry_alias(name: str) -> list[str]:
 
 
 def launch_report(name: str, buffers: int) -> list[str]:
-    """Returns C text that reports a launch to `host.c`.
+    """Returns C code that reports a kernel launch to `host.c`.
 
     The first item is a declaration. The second item is the first statement of the kernel.
     """
@@ -58,5 +59,5 @@ def _stub(name: str, buffers: int) -> str:
 
 
 def subnormals() -> str:
-    """Returns the C text of `keep_subnormals` and `restore_subnormals`."""
+    """Returns the C code of the functions `keep_subnormals` and `restore_subnormals`."""
     return SUBNORMALS.read_text("utf-8")

@@ -1,14 +1,15 @@
 """Fast call path: calls the kernel of a single-kernel graph without MindSpore's executor.
 
-MindSpore's overhead per call takes as long as the computation of a small net. After a net that has
-evicted the processor's caches it takes several times longer.
+For a small net, MindSpore's overhead per call takes as long as the computation. If other code has
+evicted the processor's caches before the call, the overhead takes several times longer.
 
 A graph is equivalent to its kernel under four conditions. Each kernel input is an argument or a
 parameter of the net. Each kernel output is a result of the net. The graph has the kernel's
 operators and no others. All operators are pure.
 
 One call through MindSpore shows which kernel buffer is which tensor of the net. Then the kernel is
-called directly with the same inputs. It is used if both results have the same bits.
+called directly with the same inputs. If both results have the same bits, later calls run the kernel
+directly.
 """
 
 from __future__ import annotations
@@ -38,15 +39,21 @@ __all__ = ["DirectKernel", "find_direct_kernel", "watch_launches"]
 FORWARDING_OPERATORS = operators_with(Trait.FORWARDING)
 """Operators that only forward their operands."""
 PURE_OPERATORS = selections.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUSTERED_OPERATORS)
-"""Operators whose results depend only on their inputs; a kernel has them under the same name."""
+"""Operators whose results depend only on their inputs.
+
+They have the same name in a graph of MindSpore and in the description of a kernel.
+"""
 EXPANSIONS: Mapping[str, tuple[str, ...]] = table(lambda operator: operator.mindspore.expansion)
-"""Further pure operator → the basic operators to which MindSpore expands it before clustering."""
+"""Other pure operators, each with the basic operators into which MindSpore expands it.
+
+MindSpore expands them before clustering.
+"""
 SCALAR_BYTES = 16
 """Upper bound of the size of a scalar, in bytes."""
 DUMP_VARIABLE = "MINDSPORE_DUMP_CONFIG"
 """Environment variable that makes MindSpore dump the tensors of its kernels."""
 MAX_OUTPUT_ARRAYS = 4
-"""Upper limit of cached output arrays per result.
+"""Maximum number of cached output arrays for each result of the net.
 
 A caller in a loop holds a few results at a time and releases the oldest ones. The arrays live as
 long as the net, since another thread may still read one of them.
@@ -56,7 +63,7 @@ OutputArray = tuple[np.ndarray, int]
 
 
 class KernelParameter(NamedTuple):
-    """A parameter of the net that the kernel reads, and the address at which it was recorded."""
+    """A parameter of the net that the kernel reads, and its address in the recorded launch."""
 
     parameter: Any
     address: int
@@ -71,18 +78,19 @@ class KernelResult(NamedTuple):
 
 
 class DirectKernel:
-    """A kernel that is equivalent to a graph.
+    """A kernel that is equivalent to a graph of MindSpore and is called instead of the graph.
 
     Args:
         launch: the recorded launch of the kernel by MindSpore.
-        sources: for each kernel input, the index of the argument or the parameter that it reads.
-        results: for each kernel output, the result of the net that it writes.
-        order: for each result of the net, the index of the kernel output; None if the net returns a
-            single tensor.
+        sources: for each kernel input, what it reads: the index of an argument, or a
+            `KernelParameter`.
+        results: for each kernel output, the corresponding result of the net.
+        order: for each result of the net, the index of the corresponding kernel output; None if the
+            net returns a single tensor.
 
     Attributes:
         is_outdated: whether a parameter has moved to another address. MindSpore then executes the
-            next calls, and a later probe looks for the kernel again.
+            next calls, and a later check finds the kernel again.
     """
 
     def __init__(
@@ -110,7 +118,8 @@ class DirectKernel:
     def __call__(self, args: Sequence[Any]) -> Any:
         """Runs the kernel on tensors of the recorded shapes and returns the results of the net.
 
-        Returns None if MindSpore has to execute the call.
+        Returns None if MindSpore has to execute the call instead, because its profiler is
+        initialized, a parameter has moved, or an argument is not contiguous.
         """
         if self._profiler.is_initialized:
             return None
@@ -138,7 +147,8 @@ class DirectKernel:
 def _take_array(result: KernelResult) -> OutputArray:
     """Returns an array of the pool that is not in use, or a new array.
 
-    A tensor, a view or a NumPy array that uses the memory holds a reference to the array.
+    An array is in use as long as a tensor, a view or another NumPy array uses its memory: each of
+    these objects holds a reference to the array.
     """
     found = _find_free(result.arrays, UNUSED_REFERENCES)
     if found is not None:
@@ -171,7 +181,7 @@ def find_direct_kernel(
     Args:
         cell: the net.
         phase: MindSpore's name of the graph.
-        args: arguments of the last call, all tensors.
+        args: arguments of the net's last call; all are tensors.
         result: the result of the last call.
         seen: kernel launches during the last call.
     """
@@ -195,7 +205,8 @@ def _match_by_address(
 ) -> DirectKernel | None:
     """Matches the buffers of a kernel launch to arguments, parameters and results by address.
 
-    Returns None if a buffer matches no tensor or not the whole tensor.
+    Returns None without a complete and unambiguous match, for example if a buffer is only a part of
+    a tensor.
     """
     from mindspore import Tensor
 
@@ -257,9 +268,9 @@ def _size_bytes(kernel: CompositeKernel, name: str) -> int | None:
 
 
 def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
-    """Returns the NumPy dtype of a tensor; None if `from_numpy` does not convert it back.
+    """Returns the NumPy dtype of a tensor; None if `Tensor.from_numpy` does not convert it back.
 
-    This is the case for bfloat16.
+    For example, the result is None for bfloat16.
     """
     from mindspore import Tensor
 
@@ -283,7 +294,8 @@ def _read_description(name: str) -> CompositeKernel | None:
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
     """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
 
-    Returns False, too, if a constant tensor could have the address of another tensor.
+    Also returns False if a constant tensor could have the address of an argument or a parameter, or
+    if the graph reads a parameter that is not among the parameters of `cell`.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
@@ -298,8 +310,8 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
     wanted = Counter(one for name in names for one in EXPANSIONS.get(name, (name,)))
     if wanted != Counter(node.op for node in kernel.graph if node.op not in FORWARDING_OPERATORS):
         return False
-    # A constant tensor may have the address of an argument or a parameter. Only a scalar cannot, if
-    # all arguments and parameters are larger.
+    # A constant tensor may have the address of an argument or a parameter. This is impossible for a
+    # scalar if all arguments and parameters are larger than a scalar.
     constant = max((_size_of_tensors(one.value) for one in graph.const_vals), default=0)
     least = min((one.nbytes for one in (*args, *registered)), default=0)
     if constant > 1 or (constant and least <= SCALAR_BYTES):
@@ -308,7 +320,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Returns the number of elements of the largest tensor in a constant; 0 without a tensor."""
+    """Returns the number of elements of the largest tensor in a constant; 0 if it has no tensor."""
     own = math.prod(value.tensor_val.dims) if value.HasField("tensor_val") else 0
     return max([own, *map(_size_of_tensors, value.values)])
 

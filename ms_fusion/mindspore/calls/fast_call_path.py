@@ -1,8 +1,8 @@
 """Installs the fast call path: monkeypatches six methods of MindSpore's class Cell.
 
-Each replacement handles the common case and delegates all other cases to the original method. They
-are installed with the first preset and stay installed. A method that this MindSpore version lacks,
-or that another package has replaced, is not replaced.
+Each replacement handles the common case and delegates all other cases to the original method. The
+replacements are installed with the first preset and stay installed. A method that this MindSpore
+version lacks, or that another package has replaced, is not replaced.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from ms_fusion.mindspore.calls.graph_keys import Scopes
 PLAIN_TYPES = frozenset((str, bool, int, float, type(None)))
 """Exact types of attribute values that `Cell.__setattr__` stores without special handling."""
 SIGNATURE_OVERRIDES = frozenset(("__wrapped__", "__signature__"))
-"""Attributes of a function by which its signature differs from that of its code object."""
+"""Attributes of a function that give it another signature than that of its code object."""
 NO_ENTRIES: Mapping[Any, Any] = {}
 
 
 def install(scopes: Scopes) -> None:
-    """Installs the fast methods in Cells; idempotent.
+    """Installs the replacements in MindSpore's class Cell; idempotent.
 
     Args:
-        scopes: the flags in force; a call under other flags than the recorded call is not fast.
+        scopes: the flags in force. A call takes the fast path only if the flags are the same as at
+            the recorded call.
     """
     from mindspore import nn
 
@@ -59,7 +60,10 @@ def install(scopes: Scopes) -> None:
 
 
 def _defining_module(method: Any) -> str:
-    """Returns the module whose code a function runs, also for a wrapper; empty if unknown."""
+    """Returns the name of the module that defines the code of a function; empty if unknown.
+
+    For a wrapper, this is the module of the wrapper, not that of the wrapped function.
+    """
     return str(getattr(method, "__globals__", NO_ENTRIES).get("__name__", ""))
 
 
@@ -94,7 +98,11 @@ def wrap_check_arguments(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
-    """Wraps `Cell.__setattr__`: replaces an existing attribute directly if the value is plain."""
+    """Wraps `Cell.__setattr__`; the wrapper replaces plain attributes without MindSpore's checks.
+
+    An attribute is plain if it exists in the Cell, the type of the new value is in `PLAIN_TYPES`,
+    and the attribute's name is no registered parameter, Cell or buffer.
+    """
 
     @functools.wraps(original)
     def set_attribute(self: Any, name: str, value: Any) -> None:
@@ -116,13 +124,13 @@ def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
 def wrap_compile_phase(
     owner: Any, found: property, setters: Collection[Callable[..., None]]
 ) -> property:
-    """Replaces the property `Cell.compile_phase`: sets it directly in all inner Cells.
+    """Returns a property `Cell.compile_phase` whose setter also sets all inner Cells directly.
 
     Args:
         owner: MindSpore's Cell class.
         found: the original property.
-        setters: the known ``__setattr__`` functions of Cells and containers. A Cell with another
-            ``__setattr__`` is set through that function.
+        setters: the known ``__setattr__`` functions of Cells and containers. In a Cell with another
+            ``__setattr__``, the property is set through that function.
     """
 
     def spread(self: Any, value: str) -> None:

@@ -1,11 +1,12 @@
 """Adds the flags in force to MindSpore's key of compiled graphs.
 
 MindSpore's own key covers only types and shapes. Without the flags in the key, a net that was
-compiled before a change of flags would keep its graph. With them, the next call compiles the net
-again. Both graphs stay cached, so after a change back the first graph is used again.
+compiled before a change of flags would keep its graph. With the flags in the key, the next call
+compiles the net again. Both graphs stay cached, so after a change back the first graph is used
+again.
 
-A net that is first compiled in a block keeps the flags of this block: outside of all blocks, its
-calls use the same graph.
+A net that is first compiled in a ``with fusion():`` block keeps the flags of this block: its calls
+outside of all blocks use the same graph.
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ class Scopes(Protocol):
 
     @property
     def flags_in_scope(self) -> tuple[str, bool]:
-        """Returns (flags of the innermost block, True), or (flags of the process, False).
+        """Returns (flags, whether they are those of a ``with fusion():`` block).
 
-        The flags are empty if no preset is in force.
+        The flags are those of the innermost block; outside of all blocks, they are those of the
+        process. They are empty if no preset is in force.
         """
 
 
 _first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
-"""Net → MindSpore's key of a call → the flags of the block in which the call was first made.
+"""Maps a net to a dict from MindSpore's key of a call to the flags at the first such call.
 
-The flags are empty if the first call was outside of all blocks. The value None marks a net that was
-compiled before ms_fusion was active.
+The flags are those of the innermost ``with fusion():`` block; they are empty if the first call was
+outside of all blocks. A net that was compiled before ms_fusion was active is mapped to None.
 """
 
 
@@ -88,7 +90,7 @@ def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
 
 
 def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
-    """Wraps ``Cell._predict``; the wrapper makes it look up the graph after a change of flags.
+    """Wraps ``Cell._predict`` so that it looks up the graph again after a change of flags.
 
     In text generation phases the original method reuses the Cell's last graph without a check.
 

@@ -1,14 +1,14 @@
-"""Fast call path: runs the graph or kernel of a Cell's last call directly if the call is alike.
+"""Fast call path: a call that matches a Cell's last call runs the last graph or kernel directly.
 
-At each call MindSpore computes a key of the arguments and looks up the graph. That takes more than
-half of the call time of a small net. Here shapes and dtypes are compared with those of the last
-call. MindSpore handles the call if anything has changed since the last call, or if an argument is
-not a plain tensor.
+At each call MindSpore computes a key of the arguments and looks up the graph. This takes more than
+half of the call time of a small net. This module compares shapes and dtypes with those of the last
+call instead. MindSpore handles the call if anything has changed since the last call, or if an
+argument is not a plain tensor.
 
 `CallRecords` holds the last call of each Cell. `wrap_compile_and_run` skips the graph lookup.
 `wrap_call` skips all of MindSpore's Python code for a graph that is a single kernel. MindSpore's
-checks take as long as a small kernel, and ten times as long after a kernel that has evicted the
-processor's caches. So `wrap_call` reads few objects, directly from their storage.
+checks take as long as a small kernel. They take ten times as long if another kernel has evicted the
+processor's caches. So `wrap_call` reads only a few objects, directly from their storage.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ STORAGE_NAMES: Mapping[str, str] = {
     "current_phase": "current_phase",
     "compile_cache": "_compile_cache",
 }
-"""Attribute of a Cell in MindSpore 2.10 → the name under which its ``__dict__`` stores it."""
+"""Maps an attribute of a Cell in MindSpore 2.10 to its key in the Cell's ``__dict__``."""
 COMPILE_MEMBERS = ("compile", "phase", "compile_cache")
-"""Members that select the graph of a Cell.
+"""Members of the class Cell that select the graph of a call.
 
 If a class or a Cell overrides one of these members, the fast path is not used.
 """
 CALL_MEMBERS = ("compile_and_run", "_check_construct_args", "_self_check", "_predict")
-"""Members that each call of a Cell uses, besides `COMPILE_MEMBERS`."""
+"""Members of the class Cell that each call uses in addition to `COMPILE_MEMBERS`."""
 
 
 @dataclass(slots=True)
 class SingleKernel:
-    """The search for the kernel that is equivalent to a graph.
+    """The state of the search for a kernel that is equivalent to a graph.
 
     Attributes:
         direct: the equivalent kernel; None if no kernel has been found so far.
-        calls: number of repeated calls of the graph, counted until the last probe.
+        calls: number of repeated calls of the graph; the count ends at the last of `PROBE_CALLS`.
     """
 
     direct: DirectKernel | None = None
@@ -67,7 +67,7 @@ class CallRecord(NamedTuple):
         arguments: (shape, dtype) of each argument.
         construct: the function behind the method `construct` of the Cell.
         held: the flags that applied to the Cell.
-        kernel: the search for the kernel that is equivalent to the graph.
+        kernel: the state of the search for a kernel that is equivalent to the graph.
     """
 
     phase: str
@@ -80,12 +80,13 @@ class CallRecord(NamedTuple):
 
 
 class CallRecords:
-    """Call records of all Cells of this process.
+    """The records of the last calls of all Cells in this process.
 
     Attributes:
         scopes: the flags in force.
-        of: Cell → record.
-        kernels: ``id`` of a live Cell → record, for Cells whose graph is a single kernel.
+        of: Cell → record of its last call.
+        kernels: ``id`` of a live Cell → the same record, only for Cells whose graph is a single
+            kernel.
     """
 
     def __init__(self, scopes: Scopes) -> None:
@@ -131,7 +132,7 @@ class CallRecords:
         return result
 
     def is_like(self, last: CallRecord, cell: Any, args: Sequence[Any]) -> bool:
-        """Returns whether a call with `args` matches `last` and the Cell is unchanged since."""
+        """Returns whether a call with `args` matches `last` and the Cell has not changed since."""
         own = cell.__dict__
         if (
             own.get("_phase") != last.phase
@@ -156,7 +157,7 @@ class CallRecords:
         )
 
     def is_called_as_mindspore_has_it(self, last: CallRecord, cell: Any) -> bool:
-        """Returns whether the Cell overrides no `CALL_MEMBERS` and `construct` is unchanged."""
+        """Returns whether the Cell overrides no `CALL_MEMBERS` and has the same `construct`."""
         return (
             _has_members(cell, self._called_by)
             and getattr(cell.construct, "__func__", None) is last.construct
@@ -181,7 +182,7 @@ def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether each name in `wanted` is this member of the Cell's class, not overridden."""
+    """Returns whether all members in `wanted` are unchanged in the Cell's class and in the Cell."""
     kind, own = type(cell), cell.__dict__
     for name, value in wanted.items():
         if name in own or getattr(kind, name) is not value:
@@ -199,8 +200,9 @@ def has_known_storage(cell: Any) -> bool:
 
 
 def make_switch_check() -> Callable[[], bool]:
-    """Returns a function that checks whether environment variables keep MindSpore from running
-    compiled graphs.
+    """Returns a function that checks whether environment variables disable compiled graphs.
+
+    The function returns True if ``MS_JIT`` is 0 or ``MS_DEV_PRECOMPILE_ONLY`` is set.
     """
     names = ("MS_JIT", "MS_DEV_PRECOMPILE_ONLY")
     variables: Any = getattr(os.environ, "_data", None)
@@ -241,10 +243,10 @@ IDENTITY_HASH: Any = object.__hash__
 SPECIAL_PHASES = ("save", "prefill", "increment")
 """Values of `Cell.phase` that MindSpore handles specially."""
 PROBE_CALLS = (8, 24)
-"""Numbers of repeated calls at which a probe checks whether the graph is a single kernel.
+"""The repeated calls, counted from 1, that also check whether the graph is a single kernel.
 
-A net that is called only a few times is not probed. The second probe is for nets whose first probe
-saw kernel launches of other threads.
+A net that is called only a few times is not checked. The second check is needed if other threads
+launched kernels during the first check.
 """
 
 
@@ -257,7 +259,7 @@ def is_known_compile_and_run(method: Any) -> bool:
 
 
 def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """Wraps `Cell.compile_and_run`; a call like the Cell's last call skips the graph lookup."""
+    """Wraps `Cell.compile_and_run`: a call that matches the last call skips the graph lookup."""
     from mindspore import nn
 
     known = original.__globals__
@@ -375,9 +377,9 @@ def is_known_call(method: Any) -> bool:
 
 
 def wrap_call(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """Wraps `Cell.__call__`; a call like the Cell's last call runs its single kernel directly.
+    """Wraps `Cell.__call__`: a call that matches the last call runs the graph's kernel directly.
 
-    This applies if the last call's graph is equivalent to a single kernel.
+    This applies only if the graph of the last call is equivalent to a single kernel.
     """
     from mindspore import context
 

@@ -1,7 +1,7 @@
-"""Decides which operators and kernels a generator must not build: it crashes or miscompiles them.
+"""Refuses operators and kernels that crash a generator or are miscompiled by it.
 
 The compile server checks the composite JSON of each kernel before the kernel is built. Presets and
-the reasons in reports check single operators of a graph.
+reports check single operators of a graph.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ GENERATOR = "AKG_V2"
 """MindSpore's name of the generator in the module `akg_v2`; our generator uses this name."""
 
 EXCLUDED_OPERATORS: Mapping[str, str] = table(lambda operator: operator.excluded)
-"""Operator that MindSpore could cluster for our generator, but must not → the reason."""
+"""Operators that MindSpore could cluster for our generator, but must not; each with the reason."""
 
 
 def refusal(op: str, source: str, target: str) -> str:
-    """Returns why MindSpore's CPU generator must not build an operator; empty if it may.
+    """Returns the reason why MindSpore's CPU generator must not build an operator; empty if it may.
 
     Args:
         op: operator type.
@@ -42,7 +42,10 @@ def refusal(op: str, source: str, target: str) -> str:
 
 
 def node_refusal(node: Node, graph: Graph) -> str:
-    """Returns `refusal` for an operator of a graph; empty if its dtypes are unknown."""
+    """Returns the result of `refusal` for an operator of a graph.
+
+    The result is empty if the operator has no inputs or no results.
+    """
     dtypes = dtypes_of(node, graph)
     return refusal(node.op, *dtypes) if dtypes else ""
 
@@ -63,7 +66,7 @@ def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
 
 
 def _working_dtype(op: str, sources: list[str]) -> str:
-    """Returns the dtype of the first data input: of Select the second input, else the first."""
+    """Returns the dtype of the first data input: input 1 of Select, input 0 of other operators."""
     return sources[1] if op == "Select" and len(sources) > 1 else sources[0]
 
 
@@ -82,8 +85,8 @@ class KernelRefusal(NamedTuple):
     Attributes:
         op: the responsible operator; empty if no single operator is responsible.
         reason: why the kernel is not built.
-        left: for our generator, whether there is no substitute kernel of ours either, so that
-            MindSpore runs the operators one by one.
+        left: for our generator, whether there is no substitute kernel either. MindSpore then runs
+            the operators one by one.
     """
 
     op: str
@@ -92,10 +95,10 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Checks a kernel in composite JSON for MindSpore's CPU generator.
+    """Checks whether MindSpore's CPU generator may build a kernel, given as composite JSON.
 
-    Returns None if the generator may build the kernel. Returns a refusal, too, if the JSON is
-    malformed.
+    Returns None if the generator may build the kernel. Returns a refusal if it must not, or if the
+    JSON is malformed.
     """
     try:
         description = json.loads(text)
@@ -119,7 +122,7 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
-    """Returns why an operator must not be built with these shapes or axes; empty if it may.
+    """Returns the reason why the shapes or axes of an operator forbid its build; empty if none do.
 
     Args:
         step: the operator in composite JSON.

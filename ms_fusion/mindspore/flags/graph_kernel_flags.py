@@ -4,7 +4,8 @@
 ``--opt_level=2 --enable_cluster_ops=Div,Erf``; `GraphKernelFlags.parse` reads such a string.
 MindSpore ignores most mistakes in it silently; `ms_fusion.mindspore.flags.lint.lint` finds them.
 
-One file of more than 500 lines: it is the record of all flags, its parser and its printer.
+This module exceeds 500 lines because the list of all flags, its parser and its printer belong
+together.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class GraphKernelFlags:
     """A set of flags; a field that is None leaves MindSpore's own default.
 
     The ``metadata`` of a field have its documentation, kind, default and allowed values. `describe`
-    returns them as text.
+    returns them as a string.
     """
 
     opt_level: int | None = _flag(
@@ -366,10 +367,10 @@ class GraphKernelFlags:
 
     @classmethod
     def coerce(cls, flags: GraphKernelFlags | str | None) -> GraphKernelFlags:
-        """Returns `flags`, parsed if it is a string; None becomes an empty set of flags.
+        """Converts `flags` to a set of flags: parses a string; None gives an empty set of flags.
 
         Raises:
-            InputError: `flags` is something else, or the string is malformed.
+            InputError: `flags` has another type, or the string is malformed.
         """
         if isinstance(flags, str):
             return cls.parse(flags)
@@ -388,10 +389,11 @@ class GraphKernelFlags:
         return GraphKernelFlags(**merge_values(self.set_flags(), other.set_flags()))
 
     def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
-        """Returns the differences from `base` as short texts.
+        """Returns the differences from `base` as short strings.
 
-        A text is ``+Reshape`` or ``−Sub`` for a clustered operator, ``+expand:Softmax`` for an
-        expanded operator, or a whole flag.
+        A string is ``+Reshape`` or ``−Sub`` for a clustered operator and ``+expand:Softmax`` for an
+        expanded operator. For another flag, it is the whole flag, or ``no --NAME`` if `base` has
+        the flag and these flags do not.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))
@@ -414,7 +416,7 @@ class GraphKernelFlags:
         return tuple(dict.fromkeys(found))
 
     def set_flags(self) -> dict[str, Any]:
-        """Returns name → value of the flags that are not None."""
+        """Returns a dict from name to value of the flags that are not None."""
         return {
             item.name: getattr(self, item.name)
             for item in fields(self)
@@ -423,16 +425,18 @@ class GraphKernelFlags:
 
 
 FLAGS = {item.name: item for item in fields(GraphKernelFlags)}
-"""Every flag by name, with its metadata."""
+"""Maps the name of each flag to its dataclass field, which has the metadata."""
 
 _NAME_PREFIXES = {"cluster_ops": "", "expand_ops": "expand:"}
-"""Family of lists whose names `changes` shows one by one → prefix of the names."""
+"""Families of lists whose items `changes` shows one by one, each with the prefix of its items."""
 _FAMILIES = dict.fromkeys(
     name.partition("_")[2].removesuffix("_only")
     for name, item in FLAGS.items()
     if item.metadata["kind"] == "list"
 )
-"""Families of lists. For example, the family ``cluster_ops`` has the lists ``enable_cluster_ops``,
+"""Families of lists.
+
+For example, the family ``cluster_ops`` has the lists ``enable_cluster_ops``,
 ``disable_cluster_ops`` and ``enable_cluster_ops_only``.
 """
 
@@ -444,7 +448,7 @@ MindSpore would treat an empty list as an absent list.
 
 
 def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges the flags `over` into the flags `base`; returns name → value.
+    """Merges the flags `over` into the flags `base`; returns a dict from name to value.
 
     A single value in `over` replaces the value in `base`. A name in a list of `over` is added to
     the same list and removed from the opposite list. If `base` has an ``…_only`` list, the name is
@@ -520,7 +524,7 @@ def convert(name: str, text: str | None) -> Any:
     """Converts `text` to a value of the flag `name`.
 
     Raises:
-        ValueError: the text is no valid value; the message says what is expected.
+        ValueError: `text` is no valid value; the message describes the expected value.
     """
     kind = FLAGS[name].metadata["kind"]
     if kind == "bool":
@@ -545,7 +549,10 @@ def convert(name: str, text: str | None) -> Any:
 
 
 def value_problem(name: str, value: Any) -> str:
-    """Returns what the flag `name` expects if `value` is invalid for it, else an empty text."""
+    """Checks `value` for the flag `name`.
+
+    Returns a description of the expected value if `value` is invalid, else an empty string.
+    """
     data = FLAGS[name].metadata
     kinds: dict[str, Any] = {"int": int, "bool": bool, "str": str}
     if data["kind"] == "list":

@@ -29,11 +29,11 @@ class Finding:
         severity: ``error``, ``warning`` or ``note``. An error is a flag that MindSpore would ignore
             or misread, or that ends the process.
         code: short name of the kind of finding.
-        message: the mistake, one sentence.
+        message: the mistake, as one sentence.
         column: column in the flag string from 1; 0 if the finding is not about a flag string.
         nearest: the most similar valid name; empty if no valid name is similar.
         remedy: the suggested change.
-        place: a Cell, an operator or a source line, if the finding is not about a flag string.
+        place: the Cell, operator or source line of a finding that is not about a flag string.
     """
 
     severity: str
@@ -92,7 +92,7 @@ STAGES: dict[str, tuple[str, ...]] = {
         convert_call_to_prim""".split()
     ),
 }
-"""Stage of graph kernel fusion → its passes; stages and passes are in the order of execution.
+"""The stages of graph kernel fusion, each with its passes, in the order of execution.
 
 A flag names a pass by `stage.pass` or by the numbers of stage and pass, for example `3.7`.
 """
@@ -105,7 +105,7 @@ BACKEND_PASSES = frozenset(
     add_cast_rms_norm_cast_fusion MatMulAllReduce split_concat_fusion matmul_elemwise_fusion
     inference_qbmm_add_fusion inference_qbmm_allreduce_add_fusion""".split()
 )
-"""Fusion passes of the back end that the flags also switch; a flag has only the name of the pass.
+"""Fusion passes of MindSpore's back end, which a flag names without a stage.
 
 All except `replace_addn` and `transpose_to_reshape` exist only on Ascend.
 """
@@ -128,7 +128,7 @@ PATTERNS = {
     "allreduce_fwd": ("Ascend",),
     "allreduce_bwd": ("Ascend",),
 }
-"""Pattern by which the splitter joins operators → devices that support the pattern."""
+"""Patterns by which the splitter joins operators, each with the devices that support it."""
 
 REMOVED_FLAGS_NEGATED = {
     "enable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: "
@@ -139,7 +139,7 @@ REMOVED_FLAGS_NEGATED = {
     "leave it out",
     "auto_tune": "it was removed, and nothing is tuned unless asked to: leave it out",
 }
-"""Name in `REMOVED_FLAGS` → remedy if the flag has a false value."""
+"""Names in `REMOVED_FLAGS`, each with the remedy if the flag has a false value."""
 
 REMOVED_FLAGS = {
     "auto_tune": "it was removed; online_tuning took its place, and kills the process on CPU",
@@ -152,14 +152,14 @@ REMOVED_FLAGS = {
     "disable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: "
     "`--disable_pass=split.graph_kernel_cse`",
 }
-"""Name from tutorials or older versions that MindSpore 2.10 does not know → remedy."""
+"""Flags of tutorials or older versions that MindSpore 2.10 does not know, each with a remedy."""
 
 FATAL_FLAGS = {
     "kernel_generator": "MindSpore's own generator for this value does not exist on CPU",
     "online_tuning": "tuning does not run on CPU",
     "enable_dynamic_shape_fusion": "MindSpore 2.10 aborts in its shape inference on CPU",
 }
-"""Flag with values that end the process on CPU (metadata `killed_by`) → reason."""
+"""Flags with values that end the process on CPU (metadata `killed_by`), each with the reason."""
 
 
 TRUE_TEXTS = ("true", "1", "yes", "on", "y", "t")
@@ -177,7 +177,8 @@ def lint(
     """Returns all findings in a flag string, sorted by column.
 
     Args:
-        text: the string, as for `MS_DEV_GRAPH_KERNEL_FLAGS` or `JitConfig(graph_kernel_flags=…)`.
+        text: the flag string, as in `MS_DEV_GRAPH_KERNEL_FLAGS` or
+            `JitConfig(graph_kernel_flags=…)`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default the
             generator that `base` and `text` select.
@@ -192,7 +193,7 @@ def lint(
 
 @dataclass(frozen=True)
 class _LintContext:
-    """What a flag string is checked against.
+    """The circumstances under which a flag string is checked.
 
     Attributes:
         device: ``CPU``, ``GPU`` or ``Ascend``.
@@ -484,7 +485,7 @@ def _unknown_name_finding(
 
 
 def _write(texts: Iterable[str]) -> str:
-    """Returns the remedy "Write … or …." with these names; empty without names."""
+    """Returns the remedy "Write … or …." with the strings `texts`; empty if there are none."""
     joined = " or ".join(f"`{text}`" for text in texts)
     return f"Write {joined}." if joined else ""
 

@@ -15,15 +15,16 @@ SPLITTER_PASS = "split.graph_kernel_splitter"
 """The pass that splits clusters at reductions, at transposes and at a maximum depth."""
 
 SIMPLIFY_PASS = "highlevelopt1.arithmetic_simplify"
-"""The pass that rewrites formulas; it is wrong for some, such as `x + -x` of integers.
+"""The pass that rewrites formulas; some of its rewritings are wrong.
 
-It makes a float of `x + -x`. Our generator does its own common subexpression elimination.
+For example, it turns `x + -x` of integers into a float. Our generator does its own common
+subexpression elimination.
 """
 
 OPERATORS_KEPT_WHOLE = tuple(
     sorted(operators_where(lambda operator: operator.whole) & selections.CPU_EXPAND_OPS)
 )
-"""Operators that MindSpore expands by default, but not under these flags.
+"""Operators that MindSpore expands by default, but not under the flags of this module.
 
 MindSpore's expansion computes in float32, and its last basic operator has a float32 result. So a
 float16 net with several results would return float32.

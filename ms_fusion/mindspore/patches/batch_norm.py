@@ -1,10 +1,10 @@
 """Expands batch normalisation while MindSpore compiles a net for our generator.
 
 MindSpore's operator BatchNorm must not be clustered (`generator_limits.EXCLUDED_OPERATORS`), and
-MindSpore cannot expand it. So during a compilation `construct` of `mindspore.nn.BatchNorm1d`,
-`BatchNorm2d` and `BatchNorm3d` is replaced. `mindspore.ops.batch_norm` and
-`mindspore.mint.nn.functional.batch_norm` are replaced in the table of MindSpore's parser. This
-module imports MindSpore, so import it only inside of functions.
+MindSpore cannot expand it. So this module replaces the method `construct` of
+`mindspore.nn.BatchNorm1d`, `BatchNorm2d` and `BatchNorm3d` during a compilation. It also replaces
+`mindspore.ops.batch_norm` and `mindspore.mint.nn.functional.batch_norm` in the table of MindSpore's
+parser. This module imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ _batch_norm_of_mindspore = ops.BatchNorm
 _batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
 
 
-# MindSpore parses the following functions. `_expand_to_rank` appends axes to a vector with one
-# element per channel, so that it broadcasts against x. It uses ExpandDims, since MindSpore would
+# MindSpore parses the following functions. `_expand_to_rank` uses ExpandDims, since MindSpore would
 # end the group at a Reshape.
 def _expand_to_rank(weight: Any, x: Any) -> Any:
-    """Appends axes to a value per channel, so that it broadcasts against x."""
+    """Appends axes to a vector with one element per channel, so that it broadcasts against x."""
     for _ in range(x.ndim - 2):
         weight = ops.expand_dims(weight, -1)
     return weight
@@ -41,9 +40,9 @@ def _expand_to_rank(weight: Any, x: Any) -> Any:
 def _scale_and_shift(
     x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any, y: Any
 ) -> Any:
-    """(y − mean) · gamma / √(variance + eps) + beta per channel, in the dtype of x.
+    """Returns (y − mean) · gamma / √(variance + eps) + beta per channel, in the dtype of x.
 
-    None stands for gamma = 1 and for beta = 0.
+    If `gamma` is None, gamma = 1; if `beta` is None, beta = 0.
     """
     scale = ops.rsqrt(variance + eps)
     if gamma is not None:
@@ -55,19 +54,20 @@ def _scale_and_shift(
 def normalize_with_statistics(
     x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: Any
 ) -> Any:
-    """(x − mean) · gamma / √(variance + eps) + beta with given mean and variance per channel."""
+    """Returns (x − mean) · gamma / √(variance + eps) + beta for the given mean and variance."""
     return _scale_and_shift(x, gamma, beta, mean, variance, eps, ops.cast(x, ms.float32))
 
 
-# Normalises x by the mean and variance of the batch. It also updates the moving statistics, unless
-# they are None: new = old · (1 − share) + batch · share. For the gradient, `mean` is a constant
-# where its gradient cancels. So the gradient needs only two sums: of dy and of dy · (x − mean).
 def normalize_batch(
     x: Any, gamma: Any, beta: Any, moving_mean: Any, moving_variance: Any, share: Any, eps: Any
 ) -> Any:
-    """The same with mean and variance of the batch; updates the moving ones unless they are None.
+    """Returns (x − mean) · gamma / √(variance + eps) + beta with the batch's mean and variance.
 
-    The gradients need two sums, of dy and of dy · (x − mean): mean is a constant where it cancels.
+    Also updates the moving mean and variance, unless they are None: new = old · (1 − share) +
+    batch · share, with the unbiased variance of the batch.
+
+    Where the gradient of the batch's mean cancels, the mean is treated as a constant. So the
+    gradient of x needs only two sums: of dy and of dy · (x − mean).
     """
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
     number = 1
@@ -92,7 +92,7 @@ def normalize_batch(
 
 
 def construct_expanded(self: Any, x: Any) -> Any:
-    """`construct` of MindSpore's Cells."""
+    """Replaces the method `construct` of MindSpore's BatchNorm Cells."""
     if F.is_sequence_value_unknown(self.shape(x)):
         return self.construct_of_mindspore(x)
     self._check_input_dim(self.shape(x), self.cls_name)
@@ -118,7 +118,7 @@ def ops_batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """`mindspore.ops.batch_norm`."""
+    """Replaces `mindspore.ops.batch_norm`."""
     if F.is_sequence_value_unknown(input_x.shape):
         whole = _batch_norm_of_mindspore(training, eps, momentum)
         return whole(input_x, weight, bias, running_mean, running_var)[0]
@@ -137,7 +137,7 @@ def mint_batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """`mindspore.mint.nn.functional.batch_norm`."""
+    """Replaces `mindspore.mint.nn.functional.batch_norm`."""
     if F.is_sequence_value_unknown(input.shape):
         return _batch_norm_of_mint(
             input, weight, bias, running_mean, running_var, training, momentum, eps
@@ -155,7 +155,7 @@ def _replacements() -> dict[Any, Any]:
 
 @contextlib.contextmanager
 def expand_batch_norm() -> Iterator[None]:
-    """Replaces batch normalisation by basic operators for compilations in the block; reentrant."""
+    """Expands batch normalisation in compilations during the ``with`` block; reentrant."""
     construct, is_outermost = OWNER.construct, not hasattr(OWNER, "construct_of_mindspore")
     OWNER.construct_of_mindspore = _original_construct
     OWNER.construct = construct_expanded

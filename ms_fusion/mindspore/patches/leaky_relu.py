@@ -2,8 +2,8 @@
 
 MindSpore computes max(alpha · x, x) and derives the gradient from both operands of the maximum, so
 a training step stores three arrays per layer: the two operands and the result. Our gradient needs
-only the result, since it has the sign of x. The next layer stores the result anyway. This module
-imports MindSpore, so import it only inside of functions.
+only the result, since the result has the sign of x. The next layer stores the result anyway. This
+module imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MIN_ALPHA = 1e-3
 """Smallest supported alpha; with a smaller alpha, alpha · x underflows to 0 more often."""
 
 
-# MindSpore parses this function. It multiplies dout by 1 for x > 0, by alpha for x < 0, and by the
-# mean of both for x = 0. If the result is not float32, it reads the sign from x instead, since
-# alpha · x may underflow to 0.
+# MindSpore parses this function.
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
-    """dout times 1, alpha, or where x is 0 the mean of both, as MindSpore does.
+    """Returns dout times 1 for x > 0, alpha for x < 0, and (1 + alpha) / 2 for x = 0, as MindSpore.
 
-    In float16 alpha · x is 0 for values that occur in nets; in float32 below 1.2e-38 / alpha.
+    The sign of x is read from `out` if `out` is float32, else from `x`, since alpha · x may
+    underflow to 0. In float16 this happens for values that occur in nets; in float32 it happens
+    only for abs(x) below 1.2e-38 / alpha.
     """
     known = out if out.dtype == ms.float32 else ops.cast(x, out.dtype)
     below = ops.select(known < 0, dout * self.alpha, dout * ((1 + self.alpha) / 2))
@@ -51,7 +51,7 @@ class _Gradient:
 
 @contextlib.contextmanager
 def differentiate_by_result() -> Iterator[None]:
-    """Installs the gradient from the result for compilations in the block; reentrant."""
+    """Installs this module's gradient for compilations during the ``with`` block; reentrant."""
     before = vars(OWNER).get("bprop")
     OWNER.bprop = _Gradient()
     try:

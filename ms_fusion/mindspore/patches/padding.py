@@ -1,9 +1,9 @@
-"""Replaces constant padding in compiled nets, since MindSpore's gradient is wrong.
+"""Replaces constant padding in compiled nets, since MindSpore's gradient of it is wrong.
 
 The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. Its CPU kernel in
 MindSpore 2.10 crops more at each call: for ``ops.pad(x, (1, 2))`` of 7 elements the gradient has 4
-elements in the second call and 1 in the third. Here the padding is the operator Pad, whose gradient
-is a Slice. This module imports MindSpore, so import it only inside of functions.
+elements in the second call and 1 in the third. This module uses the operator Pad instead, whose
+gradient is a Slice. This module imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _pad_of_mindspore = FunctionType(
 
 
 def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Any:
-    """`mindspore.ops.pad`."""
+    """Replaces `mindspore.ops.pad`; other cases than constant padding go to the original function.
+
+    The original function also handles integers and shapes or paddings that are not static.
+    """
     if mode != "constant" or not isinstance(padding, (tuple, list)) or input_x.dtype not in FLOATS:
         return _pad_of_mindspore(input_x, padding, mode, value)
     if not F.isconstant(padding) or F.is_sequence_value_unknown(input_x.shape):
@@ -49,7 +52,7 @@ def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any 
 
 @ops.constexpr
 def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
-    """Returns whether MindSpore accepts these paddings and the result keeps some elements of x."""
+    """Returns whether MindSpore accepts the paddings and the result keeps elements of the input."""
     if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
         return False
     if not all(type(size) is int for size in padding):
@@ -62,8 +65,8 @@ def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
 def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any, Any]:
     """Returns (begin, size, around), each with one item per axis.
 
-    `begin` and `size` are the slice of x that is kept; negative paddings crop x. `around` has the
-    pairs (before, behind) of the positive paddings.
+    `begin` and `size` are the slice of the input that is kept; negative paddings crop the input.
+    `around` has the pairs (before, behind) of the positive paddings.
     """
     pairs = _pairs(padding, len(shape))
     begin = tuple(max(-before, 0) for before, _ in pairs)
@@ -74,9 +77,9 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
 
 @ops.constexpr
 def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
-    """Returns for each padded axis a boolean tensor that is True at the elements from x.
+    """Returns a boolean tensor for each padded axis; it is True at the elements of the input.
 
-    The tensor has the rank of x, and the extent 1 in all other axes.
+    The tensor has the rank of the input, and the extent 1 in all axes except the padded axis.
     """
     made = []
     for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):
@@ -89,11 +92,11 @@ def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tupl
 
 
 def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
-    """Returns (before, behind) for each axis; in MindSpore's `padding` the last axis is first."""
+    """Returns (before, behind) for each axis; MindSpore's `padding` begins with the last axis."""
     told = [(padding[at], padding[at + 1]) for at in range(0, len(padding), 2)]
     return (*[(0, 0)] * (rank - len(told)), *reversed(told))
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Replaces `mindspore.ops.pad` by `pad_constant` for compilations in the block."""
+    """Returns a context manager that replaces `mindspore.ops.pad` in compilations in its block."""
     return replace_in_parser({_pad: pad_constant})

@@ -17,7 +17,7 @@ RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resou
 
 @contextlib.contextmanager
 def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
-    """Replaces functions for compilations in the block; reentrant.
+    """Replaces functions in compilations during the ``with`` block; reentrant.
 
     Args:
         own: function of MindSpore → replacement. The replacement must not call this function, since

@@ -1,4 +1,4 @@
-"""Lists the monkeypatched functions of MindSpore: who replaces them, when, and until when.
+"""Lists the monkeypatched functions of MindSpore, with the file and the period of the replacement.
 
 `docs/mindspore_patches.md` is generated from this table. A test compares the table with the
 functions that are replaced in a process.
@@ -159,7 +159,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         ),
     ),
 }
-"""When the functions are replaced and until when → replaced functions."""
+"""Maps the period of a replacement (its begin and end) to the functions that are replaced."""
 
 
 def page() -> str:

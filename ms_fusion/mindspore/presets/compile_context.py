@@ -1,6 +1,6 @@
 """Wraps each compilation: sets the flags of the net, applies patches, reports refused kernels.
 
-Signals are blocked meanwhile.
+Signals with Python handlers are blocked during the compilation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compile_under_flags(
 ) -> Result:
     """Runs `compile` under the flags in force and returns the result.
 
-    If MindSpore's fusion fails, it runs `compile` again with other flags (`compile_retry`).
+    If MindSpore's fusion fails, `compile` runs again with other flags (`compile_retry`).
 
     Args:
         compile: compiles `net` for `inputs`.
@@ -59,7 +59,7 @@ def compile_under_flags(
 
 @contextlib.contextmanager
 def _block_signals() -> Iterator[None]:
-    """Blocks signals that have Python handlers in this thread until the end of the block.
+    """Blocks signals that have Python handlers in this thread during the ``with`` block.
 
     Otherwise MindSpore's read from its kernel generator would fail with EINTR. SIGINT and signals
     without a Python handler are not blocked.
@@ -78,7 +78,7 @@ def _block_signals() -> Iterator[None]:
 def _apply_flags(
     net: Any, inputs: tuple[Any, ...], attempt: compile_retry.Attempt, flags: str, preset: str
 ) -> Iterator[None]:
-    """Sets the flags of the net in the block, and afterwards reports kernels that were refused.
+    """Sets the flags of `net` during the ``with`` block, and then reports refused kernels.
 
     Args:
         attempt: the operators that this attempt excludes from clustering.
@@ -119,7 +119,7 @@ def _apply_flags(
 def _buildable_flags(flags: str, name: str) -> str:
     """Returns `flags`, or ``--opt_level=0`` if kernels cannot be written to the kernel directory.
 
-    In the second case it reports each reason once.
+    In the second case, the function warns the user once for each reason.
     """
     why = mindspore_state.why_no_kernels()
     if why:
@@ -134,7 +134,7 @@ def _buildable_flags(flags: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _apply_patches(flags: str) -> Iterator[None]:
-    """Applies the patches for our generator in the block.
+    """Applies the patches for our generator during the ``with`` block.
 
     The patches express layers and gradients by operators that our generator supports. The function
     does nothing if our generator is not used.

@@ -26,7 +26,7 @@ _seen_nets: weakref.WeakSet[Any] = weakref.WeakSet()
 def report_refusals(
     net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, by_mindspore: bool
 ) -> Iterator[None]:
-    """Reports the kernels that the compile server refuses while `net` is compiled in the block.
+    """Reports the kernels that the compile server refuses while the ``with`` block compiles `net`.
 
     MindSpore runs the operators of a refused kernel one by one.
 
@@ -38,8 +38,8 @@ def report_refusals(
         by_mindspore: whether MindSpore's generator builds the kernels.
 
     Raises:
-        UnsafeError: MindSpore cannot compile the net with fusion: it computes in bfloat16, or a
-            kernel was refused.
+        UnsafeError: MindSpore cannot compile the net with fusion, because the net computes in
+            bfloat16, or because a kernel was refused.
     """
     if net not in _seen_nets:
         if by_mindspore:
@@ -79,7 +79,7 @@ def report_refusals(
 def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
-    `left` is as in `KernelRefusal`, equal for all of them.
+    `left` is the attribute `KernelRefusal.left`, which is equal for all these kernels.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"

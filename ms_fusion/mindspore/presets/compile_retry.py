@@ -1,9 +1,9 @@
 """Retries a failed compilation with the failing operators excluded from clustering.
 
 MindSpore forms groups of operators, one for each fused kernel. It serializes each group before our
-generator builds it. It raises an error for a group that it cannot serialize, for example with a
-bfloat16 constant or an operator with several results. It also raises an error for some groups that
-our generator refuses. Without the failing operator in any group, the net compiles.
+generator builds the kernel. MindSpore raises an error for a group that it cannot serialize, for
+example with a bfloat16 constant or an operator with several results. It also raises an error for
+some groups that our generator refuses. If no group contains the failing operator, the net compiles.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 def supervise_attempt(
     attempt: Attempt, flags: str, kernel_directory: Path, name: str = ""
 ) -> Iterator[None]:
-    """Supervises the compilation in the block: requests a retry if it fails.
+    """Requests a retry if the compilation in the ``with`` block fails.
 
-    If it succeeds, the operators that `attempt` excludes are recorded as refusals.
+    If the compilation succeeds, the operators that `attempt` excludes are recorded as refusals.
 
     Args:
         attempt: the exclusions of this attempt.
@@ -150,7 +150,7 @@ def supervise_attempt(
 def _attempt_without(attempt: Attempt, refused: KernelRefusal) -> Attempt:
     """Returns the next attempt after our generator refused the kernel `refused`.
 
-    It is needed if MindSpore cannot run the operators of this kernel one by one.
+    A retry is needed if MindSpore cannot run the operators of this kernel one by one.
     """
     return _exclude_operator(attempt, refused.op, refused.reason.rstrip("."))
 

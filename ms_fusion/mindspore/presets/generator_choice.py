@@ -1,4 +1,7 @@
-"""Chooses the kernel generator: ours if it passed the proof on this machine, else MindSpore's."""
+"""Chooses the kernel generator: ours if its self-test succeeded on this machine, else MindSpore's.
+
+The self-test is `generator_proof`.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,19 @@ def choose(
 ) -> tuple[str, tuple[Finding, ...]]:
     """Returns the kernel generator of a preset on this device, and findings for the user.
 
-    The first call on a machine takes some seconds if it considers our generator, since it then runs
-    the proof (`generator_proof`).
+    The first call on a machine that considers our generator takes some seconds, since it runs the
+    self-test of our generator (`generator_proof`).
 
     Args:
         preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
         device: MindSpore's device target.
-        wanted: a name in `GENERATORS`; None for our generator if it can build this preset.
-        flags: explicit flags. If ``--kernel_generator`` in them names another generator than ours,
-            the result is ``mindspore``.
+        wanted: a name in `GENERATORS`; None for our generator if it can build the kernels of this
+            preset.
+        flags: explicit flags. If they contain ``--kernel_generator`` with another generator than
+            ours, the result is ``mindspore``.
 
     Raises:
-        InputError: the generator does not exist.
+        InputError: the generator `wanted` does not exist.
     """
     if wanted is not None and wanted not in GENERATORS:
         raise InputError(

@@ -1,8 +1,8 @@
-"""Verifies, before our generator is used, that MindSpore calls its kernels correctly.
+"""Self-test of our generator: verifies that MindSpore calls its kernels correctly.
 
 The calling convention differs between versions of MindSpore. So once per version and machine a
-child process compiles a small net through MindSpore and compares the results with NumPy. This test
-is called the proof.
+child process compiles a small net through MindSpore and compares the results with NumPy. The
+function names call this self-test the proof.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _SOURCES = (
 
 
 class GeneratorProof(msgspec.Struct, frozen=True):
-    """The cached result of the proof.
+    """The cached result of our generator's self-test.
 
     Attributes:
-        why: why our generator is not used; empty if the proof succeeded.
-        without_onednn: why our generator does not build matrix products and convolutions; empty if
-            it builds them.
+        why: the reason why our generator is not used; empty if the self-test succeeded.
+        without_onednn: the reason why our generator does not build matrix products and
+            convolutions; empty if our generator builds them.
     """
 
     why: str = ""
@@ -57,11 +57,11 @@ class GeneratorProof(msgspec.Struct, frozen=True):
 
 
 def why_unusable(version: str) -> str:
-    """Returns why our generator is not used with this MindSpore version.
+    """Returns the reason why our generator is not used with this MindSpore version.
 
-    The text is empty if the proof succeeded. The first call on a machine runs the proof, which
-    takes some seconds, and caches the result. If several processes call it, only one runs the
-    proof, and the others wait for the result.
+    The reason is empty if the generator's self-test succeeded. The first call on a machine runs the
+    self-test, which takes some seconds, and caches the result. If several processes call this
+    function, only one runs the self-test, and the others wait for the result.
     """
     found = _cached_proof(version)
     if found is not None:
@@ -78,16 +78,16 @@ def why_unusable(version: str) -> str:
 
 
 def known_reason(version: str) -> str | None:
-    """Returns the cached result of `why_unusable`; None if the proof has not run yet."""
+    """Returns the cached result of `why_unusable`; None if the self-test has not run yet."""
     found = _cached_proof(version)
     return None if found is None else found.why
 
 
 def why_no_library(version: str) -> str:
-    """Returns why our generator does not build matrix products and convolutions.
+    """Returns the reason why our generator does not build matrix products and convolutions.
 
-    The text is empty if our generator builds them. Precondition: `why_unusable` was called, else
-    the text is empty, too.
+    The reason is empty if our generator builds them. Precondition: `why_unusable` was called;
+    otherwise the reason is empty, too.
     """
     found = _cached_proof(version)
     return "" if found is None else found.without_onednn
@@ -102,9 +102,9 @@ def _cached_proof(version: str) -> GeneratorProof | None:
 
 
 def is_due() -> bool:
-    """Returns whether the generator still has to be proved on this machine.
+    """Returns whether the generator's self-test still has to run on this machine.
 
-    This function does not import MindSpore.
+    Returns False if MindSpore is not installed. This function does not import MindSpore.
     """
     from importlib import metadata  # slow import, needed only here
 
@@ -121,9 +121,10 @@ def _key(version: str) -> str:
 
 @contextlib.contextmanager
 def _hold_proof_lock() -> Iterator[None]:
-    """Holds a lock file in the block, so that only one process of this user runs the proof.
+    """Context manager that holds a lock file during its ``with`` block.
 
-    If the lock file cannot be created, each process runs the proof.
+    So only one process of this user runs the generator's self-test at a time. If the lock file
+    cannot be created, each process runs the self-test.
     """
     import fcntl  # Lazy import: Windows lacks it, but can read dumps.
 
@@ -145,7 +146,11 @@ def _hold_proof_lock() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _announce_trial() -> Iterator[None]:
-    """Writes a message before and after the proof to a terminal or notebook, else to the log."""
+    """Context manager that announces the self-test that runs in its ``with`` block.
+
+    In a terminal or notebook, it writes messages before and after the self-test to standard error.
+    Otherwise it writes one message to the log before the self-test.
+    """
     shown = sys.stderr.isatty() or "ipykernel" in sys.modules
     if shown:
         sys.stderr.write(TRIAL_MESSAGE)
@@ -195,7 +200,7 @@ def _run_proof() -> GeneratorProof:
 
 @lru_cache(maxsize=1)
 def _source_digest() -> str:
-    """Returns a digest of the source files that the proof tests; part of the cache key."""
+    """Returns a digest of the source files that the self-test covers, for the cache key."""
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for name in _SOURCES:

@@ -1,7 +1,7 @@
-"""Child process of `generator_proof`: compiles a small net with our generator and checks it.
+"""Child process of `generator_proof`: compiles a small net with our generator, checks the results.
 
-Run as ``python -m ms_fusion.mindspore.presets.generator_proof_child RESULT.json`` in a private
-directory. It writes a `generator_proof.GeneratorProof` to RESULT.json.
+It is run as ``python -m ms_fusion.mindspore.presets.generator_proof_child RESULT.json`` in a
+private directory. It writes a `generator_proof.GeneratorProof` to RESULT.json.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def main(result: Path) -> None:
 
 
 def try_generator() -> str:
-    """Compiles and runs the net `Known`; returns why our generator is unusable, empty if usable."""
+    """Compiles and runs the net `Known` with our generator and checks the results.
+
+    Returns the reason why our generator is unusable, or an empty string if it is usable.
+    """
     import mindspore
     from mindspore import Parameter, Tensor, nn, ops
 
@@ -42,7 +45,7 @@ def try_generator() -> str:
     weight = random.standard_normal((SHAPE[1], 24)).astype(np.float32)
 
     class Known(nn.Cell):
-        """Has a reduction over rows, several results, a matrix product and an in-place write."""
+        """A net with a row reduction, several results, a matrix product and an in-place write."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -50,7 +53,7 @@ def try_generator() -> str:
             self.count = Parameter(Tensor(np.zeros(SHAPE[1:], np.float32)), name="count")
 
         def construct(self, x: Any, y: Any) -> Any:
-            """Three results."""
+            """Returns three results."""
             level = ops.sub(ops.exp(x), y)
             share = ops.div(level, ops.sum(ops.abs(level), 1, True))
             ops.assign(self.count, ops.add(self.count, 2.0))

@@ -18,11 +18,11 @@ from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
-"""Up to this number of elements a tensor gains nothing from fusion (measured for 32×32)."""
+"""Number of elements up to which a tensor gains nothing from fusion (measured for 32×32)."""
 
 
 def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
-    """Yields findings about the call: PyNative mode, dynamic shapes, tensors too small to gain.
+    """Yields findings about a call: PyNative mode, dynamic shapes, tensors too small for fusion.
 
     Args:
         net: a Cell or a function.
@@ -60,11 +60,11 @@ def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator
 
 
 def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Iterator[Finding]:
-    """Yields findings about the operators of a graph, one for each operator type and dtypes.
+    """Yields findings about the operators of a graph, at most one per operator type and dtypes.
 
     Args:
         graph: the graph from MindSpore's front end.
-        flags: the flags in force; None assumes that every clusterable operator is clustered.
+        flags: the flags in force; None assumes that every operator can be clustered.
         device: MindSpore's device target; there are findings only for ``CPU``.
     """
     if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
@@ -128,16 +128,17 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
 def front_end_graph(
     net: Any, inputs: Sequence[Any], read_by_front_end: Callable[[Any, Sequence[Any], Path], None]
 ) -> Graph:
-    """Returns the graph that MindSpore's front end makes of `net` on `inputs`; runs no operator.
+    """Returns the graph of `net` for `inputs` from MindSpore's front end; runs no operator.
 
     Args:
         net: a Cell or a function.
         inputs: arguments of the call.
-        read_by_front_end: compiles a Cell for inputs only as far as the front end, and writes the
-            graph to a directory.
+        read_by_front_end: function of (Cell, inputs, directory). It compiles the Cell only as far
+            as the front end and writes the graph to the directory.
 
     Raises:
-        InputError: MindSpore cannot compile the net. The text has the first line of its message.
+        InputError: MindSpore cannot compile the net, or writes no graph. The error contains the
+            first line of MindSpore's message.
     """
     import mindspore
 

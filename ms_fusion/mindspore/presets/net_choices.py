@@ -32,7 +32,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         kept_out: operators excluded from clustering.
         fused: False if the net is fastest unfused.
         why: a sentence with the measurement.
-        losses: a sentence for each variant that is slower than unfused.
+        losses: a sentence for each variant that is slower than the unfused net.
     """
 
     kept_out: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags` with this choice applied; flags for other generators stay unchanged."""
+        """Returns `flags` with this choice applied; flags for another generator stay unchanged."""
         if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
             return flags
         known = GraphKernelFlags.parse(flags)
@@ -52,7 +52,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()
 
     def notes(self, flags: str) -> tuple[str, ...]:
-        """Returns the remarks for the ledger of a net that is compiled under `flags`."""
+        """Returns remarks about tuning for the ledger of a net that is compiled under `flags`."""
         if generator_of(flags) != "ms_fusion":
             return ()
         decided = () if self.apply_to(flags) == flags else (self.why,)
@@ -63,12 +63,13 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """The record of a net on disk.
 
     Attributes:
-        schema, key: version of the record; key of the net with these inputs.
+        schema: version of the record's format.
+        key: key of the net with these inputs.
         net: key of the net without inputs.
-        name: of the net.
-        inputs: shapes and dtypes, as text.
+        name: name of the net.
+        inputs: shapes and dtypes of the inputs, as a string.
         choice: the tuned choice.
-        kernels: keys of the tuning records of its kernels.
+        kernels: keys of the tuning records of the net's kernels.
     """
 
     schema: Literal[1]
@@ -98,8 +99,8 @@ def remember(
     Args:
         net, inputs: the tuned net and its inputs.
         choice: the tuned choice.
-        kernels: keys of the tuning records of the net's kernels. They are added to the keys of an
-            earlier record.
+        kernels: keys of the tuning records of the net's kernels. They are added to the keys in an
+            earlier record of the net.
     """
     key = _key(net, inputs)
     earlier = store().load(key)
@@ -179,7 +180,7 @@ def _name(net: Any) -> str:
 
 
 def _text_of(given: Any) -> str:
-    """Returns shape and dtype of an input as text; for an input without a shape, its type."""
+    """Returns shape and dtype of an input as a string; for an input without a shape, its type."""
     shape = getattr(given, "shape", None)
     if shape is None:
         return type(given).__name__
@@ -187,18 +188,18 @@ def _text_of(given: Any) -> str:
 
 
 def _code_of(kind: Any) -> str:
-    """Returns the code of a Cell class or a function as text; empty if there is no Python code.
+    """Returns the code of a Cell class or function as a string; empty if there is no Python code.
 
-    The key needs it because different scripts have classes of the same name.
+    The code is part of a net's key because different scripts have classes of the same name.
     """
     code = getattr(inspect.unwrap(getattr(kind, "construct", kind)), "__code__", None)
     return _text(code) if code else ""
 
 
 def _text(code: CodeType) -> str:
-    """Returns a text of the byte code that is the same in every process.
+    """Converts byte code to a string that is the same in every process.
 
-    It contains no addresses and no file names, and sets are sorted.
+    The string contains no addresses and no file names, and sets are sorted.
     """
     constants = (
         _text(one)

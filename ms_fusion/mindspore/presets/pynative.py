@@ -27,7 +27,7 @@ _is_watching = False
 def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
     """Returns `step` compiled by ``ms.jit``; a compiled function is returned unchanged.
 
-    A Cell is returned itself; in PyNative mode its `construct` is compiled.
+    If `step` is a Cell, the same Cell is returned; in PyNative mode its `construct` is compiled.
     """
     mindspore = mindspore_module()
     if isinstance(step, mindspore.nn.Cell):
@@ -58,7 +58,7 @@ def is_jitted(net: Any) -> bool:
 
 
 def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
-    """Waits for the next call of a Cell and warns if the Cell runs uncompiled in PyNative mode.
+    """Warns at the next call of a Cell if the Cell runs uncompiled in PyNative mode.
 
     Args:
         fuses_now: returns whether a compilation would be fused at this time.
@@ -92,10 +92,11 @@ def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
 def compile_gradients_under(flags: Callable[[], str]) -> None:
     """Makes MindSpore compile gradients of PyNative mode under the flags that `flags` returns.
 
-    If `flags` returns an empty text, the variable's own flags stay in force. MindSpore compiles the
-    gradient of a compiled function when it computes the gradient, without a call of ``compile`` in
-    Python. So the methods ``grad`` and ``grad_jit`` are wrapped instead. MindSpore runs each
-    compiled function by ``grad_jit``, which compiles only while a gradient is recorded.
+    If `flags` returns an empty string, the flags in the environment variable stay in force.
+    MindSpore compiles the gradient of a compiled function when it computes the gradient, without a
+    call of ``compile`` in Python. So the methods ``grad`` and ``grad_jit`` of MindSpore's PyNative
+    executor are wrapped instead. MindSpore runs each compiled function by ``grad_jit``, which
+    compiles only while a gradient is recorded.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
@@ -107,9 +108,9 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
 def _wrap_gradient(
     original: Callable[..., Any], flags: Callable[[], str], compiles: Callable[[Any], bool]
 ) -> Callable[..., Any]:
-    """Wraps `original`: sets the flags during calls for which `compiles` returns True.
+    """Wraps `original`; the wrapper sets the flags during calls for which `compiles` returns True.
 
-    The flags are the result of `flags`, or the user's variable if that is empty.
+    The flags are the result of `flags`, or the user's environment variable if the result is empty.
     """
 
     @functools.wraps(original)

@@ -2,14 +2,15 @@
 
 MindSpore reads flags from an environment variable, from a Cell's JitConfig and from the context, in
 this order of precedence. It reads the variable at each compilation, so all scopes use the variable.
-During a compilation it has the flags of the process, the block or the patched Cell. Otherwise it
-has the user's own value, so that child processes do not inherit a generator that they lack.
+During a compilation the variable contains the flags of the process, of the ``with fusion():`` block
+or of the patched Cell. Otherwise it contains the user's own value, so that child processes do not
+inherit a generator that they lack.
 
 The narrower scope takes precedence: first the patched Cell, then the innermost block, then the
-process, then the user's own variable. A compiled net is compiled again at its next call if other
-flags are in force then (see `ms_fusion.mindspore.calls.graph_keys`).
+process, then the user's own value of the variable. A compiled net is compiled again at its next
+call if other flags are in force then (see `ms_fusion.mindspore.calls.graph_keys`).
 
-One file of more than 500 lines: the scopes share one state, which no other module may change.
+This module exceeds 500 lines because the scopes share one state, which no other module may change.
 """
 
 from __future__ import annotations
@@ -90,22 +91,25 @@ class _State:
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
     users_flags: str | None = None
-    """Value of the variable before our first setting.
+    """Value of the environment variable with the flags before our first setting.
 
     A value that the user sets later takes precedence over our settings.
     """
     flags_in_scope: tuple[str, bool] = ("", False)
-    """(flags of the innermost block, True), or (flags of the process, False)."""
+    """(flags of the innermost block, True); outside of blocks, (flags of the process, False)."""
     jit_level: str | None = None
-    """The user's ``jit_level`` on Ascend while `_switch_device` has replaced it; else None."""
+    """The user's ``jit_level`` on Ascend as long as `_switch_device` replaces it; else None."""
     lock: bool = False
     """Whether calls of compiled nets are serialised."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
-    """Cell patched in PyNative mode → flags; gradients use the flags of the last patched Cell."""
+    """Maps each Cell that was patched in PyNative mode to its flags.
+
+    Gradients use the flags of the Cell that was patched last.
+    """
 
     @property
     def top(self) -> Setting | None:
-        """The setting of the innermost block, else of the process."""
+        """The setting of the innermost block, else of the process; None if there is neither."""
         return self.blocks[-1] if self.blocks else self.process
 
 
@@ -132,15 +136,15 @@ def enable(
         flags: explicit flags, merged into the flags of the preset. Names are added to the preset's
             lists and removed from the opposite lists.
         generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. The default on CPU is
-            ours, after a proof that takes some seconds once per machine. If the proof fails, the
-            generator is MindSpore's, with a warning.
+            ``ms_fusion`` if its self-test succeeds, which takes some seconds once per machine. If
+            the self-test fails, ``mindspore`` is used, with a warning.
         lock: whether to serialise calls of compiled nets by several threads. MindSpore is not
             thread-safe, with or without fusion. Without a lock such calls may give wrong results or
             end the process.
 
     Raises:
         InputError: the preset or generator does not exist, or MindSpore does not know a flag.
-        UnsafeError: flags that are known to kill the process.
+        UnsafeError: the flags are known to kill the process.
         MissingError: MindSpore, or a package that its generator needs, is not installed.
     """
     if is_off_with_warning():
@@ -185,7 +189,7 @@ def fusion(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Iterator[InForce]:
-    """Compiles nets that are called in this block under `preset`; restores the state at its end.
+    """Compiles nets that are called in the ``with`` block under `preset`; then restores the state.
 
     A net that was compiled before the block is compiled again in the block, and has two graphs from
     then on. Outside of the block it uses the first graph again. A net that is first compiled in the
@@ -226,7 +230,7 @@ def patch(
 ) -> Net:
     """Makes MindSpore compile the Cell `net` under `preset`; returns `net`.
 
-    The preset takes precedence over the presets of block and process.
+    The preset takes precedence over the presets of ``with fusion():`` blocks and of the process.
 
     The preset applies only if MindSpore compiles `net` as the outermost Cell. Inside another Cell
     or a ``@ms.jit`` function, the flags of the outer Cell or function apply. In PyNative mode the
@@ -321,7 +325,8 @@ def in_force(net: Any = None) -> InForce:
 def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     """Returns (preset, flags, scope, route, remarks) of the next compilation.
 
-    A patched Cell takes precedence, then MindSpore's order applies: variable, JitConfig, context.
+    A patched Cell takes precedence. Then MindSpore's order applies: environment variable,
+    JitConfig, context.
     """
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
@@ -343,10 +348,10 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
 
 
 def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
-    """Finds what prevents the fusion of `net` on `inputs` or makes it unsafe; returns findings.
+    """Returns findings about problems that prevent the fusion of `net` or make it unsafe.
 
-    Only MindSpore's front end compiles the net. Then the operators of its graph are checked under
-    the flags in force, or under the preset ``auto`` if no flags are in force.
+    MindSpore compiles the net only as far as its front end. Then the operators of the net's graph
+    are checked under the flags in force, or under the preset ``auto`` if no flags are in force.
 
     Args:
         net: a Cell, or a function that ``ms.jit`` can compile.
@@ -400,7 +405,11 @@ def _off_record(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _resolve_setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
-    """Calls `prepare`; returns the setting of a preset and findings. Raises as `enable`."""
+    """Calls `prepare`, then returns the setting of a preset and findings for the user.
+
+    Raises:
+        as `enable`.
+    """
     check_preset(preset)  # A wrong name raises before MindSpore is imported.
     explicit = flags if isinstance(flags, str) else GraphKernelFlags.coerce(flags).render()
     device = device_target()
@@ -495,14 +504,14 @@ def _save_user_flags() -> None:
 
 
 def _is_overruled() -> bool:
-    """Returns whether the user changed the variable after our setting came into force."""
+    """Returns whether the user changed the environment variable after a preset came into force."""
     return users_flags() not in (None, _state.users_flags)
 
 
 def _flags_in_force() -> str:
-    """Returns the flags of the block or the process; empty if no preset is in force.
+    """Returns the flags of the innermost block, else of the process; empty without a preset.
 
-    If the user changed the variable after `enable`, the result is the variable's value.
+    If the user changed the environment variable after `enable`, the result is the variable's value.
     """
     top = _state.top
     if top is None:
@@ -569,9 +578,9 @@ def prepare() -> None:
 
 
 def _flags_of_gradients() -> str:
-    """Returns the flags for gradients in PyNative mode; empty if the variable is not overridden.
+    """Returns the flags for gradients in PyNative mode; empty to keep the environment variable.
 
-    They are the flags of the Cell that was patched last, else the flags of the block or process.
+    They are the flags of the Cell that was patched last, else the result of `_flags_in_force`.
     """
     if is_off() or has_fixed_flags():
         return ""

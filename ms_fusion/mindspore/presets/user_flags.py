@@ -1,4 +1,4 @@
-"""Reads and checks flags that the user set in the variable, in a JitConfig or in the context."""
+"""Reads and checks the user's flags in the environment variable, a JitConfig or the context."""
 
 from __future__ import annotations
 

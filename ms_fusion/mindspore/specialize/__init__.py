@@ -1,7 +1,7 @@
-"""Specializes nets with dynamic shapes: compiles them for each shape that occurs.
+"""Specializes nets with dynamic shapes: compiles a net for each shape that occurs.
 
 In: a Cell and the shapes of its calls. Out: results of compilations for these shapes. Must not pad
-a batch unless a proof shows that it changes nothing.
+a batch unless a proof shows that the padding does not change the results.
 """
 
 from ms_fusion.mindspore.specialize.specialized_net import SpecializedNet, specialize

@@ -1,13 +1,14 @@
-"""Proves whether a batch may be padded: compares the graphs of a net at two batch sizes.
+"""Decides whether a batch may be padded: compares the graphs of a net at two batch sizes.
 
-The front end compiles the net for a batch of n samples and for a batch of N samples. A tensor
-carries the batch if its shape differs between the two graphs: one extent n·m becomes N·m, with m
-consecutive elements for each sample. A rule of the operator's record (`ms_fusion.ops`) decides whether the operator
-keeps the samples separate and in order. An operator without a rule counts as mixing samples. If all
-operators keep the samples separate, the first n samples of the results at batch size N are the
-results at batch size n, whatever the other samples contain.
+MindSpore's front end compiles the net for a batch of n samples and for a batch of N samples. A
+tensor carries the batch if its shape differs between the two graphs: one extent n·m becomes N·m,
+with m consecutive elements for each sample. A rule in the record of each operator type
+(`ms_fusion.ops`) decides whether an operator keeps the samples separate and in order. An operator
+without a rule counts as mixing samples. If all operators keep the samples separate, the first n
+samples of the results at batch size N are the results at batch size n, whatever the other samples
+contain.
 
-One file of more than 500 lines: it is one proof, operator family by operator family.
+This module exceeds 500 lines because the rules of all operator families belong to one proof.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class BatchAxis:
 
     Attributes:
         axis: index of the axis.
-        block: number of elements along the axis per sample.
+        block: number of consecutive elements along the axis for each sample.
     """
 
     axis: int
@@ -43,7 +44,7 @@ class PaddingProof:
     Attributes:
         results: batch axis of each result of the net, None for a result without the batch; the
             tuple is empty if the proof failed.
-        reason: why the proof failed; empty if it succeeded.
+        reason: the reason why the proof failed; empty if it succeeded.
     """
 
     results: tuple[BatchAxis | None, ...] = ()
@@ -56,16 +57,16 @@ class _MixedError(Exception):
 
 @dataclass(frozen=True)
 class _Operator:
-    """One operator of the smaller graph.
+    """One operator of the graph at the smaller batch size.
 
     Attributes:
         node: the operator.
-        shapes: shape of each input, at n samples.
+        shapes: shape of each input.
         data: value of each constant input; None for the other inputs.
-        carried: batch axis of each input, or None.
+        carried: batch axis of each input; None for an input without the batch.
         grows: indices of the inputs whose constant value grows with the batch size.
-        outputs: shape of each output, at n samples.
-        results: batch axis of each output, or None.
+        outputs: shape of each output.
+        results: batch axis of each output; None for an output without the batch.
     """
 
     node: Node
@@ -84,11 +85,11 @@ class _Operator:
 
 
 Rule = Callable[[_Operator], bool]
-"""Returns whether an operator keeps the samples separate and in order."""
+"""Function that returns whether an operator keeps the samples of a batch separate and in order."""
 
 
 def prove(small: Graph, large: Graph, samples: int, padded: int) -> PaddingProof:
-    """Proves that `large` computes for each sample the same as `small`.
+    """Decides whether the graph `large` computes the same for each sample as the graph `small`.
 
     Args:
         small: graph of the net at `samples` samples, from MindSpore's front end.
@@ -173,11 +174,11 @@ def _find_batch_axis(
 
 
 def _check_same_constant(one: Value, other: Value, samples: int, padded: int, where: str) -> None:
-    """Raises `_MixedError` unless the constants are equal or sizes.
+    """Raises `_MixedError` unless the two constants are equal or are sizes.
 
     Scalars without a known value count as equal. Sizes are a vector of int64 whose elements are
-    equal or grow in proportion to the batch.
-    `_check_operator` checks the operators that read sizes.
+    equal or grow in proportion to the batch. `_check_operator` checks the operators that read
+    sizes.
     """
     if one.data is None and other.data is None and one.shape == ():
         return
@@ -234,7 +235,7 @@ def _place(node: Node) -> str:
 
 
 def _elementwise_rule(operator: _Operator) -> bool:
-    """Rule for elementwise operators, whose inputs broadcast to the outputs from the last axis."""
+    """Rule for elementwise operators, with broadcasting that aligns the last axes."""
     return all(
         result is not None
         and all(
@@ -415,8 +416,8 @@ def _last_axis_rule(operator: _Operator) -> bool:
 def _gather_rule(operator: _Operator) -> bool:
     """Rule for Gather.
 
-    Either the indices carry the batch and the table does not, or the table carries it in another
-    axis than the gathered one and the indices do not.
+    Two cases are allowed. Either only the indices carry the batch, or only the table carries the
+    batch, in another axis than the gathered one.
     """
     table, indices = operator.carried[:2]
     axis = operator.constant(2, "axis", 0)
@@ -475,7 +476,7 @@ def _tile_rule(operator: _Operator) -> bool:
 
 
 def _fill_rule(operator: _Operator) -> bool:
-    """Rule for operators that read only the dtype of their tensor."""
+    """Rule for operators that read only the dtype of their tensor, not its elements."""
     return True
 
 

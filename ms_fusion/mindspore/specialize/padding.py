@@ -10,15 +10,16 @@ from ms_fusion.mindspore.state import mindspore_state
 
 
 def batch_of(inputs: Sequence[Any], declared: Sequence[Any] | None) -> tuple[int, tuple[int, ...]]:
-    """Returns (number of samples, indices of the batch inputs); (0, ()) without a batch.
+    """Returns (number of samples, indices of the batch inputs).
 
-    A batch input has the batch as its first axis.
+    The first axis of a batch input is the batch. If there are no batch inputs, or if their numbers
+    of samples differ, the result is (0, ()).
 
     Args:
         inputs: arguments of the net.
         declared: inputs declared by ``set_inputs``; a declared dynamic first axis marks a batch
-            input. If it is None, each tensor with the first extent of the first tensor is a batch
-            input.
+            input. If `declared` is None, each tensor whose first extent equals that of the first
+            tensor is a batch input.
     """
     shapes: list[tuple[int, ...]] = [tuple(getattr(item, "shape", ())) for item in inputs]
     first = next((shape[:1] for shape in shapes if shape), ())
@@ -69,8 +70,8 @@ def cut(result: Any, places: Iterator[BatchAxis | None], samples: int) -> Any:
 
     Args:
         result: a tensor, or nested tuples and lists of tensors.
-        places: batch axis of each tensor in the order of `flatten_result`; a tensor with None is
-            returned unchanged.
+        places: batch axis of each tensor in the order of `flatten_result`. None stands for a tensor
+            that is returned unchanged.
         samples: number of samples to keep.
     """
     if isinstance(result, (tuple, list)):

@@ -24,7 +24,8 @@ class CompiledNet:
     """A net compiled for the shapes of its first call; shapes from ``set_inputs`` are ignored.
 
     Attributes:
-        seconds: duration of the first call, which includes the compilation; 0 before it.
+        seconds: duration of the first call, which includes the compilation; 0 before the first
+            call.
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
@@ -57,7 +58,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Adds to `known` the names of the ``ms.jit`` compilations that happen in the block."""
+    """Adds to `known` the names of the ``ms.jit`` compilations that the ``with`` block causes."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield
@@ -65,7 +66,7 @@ def _record_new_phases(known: set[str]) -> Iterator[None]:
 
 
 MAX_COMPILATIONS = 16
-"""Default limit of cached compilations."""
+"""Default of the maximum number of cached compilations."""
 
 log = logging.getLogger("ms_fusion")
 Key = tuple[Any, ...]
@@ -73,14 +74,15 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class _Execution:
-    """How to run the inputs of one set of shapes.
+    """The choice of compilation and padding for the calls with one set of input shapes.
 
     Attributes:
         compiled_for: cache key of the `CompiledNet`.
-        samples: number of samples of the inputs, if they are padded.
+        samples: number of samples before the padding; 0 for no padding.
         padded_to: batch size to which the inputs are padded; 0 for no padding.
         numbers: indices of the inputs that are padded.
-        results: batch axis of each result, by which it is cropped.
+        results: for each result, the batch axis along which it is cropped; None for a result
+            without the batch.
     """
 
     compiled_for: Key
@@ -91,12 +93,12 @@ class _Execution:
 
 
 class SpecializedNet:
-    """A net that is compiled once for each shape or bucket; created by `specialize`.
+    """A net that is compiled once for each set of input shapes or bucket; created by `specialize`.
 
     Attributes:
         net: the original net, with its weights.
         buckets: batch sizes to which batches are padded, ascending; empty for no padding.
-        keep: limit of cached compilations.
+        keep: maximum number of cached compilations.
     """
 
     def __init__(self, net: Callable[..., Any], buckets: tuple[int, ...], keep: int) -> None:
@@ -138,7 +140,7 @@ class SpecializedNet:
             )
 
     def single_shape_net(self) -> Callable[..., Any]:
-        """Returns the net in a Cell without declared inputs, as it is compiled; for `explain`."""
+        """Returns the net, wrapped for `explain` in a Cell without inputs from ``set_inputs``."""
         from ms_fusion.mindspore.state.outer_cell import OneShape
 
         return OneShape(self.net)
@@ -158,7 +160,7 @@ class SpecializedNet:
     def _choose_execution(
         self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> _Execution:
-        """Chooses the next bucket if a proof shows that padding is safe, else the actual shapes."""
+        """Chooses the next larger bucket if padding is proved safe, else the actual shapes."""
         declared = getattr(self.net, "_dynamic_shape_inputs", None)
         samples, numbers = padding.batch_of(args, declared)
         bucket = next((size for size in self.buckets if size >= samples), 0) if samples else 0
@@ -233,10 +235,10 @@ class SpecializedNet:
 def specialize(
     net: Callable[..., Any], *, buckets: Sequence[int] | None = None, keep: int = MAX_COMPILATIONS
 ) -> SpecializedNet:
-    """Compiles a net separately for each set of shapes: MindSpore does not fuse dynamic shapes.
+    """Wraps a net so that it is compiled separately for each set of input shapes.
 
-    Each set of input shapes is compiled separately, under the preset in force. Shapes declared by
-    ``set_inputs`` are used only to find the batch axis.
+    The reason is that MindSpore does not fuse dynamic shapes. The preset in force applies to each
+    compilation. Shapes declared by ``set_inputs`` are used only to find the batch axis.
 
     With `buckets` a batch is padded to the next bucket if the net's graph proves that samples stay
     separate. This holds if the net does not reduce, normalise, sort, concatenate or draw random
@@ -247,11 +249,11 @@ def specialize(
         net: a Cell or a function that ``ms.jit`` can compile. Call it through the returned object,
             not inside another net.
         buckets: batch sizes.
-        keep: limit of cached compilations; the least recently used one is dropped first.
+        keep: maximum number of cached compilations; the least recently used one is dropped first.
 
     Returns:
         A `SpecializedNet`, which is called like the net. Its attribute ``seen`` lists the input
-        shapes so far, and ``explain(…)`` of it returns the ledger.
+        shapes so far. If it is passed to ``explain(…)``, the result is its ledger.
 
     Raises:
         InputError: `net` is not callable, or a bucket or `keep` is no positive number.

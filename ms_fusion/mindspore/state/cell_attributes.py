@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 CELL_FLAGS = "_ms_fusion_flags"
-"""The setting of a patched Cell; it applies to the Cell and its inner Cells."""
+"""Attribute with the setting of a patched Cell, which applies to the Cell and its inner Cells."""
 CALLED_NET = "called_net"
-"""The net that our Cell `OneShape` wraps."""
+"""Attribute of our Cell `OneShape` with the net that it wraps."""
 HELD_FLAGS = "_ms_fusion_held"
-"""The flags that applied to the last call of a Cell in a text generation phase."""
+"""Attribute with the flags that applied to a Cell's last call in a text generation phase."""

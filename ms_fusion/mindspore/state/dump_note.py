@@ -60,7 +60,7 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chosen_compilation(self) -> Compilation:
-        """The last compilation with fusion; without any, the last compilation."""
+        """The last compilation with fusion; if there is none, the last compilation."""
         fused = [one for one in self.compilations if has_fusion(one.flags)]
         return (fused or [*self.compilations])[-1]
 

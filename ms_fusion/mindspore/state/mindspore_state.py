@@ -37,7 +37,7 @@ EARLIER_KERNELS = (
     "MindSpore's own generator has built kernels in this process before ms_fusion was there, and "
     "MindSpore keeps them by names that ours would have"
 )
-"""Message if our generator cannot be used after MindSpore's generator."""
+"""Message if our generator cannot be used because MindSpore's generator was used before."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 SAVING_VARIABLES = ("MS_DEV_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH")
 FRONT_END_PHASE = "export.front_end"
@@ -91,12 +91,15 @@ def compilers() -> tuple[Any, ...]:
 
 
 def pynative_executor() -> Any:
-    """Returns MindSpore's class that computes gradients in PyNative mode by ``grad``, else None."""
+    """Returns MindSpore's class that computes gradients in PyNative mode by its method ``grad``.
+
+    Returns None if this MindSpore version lacks the class.
+    """
     return getattr(_compile_module(), "_PyNativeExecutor", None)
 
 
 def jit_executor() -> Any:
-    """Returns MindSpore's class that calls functions compiled by ``ms.jit``, else None."""
+    """Returns MindSpore's class that calls functions compiled by ``ms.jit``; None if absent."""
     module = _compile_module()
     names = ("_JitExecutor", "_MindsporeFunctionExecutor")
     return next((getattr(module, name) for name in names if hasattr(module, name)), None)
@@ -189,7 +192,7 @@ def set_variable(name: str, value: str | None) -> None:
 
 @contextlib.contextmanager
 def override_variable(name: str, value: str) -> Iterator[None]:
-    """Sets the environment variable in the block and restores it at the end."""
+    """Sets an environment variable during the ``with`` block, then restores it."""
     saved = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -214,13 +217,16 @@ def kernel_directory() -> Path:
 def known_kernel_directory() -> str:
     """Returns the kernel directory without creating it; empty if none is chosen yet.
 
-    Before the first call of `kernel_directory` the result is the user's variable.
+    Before the first call of `kernel_directory` the result is the user's `MS_COMPILER_CACHE_PATH`.
     """
     return str(_place or variable(KERNELS_VARIABLE) or "")
 
 
 def pin_kernel_directory() -> contextlib.AbstractContextManager[None]:
-    """Sets the variable to `kernel_directory` in the block, in case somebody has changed it."""
+    """Returns a context manager that sets `MS_COMPILER_CACHE_PATH` to `kernel_directory`.
+
+    It is needed because other code may have changed the variable.
+    """
     return override_variable(KERNELS_VARIABLE, str(kernel_directory()))
 
 
@@ -263,8 +269,8 @@ def prepare() -> None:
     The compile server is ours: it refuses kernels that MindSpore's generator must not build.
 
     Raises:
-        MissingError: MindSpore is not installed. Or the package `decorator` is not installed,
-            without which MindSpore's generator crashes.
+        MissingError: MindSpore or the package `decorator` is not installed. MindSpore's generator
+            crashes without `decorator`.
         InputError: the user's own kernel directory cannot be used.
     """
     global _is_prepared, _has_earlier_kernels
@@ -293,7 +299,8 @@ def prepare() -> None:
 def _has_kernels_loaded() -> bool:
     """Returns whether this process has loaded a library from a MindSpore kernel directory.
 
-    `prepare` calls it before our compile server is active, so MindSpore's server built the library.
+    `prepare` calls this function before our compile server is active. So MindSpore's own compile
+    server has built such a library.
     """
     try:
         return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
@@ -304,7 +311,8 @@ def _has_kernels_loaded() -> bool:
 def has_earlier_kernels() -> bool:
     """Returns whether MindSpore's generator built kernels in this process before `prepare`.
 
-    The entry function of our kernels cannot call these kernels.
+    MindSpore would use these kernels instead of our kernels of the same names, but they lack our
+    entry function.
     """
     return _has_earlier_kernels
 
@@ -323,7 +331,7 @@ def host_kernels() -> None:
 
 
 def why_no_kernels() -> str:
-    """Returns why no kernel can be written to the kernel directory; empty if it can be written."""
+    """Returns the reason why the kernel directory cannot be written to; empty if it can."""
     place = kernel_directory()
     try:
         if not os.access(place, os.W_OK | os.X_OK):
@@ -353,13 +361,13 @@ def has_fixed_flags() -> bool:
 
 
 def users_flags() -> str | None:
-    """Returns the flags variable as it is outside of our compilations; None if it is not set."""
+    """Returns the value of the flags variable outside of our compilations; None if it is unset."""
     return _outer_values[0] if _outer_values else variable(FLAGS_VARIABLE)
 
 
 @contextlib.contextmanager
 def override_flags(text: str) -> Iterator[None]:
-    """Sets MindSpore's flags variable in the block and restores it at the end.
+    """Sets MindSpore's flags variable during the ``with`` block, then restores it.
 
     So child processes that are started outside of the block do not inherit the flags.
     """
@@ -375,8 +383,8 @@ def override_flags(text: str) -> Iterator[None]:
 def _leave_flags() -> None:
     """Sets the flags variable at exit to the flags of the last compilation.
 
-    At exit MindSpore compares the passes that it knows with those in the variable. It crashes if
-    the variable has fewer.
+    At exit MindSpore compares the passes that it knows with those in the variable. MindSpore
+    crashes if the variable has fewer.
     """
     if _last_flags:
         os.environ[FLAGS_VARIABLE] = _last_flags
@@ -384,7 +392,7 @@ def _leave_flags() -> None:
 
 @contextlib.contextmanager
 def environment_flags(text: str) -> Iterator[None]:
-    """Sets the flag string `text` for compilations in the block; it overrides all scopes.
+    """Sets the flag string `text` for compilations in the ``with`` block; it overrides all presets.
 
     Raises:
         UnsafeError: the flags select our generator, but MindSpore's generator was used before.
@@ -405,7 +413,7 @@ def environment_flags(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
-    """Makes MindSpore dump its graphs to `directory` in the block, then restores the settings.
+    """Makes MindSpore dump graphs to `directory` during the ``with`` block; restores the settings.
 
     Args:
         directory: an existing directory.
@@ -430,9 +438,9 @@ def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
 
 
 def redirect_failed_graphs(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Makes MindSpore write graphs that fail to compile to `directory` in the block.
+    """Returns a context manager with which MindSpore writes failing graphs to `directory`.
 
-    By default MindSpore writes them to the working directory.
+    By default MindSpore writes graphs that fail to compile to the working directory.
     """
     return override_variable(FAILURES_VARIABLE, str(directory))
 
@@ -440,7 +448,7 @@ def redirect_failed_graphs(directory: Path) -> contextlib.AbstractContextManager
 def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> None:
     """Compiles a Cell only as far as MindSpore's front end; writes the graph to `directory`.
 
-    Meanwhile compilations in other threads wait; calls of compiled nets do not.
+    Compilations in other threads wait until this function returns; calls of compiled nets do not.
 
     Args:
         cell: a Cell that is used only for this purpose, since its `phase` is changed.
@@ -473,7 +481,7 @@ def dump_directory() -> Path | None:
 
 @contextlib.contextmanager
 def silence_mindspore() -> Iterator[None]:
-    """Suppresses Python warnings and MindSpore's Python log below errors in the block.
+    """Suppresses Python warnings and MindSpore's log below level ERROR during the ``with`` block.
 
     Otherwise MindSpore would warn of settings that ms_fusion, not the user, has set.
     """

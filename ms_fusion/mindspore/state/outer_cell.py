@@ -11,7 +11,7 @@ from ms_fusion.mindspore.state.cell_attributes import CALLED_NET, CELL_FLAGS
 
 
 class OneShape(nn.Cell):
-    """Calls the net for the shapes of the arguments.
+    """A Cell that calls a net and is compiled for the shapes of the arguments.
 
     MindSpore uses the inputs declared by ``set_inputs`` only for the outermost Cell. That is this
     Cell, which declares no inputs, so the net's declared inputs have no effect.
@@ -29,5 +29,5 @@ class OneShape(nn.Cell):
             setattr(self, CELL_FLAGS, own)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What the net returns."""
+        """Returns the result of the net."""
         return self.called_net(*args, **kwargs)

@@ -18,22 +18,22 @@ class InForce:
     Attributes:
         preset: name of the preset; empty if the user set the flags.
         flags: the flag string.
-        scope: which setting the flags are from: ``process``, ``block``, ``Cell``, ``user`` (the
-            user's own setting) or ``none``.
+        scope: the origin of the flags: ``process``, ``block``, ``Cell``, ``user`` (the user's own
+            setting) or ``none``.
         route: where MindSpore reads the flags: ``environment``, ``JitConfig``, ``context`` or
             ``none``.
         device: MindSpore's device target.
         version: MindSpore's version.
         mode: ``graph`` or ``pynative``.
-        fused: whether MindSpore's next compilation is fused. In the record of a net it is whether
-            the net is fused. Operators that PyNative mode runs uncompiled are never fused.
+        fused: whether MindSpore's next compilation is fused; in the record of a net, whether the
+            net is fused. Operators that PyNative mode runs uncompiled are never fused.
         warnings: unexpected effects of the settings.
-        remedy: what the user must do so that nets are fused; empty for nothing.
+        remedy: advice to the user how to get nets fused; empty for none.
         generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty on other
             devices and without fusion.
         kernel_directory: MindSpore's directory for built kernels.
         step: the compiled step if `enable` was called with a step, else None. With
-            ``MS_FUSION=off`` it is the step itself.
+            ``MS_FUSION=off`` the step is not compiled.
     """
 
     preset: str
@@ -73,7 +73,7 @@ class InForce:
 
 
 def has_fusion(flags: str) -> bool:
-    """Returns whether MindSpore fuses operators if the variable has this flag string.
+    """Returns whether MindSpore fuses operators if its environment variable contains `flags`.
 
     Without ``--opt_level`` MindSpore does not fuse, except if ``--path`` names a file with flags. A
     level out of range counts as 3.

@@ -29,10 +29,11 @@ _own_directories: dict[Path, tuple[int, int]] = {}
 def make(parent: Path | None = None) -> Path:
     """Creates and returns a directory ``PARENT/process-…`` that only this user can access.
 
-    If `parent` cannot be used, it is created in the temporary directory, with one warning.
+    If `parent` cannot be used, the function issues a warning and creates the directory in the
+    temporary directory.
 
     Args:
-        parent: None for ``<cache>/mindspore``.
+        parent: the parent directory; None for ``<cache>/mindspore``.
     """
     parent = parent or cache_dir() / FOLDER
     try:
@@ -67,7 +68,7 @@ def is_made_here(place: Path) -> bool:
 
 
 def remove(place: Path) -> None:
-    """Removes a directory that `make` created; a forked child does not remove its parent's ones."""
+    """Removes a directory that `make` created; a forked child keeps those of its parent process."""
     owner, lock = _own_directories.pop(place)
     if owner == os.getpid():
         shutil.rmtree(place, ignore_errors=True)
@@ -81,7 +82,7 @@ def remove_all() -> None:
 
 
 def _sweep(parent: Path) -> None:
-    """Removes the directories whose lock is free, since their process has ended."""
+    """Removes the private directories in `parent` whose lock is free: their process has ended."""
     for place in parent.glob(f"{PREFIX}*"):
         try:
             lock = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
