@@ -1,7 +1,7 @@
-"""Simplifies models in place, with ONNX's own operators only; each file applies one identity.
+"""Simplifies ONNX models in place; the operators that the passes insert are ONNX's own.
 
-In: a model of onnx-ir. Out: the same model, simplified. Must not rename a result of the model or
-remove a value that another node reads.
+In: an onnx-ir model. Out: the same model, simplified. Must not rename an output of the model or
+remove a value that a node reads.
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ PASSES: Mapping[str, Callable[[ir.Model], None]] = MappingProxyType(
         "products with what is added": fuse_add_into_gemm,
     }
 )
-"""Name of the kind of nodes that a pass removes → the pass, in execution order."""
+"""Description of the nodes that a pass removes → the pass; the order is the execution order."""

@@ -22,11 +22,11 @@ from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_graph import INLINE_ELEMENTS_MAX
 
 FOLDED_INPUT_ELEMENTS_MAX = 8192
-"""Largest number of elements in an input of a folded operator."""
+"""Constant folding skips an operator if one of its inputs has more elements than this."""
 FOLDED_OUTPUT_ELEMENTS_MAX = 262_144
-"""Largest number of elements in a folded result.
+"""Constant folding skips an operator if its result has more elements than this.
 
-The limit keeps folding from enlarging the model much.
+The limit bounds how much folding enlarges the model.
 """
 ROUNDS = 4
 SHAPE_OPERATORS = frozenset({"Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten"})
@@ -51,9 +51,9 @@ _RULES: Mapping[str, tuple[object, ...]] = {
     "Transpose": (rules.transpose_transpose_rule, rules.no_op_transpose_rule),
     "Unsqueeze": (rules.unsqueeze_unsqueeze_rule,),
 }
-"""Operator type → the onnxscript rules that are tried if a model contains this type.
+"""Operator type → the onnxscript rewrite rules that are tried if a model contains this type.
 
-The selection saves time, because each rule visits every node.
+Rules for other types are skipped to save time, because each rule visits every node.
 """
 
 
@@ -62,8 +62,9 @@ class CleanupResult:
     """The result of clean-up.
 
     Attributes:
-        steps: pairs of a kind of clean-up and the number of nodes that it removed, if any.
-        notes: sentences about lowered operators and about steps that failed.
+        steps: a pair for each kind of clean-up that removed nodes: its name and the number of
+            removed nodes.
+        notes: sentences about lowered operators, failed steps and failed shape inference.
     """
 
     steps: tuple[tuple[str, int], ...]
@@ -75,7 +76,8 @@ def clean(
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
 
-    Also lowers the operators that the device lacks and the operator types in `lowered`.
+    The operators that the device lacks, and the operators whose type is in `lowered`, are lowered
+    too.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -115,7 +117,7 @@ def clean(
             break
     told = lower(model, device, lowered)
     if told:
-        # A lowered operator has constant parts to fold, such as transposed filters and sizes.
+        # Lowering creates constant subexpressions to fold, such as transposed filters and sizes.
         step("known beforehand", lambda: fold(model))
         _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
@@ -123,7 +125,10 @@ def clean(
 
 
 def prepare_without_cleanup(model: ir.Model, native: NativeWorkers) -> CleanupResult:
-    """Prepares a model in place without clean-up, if clean-up would change the model's results."""
+    """Prepares a model in place for fusion without clean-up: inlines functions and infers shapes.
+
+    It replaces `clean` for a model whose results clean-up would change.
+    """
     notes = [
         "clean-up would change what the model computes, so its operators are taken as they are"
     ]
@@ -152,9 +157,9 @@ def fold(model: ir.Model) -> None:
 
 
 def _should_fold(node: ir.Node) -> bool | None:
-    """Returns True for a ConstantOfShape with few elements, which models use for sizes.
+    """Returns True for a ConstantOfShape with a small result; models use such results as sizes.
 
-    Returns None for other operators, which leaves the decision to the library.
+    Returns None for other operators; then the library decides.
     """
     if not is_op(node, "ConstantOfShape"):
         return None

@@ -1,7 +1,8 @@
 """Fuses an addition into a matrix product: a @ b + c = Gemm(a, b, c).
 
-If a Gemm already adds a product d @ e, the addition is fused into that product: Gemm(a, b, d @ e) +
-c = Gemm(a, b, Gemm(d, e, c)).
+If a Gemm already adds a product d @ e, the addition is fused into that product:
+
+Gemm(a, b, d @ e) + c = Gemm(a, b, Gemm(d, e, c)).
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ DTYPES = frozenset({ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE})
 
 
 def fuse_add_into_gemm(model: ir.Model) -> None:
-    """Fuses each addition into the matrix product that no other node reads, in place."""
+    """Fuses each Add into the matrix product that it reads, in place.
+
+    An Add is fused only if no other node reads the product.
+    """
     if opset_version(model) < OPTIONAL_ADDEND_OPSET:
         return
     moved = False
@@ -49,9 +53,9 @@ def fuse_add_into_gemm(model: ir.Model) -> None:
 
 
 def _single_use_producer(value: ir.Value | None) -> ir.Node | None:
-    """Returns the producer of a value with one use.
+    """Returns the producer of `value` if exactly one node input reads the value.
 
-    Returns None if the value has more uses or is a result.
+    Returns None otherwise, and also if the value is an output of the model or has no producer.
     """
     if value is None or value.is_graph_output() or len(value.uses()) != 1:
         return None
@@ -59,7 +63,7 @@ def _single_use_producer(value: ir.Value | None) -> ir.Node | None:
 
 
 def _is_product(node: ir.Node) -> bool:
-    """Returns whether the node is a MatMul of two matrices with a supported dtype."""
+    """Returns whether the node is a MatMul of two matrices whose result has a dtype in `DTYPES`."""
     return (
         is_op(node, "MatMul")
         and all(len(shape_of(one) or ()) == 2 for one in node.inputs)
@@ -68,9 +72,10 @@ def _is_product(node: ir.Node) -> bool:
 
 
 def _product_addend(node: ir.Node) -> ir.Node | None:
-    """Returns the matrix product that a Gemm adds unscaled.
+    """Returns the MatMul that computes the addend of a Gemm.
 
-    Returns None if its addend is no such product.
+    Returns None unless `node` is a Gemm with beta = 1 whose addend is a MatMul of two matrices that
+    no other node reads.
     """
     if (
         not is_op(node, "Gemm")
@@ -83,7 +88,7 @@ def _product_addend(node: ir.Node) -> ir.Node | None:
 
 
 def _is_valid_addend(added: ir.Value, product: ir.Node) -> bool:
-    """Returns whether the addend is one row for all rows, or a matrix of the product's shape."""
+    """Returns whether `added` has one value per column of the product, or the product's shape."""
     left, right = (shape_of(one) for one in product.inputs)
     assert left is not None
     assert right is not None

@@ -1,4 +1,4 @@
-"""Inlines the functions of a model, unless they expand to too many operators."""
+"""Inlines the functions of a model; rejects a model that would expand to too many operators."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class _NormalisationMatch:
 
 
 def fuse_layer_norms(model: ir.Model) -> None:
-    """Replaces each match by one LayerNormalization, in place."""
+    """Replaces each decomposed layer normalisation by one LayerNormalization, in place."""
     if opset_version(model) < LAYER_NORM_OPSET:
         return
     for node in list(model.graph):
@@ -70,9 +70,10 @@ def fuse_layer_norms(model: ir.Model) -> None:
 
 
 def _match_normalisation(node: ir.Node) -> _NormalisationMatch | None:
-    """Matches centred / √(variance + ε) and centred · 1/√(variance + ε).
+    """Matches the last operator of c / √(v + ε) or c · (1 / √(v + ε)).
 
-    Returns None if neither matches.
+    Here c = x − mean(x) and v = mean(c²). Returns None if `node` is the last operator of neither
+    form.
     """
     if not is_op(node, "Div", "Mul") or len(node.inputs) != 2:
         return None
@@ -156,7 +157,8 @@ def _constant_row_operand(
 ) -> ir.Value | None:
     """Returns the operand of `node` other than `beside`.
 
-    Returns None unless this operand is a constant vector along the last axis.
+    Returns None unless this operand is a constant vector with as many elements as the last axis of
+    `shape`.
     """
     if node is None or not shape or not isinstance(shape[-1], int):
         return None

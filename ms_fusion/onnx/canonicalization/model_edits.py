@@ -55,7 +55,7 @@ def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
 def axes_of(node: ir.Node) -> tuple[int, ...] | None:
     """Returns the axes of a reduction from its attribute or constant input.
 
-    Returns None if they are unknown.
+    Returns None if the axes are not given or not constant.
     """
     if len(node.inputs) > 1 and node.inputs[1] is not None:
         found = small_constant(node.inputs[1])
@@ -65,7 +65,7 @@ def axes_of(node: ir.Node) -> tuple[int, ...] | None:
 
 
 def has_only_readers(values: Iterable[ir.Value], readers: Iterable[ir.Node]) -> bool:
-    """Returns whether only `readers` read the values, and no value is a result of the model."""
+    """Returns whether only `readers` read the values, and no value is an output of the model."""
     allowed = set(readers)
     return all(
         not one.is_graph_output() and all(use.node in allowed for use in one.uses())
@@ -92,10 +92,10 @@ def replace_node(
 
 
 def bypass_node(model: ir.Model, node: ir.Node, given: ir.Value) -> bool:
-    """Removes an operator whose result equals `given`.
+    """Removes an operator whose result equals `given`; readers of the result then read `given`.
 
-    Returns False and changes nothing if the result is a result of the model, which must keep its
-    name.
+    Returns True if the operator was removed. Returns False and changes nothing if the operator's
+    result is an output of the model, because outputs must keep their names.
     """
     made = node.outputs[0]
     if made.is_graph_output():

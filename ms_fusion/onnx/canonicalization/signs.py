@@ -47,7 +47,7 @@ IDENTITY_ON_NON_NEGATIVE = frozenset({"Relu", "Abs", "Elu", "LeakyRelu", "PRelu"
 
 
 def remove_redundant_signs(model: ir.Model) -> None:
-    """Removes redundant sign operators in place."""
+    """Removes redundant negations, absolute values and maxima in place."""
     positive: set[ir.Value] = set()
     for node in list(model.graph):
         if (
@@ -65,7 +65,10 @@ def remove_redundant_signs(model: ir.Model) -> None:
 
 
 def _is_redundant(node: ir.Node, positive: set[ir.Value]) -> bool:
-    """Returns whether the node's result equals its first input."""
+    """Returns whether the node's result equals its first input.
+
+    `positive` holds the values that are known to be non-negative.
+    """
     if is_op(node, "Max", "Min"):
         return len(set(node.inputs)) == 1
     return node.op_type in IDENTITY_ON_NON_NEGATIVE and node.inputs[0] in positive
@@ -92,9 +95,10 @@ def _is_non_negative_constant(value: ir.Value) -> bool:
 
 
 def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
-    """Moves a negation into the operator that reads it.
+    """Rewrites an operator that reads a negated value so that it reads the value itself.
 
-    A later pass removes the Neg as dead code if nothing else reads it.
+    For example, x + (−y) becomes x − y. A negated difference −(x − y) becomes y − x. A Neg that
+    nothing reads any more is removed later as dead code.
     """
     first, last = (_negated_operand(one) for one in (*node.inputs[:2], None, None)[:2])
     if is_op(node, "Abs") and first is not None:
@@ -119,7 +123,7 @@ def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
 def _negated_operand(value: ir.Value | None) -> ir.Value | None:
     """Returns the operand of the Neg that produces `value`.
 
-    Returns None if another operator produces it.
+    Returns None if no Neg produces it.
     """
     node = None if value is None else value.producer()
     return node.inputs[0] if node is not None and is_op(node, "Neg") else None

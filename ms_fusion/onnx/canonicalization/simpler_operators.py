@@ -1,7 +1,8 @@
 """Lowers convolutions to im2col and a matrix product, and Gemm to MatMul and Add.
 
-A convolution of image n to output channel o at output position p is a sum over input channels c
-and window positions k: y[n, o, p] = Σ_ck weight[o, c, k] · columns[n, c, k, p].
+The result of a convolution for image n, output channel o and output position p is a sum over input
+channels c and window positions k: y[n, o, p] = Σ_ck weight[o, c, k] · columns[n, c, k, p].
+
 `columns` stacks one shifted image for each k.
 """
 
@@ -25,7 +26,7 @@ _NO_CONV3D = MappingProxyType({3: f"a convolution in three axes ({_SOURCE})"})
 UNSUPPORTED_CONVOLUTIONS: Mapping[str, Mapping[int, str]] = MappingProxyType(
     {"ascend910a": _NO_CONV3D, "ascend310p": _NO_CONV3D}
 )
-"""Device → number of spatial axes → text that names the lacking convolution and the source."""
+"""Device → number of spatial axes → name of the unsupported convolution, with the source."""
 BROADCAST_OPSET, STRIDED_SLICE_OPSET, PAD_INPUT_OPSET = 7, 10, 11
 """First opsets in which Add broadcasts, Slice has steps, and Pad reads its sizes as an input."""
 
@@ -33,16 +34,16 @@ BROADCAST_OPSET, STRIDED_SLICE_OPSET, PAD_INPUT_OPSET = 7, 10, 11
 def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str, ...]:
     """Lowers in place the operators that a device lacks and the requested operator types.
 
-    Bodies of If and Loop, and malformed operators, are left unchanged.
+    Operators in the bodies of If and Loop, and malformed operators, are left unchanged.
 
     Args:
         model: a model after clean-up and shape inference.
         device: name of the device.
-        asked: requested operator types, from
-            `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
+        asked: requested operator types, from `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
 
     Returns:
-        A sentence for each operator that was lowered or should have been.
+        One sentence for each operator to lower. It says into what the operator was lowered, or why
+        it was left unchanged.
     """
     told = []
     version = version_of(model)
@@ -68,7 +69,7 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
 
 
 def _unused_prefix(name: str, model: ir.Model) -> str:
-    """Returns `name`, extended until no existing name starts with it and ``/``."""
+    """Returns `name`, extended until no name in the model starts with it followed by ``/``."""
     taken: list[str | None] = []
     for graph in model.graphs():
         taken += [value.name for value in (*graph.inputs, *graph.initializers.values())]
@@ -80,7 +81,7 @@ def _unused_prefix(name: str, model: ir.Model) -> str:
 
 
 def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
-    """Returns why an operator is lowered; an empty string if it is not."""
+    """Returns the reason why an operator is to be lowered; an empty string if it is not."""
     if not is_op(node, "Conv", "Gemm"):
         return ""
     if node.op_type in asked:
@@ -95,9 +96,9 @@ def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
 
 _MALFORMED = "its attributes do not fit its sizes"
 _LoweringResult = tuple[str, ir.Value | None]
-"""Text that says what was done with an operator, and the new result.
+"""Phrase that says how an operator was lowered or why not, and the new result.
 
-The result is None if the operator was not lowered.
+The new result is None if the operator was not lowered.
 """
 
 
@@ -112,7 +113,7 @@ def _lower_convolution(node: ir.Node, w: _Writer) -> _LoweringResult:
 def _lower_gemm(node: ir.Node, w: _Writer) -> _LoweringResult:
     """Lowers alpha · a b + beta · c to separate operators.
 
-    Omits a factor of 1, and the addend if beta is 0.
+    A multiplication by 1 is omitted, and the addend is omitted if beta is 0.
     """
     if any(value is None for value in node.inputs[:2]) or len(node.inputs) < 2:
         return "stays, it lacks a matrix", None
@@ -144,7 +145,7 @@ def _lower_gemm(node: ir.Node, w: _Writer) -> _LoweringResult:
 
 @dataclass(frozen=True)
 class _Convolution:
-    """A convolution to lower, whose sizes are all known.
+    """A convolution to lower; all its sizes except the batch size are known.
 
     Attributes:
         channels: number of channels of the image.
@@ -172,7 +173,7 @@ class _Convolution:
 
 
 def _convolution(node: ir.Node) -> _Convolution | str:
-    """Returns the parameters of a convolution, or the reason why it is not lowered as a string."""
+    """Returns the parameters of a convolution, or a string that says why it is not lowered."""
     image, weight = (*node.inputs, None, None)[:2]
     if image is None or weight is None:
         return "it lacks an image or a weight"
@@ -270,7 +271,7 @@ def _write_im2col(found: _Convolution, node: ir.Node, w: _Writer) -> ir.Value:
         parts.append(w.slice_places(image, starts, found.places, found.strides))
     columns = w.op("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     matrix: tuple[int, ...] = (found.filters, depth)
-    places = math.prod(found.places)  # -1 cannot be inferred for a batch of 0
+    places = math.prod(found.places)  # not -1, which Reshape cannot infer if the batch size is 0
     if found.groups > 1:
         apart = (0, found.windows, found.groups, found.channels // found.groups, places)
         columns = w.op("Reshape", columns, w.integer_constant(apart))

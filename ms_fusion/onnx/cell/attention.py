@@ -60,12 +60,13 @@ def scaled_dot_product(
 ) -> tuple[Any, Any, Any, Any]:
     """Computes softmax(scale · q kᵀ + mask) v with a KV cache.
 
-    The result is 0 for a query that attends to no key. bfloat16 is computed in float32, because
-    MindSpore has no bfloat16 products.
+    The result is 0 for a query that attends to no key. bfloat16 operands are multiplied in float32,
+    because MindSpore has no matrix product for bfloat16.
 
     Returns:
-        The result; the keys and the values, each including the cached ones; and the scores after
-        the stage of the computation that `mode` selects.
+        The result; the keys and the values, each including the cached ones; and the scores. `mode`
+        is ONNX's ``qk_matmul_output_mode``: it selects the stage of the computation after which the
+        scores are returned.
     """
     dtype, is_flat = q.dtype, q.ndim == 3
     if is_flat:
@@ -132,7 +133,7 @@ def bias(
 
 
 def masked_softmax(x: Any) -> Any:
-    """Returns the softmax over the last axis; a row of −∞ gives 0."""
+    """Returns the softmax over the last axis; a row that contains only −∞ gives zeros."""
     top = ops.amax(x, -1, True)
     found = ops.exp(x - ops.where(top == _MINUS_INFINITY, ops.zeros_like(top), top))
     total = ops.sum(found, -1, True)

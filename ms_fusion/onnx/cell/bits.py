@@ -25,7 +25,7 @@ FIXED_WIDTH_DTYPES = (
 
 
 def bit_cast(use: OperatorUse) -> str:
-    """Emits ``BitCast`` as a NumPy view, because MindSpore's graph mode has no operator for it."""
+    """Emits ``BitCast`` as a NumPy view, because graph mode in MindSpore has no such operator."""
     before, behind = use.value().dtype, use.result().dtype
     if before not in FIXED_WIDTH_DTYPES or behind not in FIXED_WIDTH_DTYPES:
         raise use.refusal(f"bits of {before} as {behind}")

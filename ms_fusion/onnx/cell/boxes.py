@@ -12,8 +12,9 @@ from ms_fusion.onnx.cell.operator_use import OperatorUse
 
 
 def non_max_suppression(use: OperatorUse) -> str:
-    """Emits ``NonMaxSuppression`` as `custom_ops.NMS`, which is applied to each class of each
-    image.
+    """Emits the MindSpore expression for ONNX ``NonMaxSuppression``.
+
+    The expression applies `custom_ops.NMS` to each class of each image.
     """
     most = (use.integers("max_output_boxes_per_class", 2) or (0,))[0]
     overlap = (use.numbers("iou_threshold", 3) or (0.0,))[0]
@@ -35,7 +36,8 @@ def suppress_boxes(call: Any, boxes: Any, scores: Any, most: int, by_middle: boo
 
     Args:
         call: the operator `custom_ops.NMS`.
-        boxes: tensor (images, boxes, 4); each box is two corners, or center and size.
+        boxes: tensor (images, boxes, 4); each box is given by two opposite corners, or by its
+            center and size.
         scores: tensor (images, classes, boxes).
         most: largest number of rows for each class of each image.
         by_middle: whether boxes are given by center and size.

@@ -18,7 +18,7 @@ SORT_DTYPES = {
 }
 """Dtype that MindSpore cannot sort → the dtype in which it is sorted.
 
-Elements of uint64 are first shifted by half of the range of the dtype.
+The highest bit of uint64 elements is flipped first, so that the order stays the same.
 """
 HALF_RANGE = -(1 << 63)
 
@@ -40,8 +40,9 @@ def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[
     They are sorted if `is_sorted`, else in the order of their first occurrence.
 
     Returns:
-        The slices; the index of each slice's first occurrence; for each slice of `x`, the index of
-        its distinct slice; and the number of occurrences.
+        The distinct slices; the index of each distinct slice's first occurrence; for each slice of
+        `x`, the index of the distinct slice that equals it; and the number of occurrences of each
+        distinct slice.
     """
     dtype, x = x.dtype, ops.cast(x, keys)
     x = flip_sign_bit(x) if dtype == mindspore.uint64 else x
@@ -69,9 +70,9 @@ def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[
 
 
 def flip_sign_bit(x: Any) -> Any:
-    """Flips the top bit of 64-bit integers.
+    """Flips the highest bit of 64-bit integers.
 
-    This maps unsigned to signed integers in the same order. A second call restores the integers.
+    This maps uint64 values to int64 values in the same order. A second call restores the integers.
     """
     return ops.bitwise_xor(x, ops.full_like(x, HALF_RANGE))
 
@@ -82,8 +83,9 @@ def invert_permutation(order: Any) -> Any:
 
 
 def row_ranks(rows: Any) -> Any:
-    """Returns for each row of a matrix the number of rows that precede it in lexicographic
-    order.
+    """Returns the lexicographic rank of each row of a matrix.
+
+    The rank is the number of rows that precede the row in lexicographic order.
     """
     count, width = rows.shape
     one = ops.broadcast_to(ops.expand_dims(rows, 1), (count, count, width))

@@ -1,4 +1,4 @@
-"""Emits Einsum as a sequence of matrix products, each of which contracts one further operand."""
+"""Emits Einsum as a chain of matrix products; each product contracts one further operand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Labels = tuple[str, ...]
 
 
 def einsum(use: OperatorUse) -> str:
-    """Emits the sequence of contractions for ``Einsum``."""
+    """Emits the chain of contractions for ONNX ``Einsum``."""
     terms, result = labels_of(use)
     text, labels = _merge_repeated_labels(use.text(), terms[0])
     for place, term in enumerate(terms[1:], 1):
@@ -30,7 +30,7 @@ def einsum(use: OperatorUse) -> str:
 def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
     """Returns the axis labels of each operand and of the result.
 
-    The axes of ``...`` have decimal numbers as labels, counted from the last axis.
+    The axes that ``...`` stands for get decimal numbers as labels, counted from the last axis.
     """
     equation = str(use.attr("equation")).replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -60,7 +60,10 @@ def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
 
 
 def _merge_repeated_labels(text: str, labels: Labels) -> tuple[str, Labels]:
-    """Takes the diagonal of axes with the same label; returns the new expression and its labels."""
+    """Takes the diagonal of axes with the same label; returns the new expression and its labels.
+
+    `text` is the expression of an operand, and `labels` are the labels of its axes.
+    """
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -122,6 +125,9 @@ def contract(
     a: Any, b: Any, order_a: tuple[int, ...], order_b: tuple[int, ...], counts: tuple[int, int, int]
 ) -> Any:
     """Contracts two operands by one matrix product.
+
+    Shared axes occur in both operands and in the result. Summed axes occur in both operands only.
+    Own axes occur in one operand and in the result.
 
     `order_a` permutes the axes of `a` to (shared, own, summed), and `order_b` permutes the axes of
     `b` to (shared, summed, own). `counts` holds the numbers of shared axes, of own axes of `a`, and

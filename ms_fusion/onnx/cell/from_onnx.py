@@ -34,20 +34,22 @@ def from_onnx(path: Path | str) -> nn.Cell:
     """Builds a Cell that computes an ONNX model.
 
     In a model that `auto_fuse` wrote, the fused groups run as generated kernels, and so do the
-    unfused convolutions and normalisations. All other operators are MindSpore's. A model that was
-    not fused becomes MindSpore's operators only, which `enable` can fuse.
+    unfused convolutions and normalisations. All other operators run as MindSpore's operators. A
+    model that `auto_fuse` did not write becomes a Cell of MindSpore's operators only; `enable` can
+    fuse them.
 
-    The model's floating-point constants become Parameters under their names. The inputs have the
-    model's order. The outputs are one tensor or a tuple. The Cell runs in graph mode and in
-    PyNative mode, and under `enable`, which keeps the kernels. After ``set_train()`` a group with a
-    convolution or a pooling runs as MindSpore's operators, because its kernel has no gradient.
+    The model's floating-point constants become Parameters under their names. The Cell takes its
+    inputs in the model's order. It returns one tensor, or a tuple if the model has several outputs.
+    The Cell runs in graph mode, in PyNative mode, and under `enable`, which keeps the kernels.
+    After ``set_train()``, a group with a convolution or a pooling runs as MindSpore's operators,
+    because its kernel has no gradient.
 
     Args:
-        path: file of a model, with or without fused groups of `auto_fuse`.
+        path: path of the model file, which `auto_fuse` may have written.
 
     Raises:
-        InputError: the model cannot be read, or it has unsupported operators. The error names all
-            unsupported operators.
+        InputError: the model cannot be read, or it contains unsupported operators. The error names
+            all unsupported operators.
     """
     place = Path(path).resolve()
     try:

@@ -1,4 +1,4 @@
-"""Implements ONNX operators that need several MindSpore functions; generated nets call them."""
+"""Implements ONNX operators that need several MindSpore functions, for calls in generated nets."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LOWEST_VALUES = {
 def gemm(
     a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None
 ) -> Any:
-    """Returns alpha · a · b + beta · c, where `turn_a` and `turn_b` transpose `a` and `b`.
+    """Returns alpha · a · b + beta · c; `a` is transposed if `turn_a`, and `b` if `turn_b`.
 
-    If alpha is not 1, half precision is computed in float32, because the unscaled product may
-    overflow.
+    If alpha is not 1, half-precision operands are multiplied in float32, because the unscaled
+    product may overflow.
     """
     dtype = a.dtype
     if alpha != 1.0:
@@ -42,9 +42,9 @@ def gemm(
 
 @ops.constexpr
 def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Returns whether MindSpore multiplies `b` with the batches of `a` without copying `b`.
+    """Returns whether MindSpore multiplies `a` by `b` without a copy of `b` for each batch of `a`.
 
-    `a` and `b` are shapes. The generator of ms_fusion never copies `b`.
+    `a` and `b` are shapes. With ms_fusion as kernel generator, MindSpore never copies `b`.
     """
     is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
     return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
@@ -53,8 +53,8 @@ def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 def matmul(a: Any, b: Any) -> Any:
     """Returns a · b.
 
-    If MindSpore would copy the matrix `b` for each batch, the batches of `a` are merged into its
-    rows.
+    If MindSpore would copy the matrix `b` for each batch of `a`, the batches are merged into the
+    rows of `a`.
     """
     if is_read_once(a.shape, b.shape):
         return ops.matmul(a, b)
@@ -63,9 +63,10 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def widen_half(x: Any) -> Any:
-    """Casts half precision to float32, in which norms are computed (ONNX's ``stash_type``).
+    """Casts float16 and bfloat16 to float32; returns other dtypes unchanged.
 
-    The squares would overflow in half precision. Other dtypes stay unchanged.
+    Norms are computed in float32 (ONNX's ``stash_type``), because squares overflow in half
+    precision.
     """
     return (
         ops.cast(x, mindspore.float32) if x.dtype in (mindspore.float16, mindspore.bfloat16) else x
@@ -92,7 +93,7 @@ def rms_norm(x: Any, axes: tuple[int, ...], epsilon: float, scale: Any) -> Any:
 def batch_norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
     """Returns (x − mean) · scale / √(variance + epsilon) + shift.
 
-    The parameters have one value per channel.
+    `scale`, `shift`, `mean` and `variance` have one value per channel.
     """
     along = (-1,) + (1,) * (x.ndim - 2)
     factor = scale / ops.sqrt(variance + epsilon)
@@ -121,12 +122,12 @@ def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_g
 
 
 def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
-    """Returns the mean over axes, with ``keepdims``."""
+    """Returns the mean over `axes`, with ``keepdims``."""
     return ops.mean(widen_half(x), axes, True)
 
 
 def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
-    """Returns 1 / √(variance + epsilon) over axes, with ``keepdims``."""
+    """Returns 1 / √(variance + epsilon), with the variance over `axes` and ``keepdims``."""
     given = widen_half(x)
     centred = given - ops.mean(given, axes, True)
     return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
@@ -243,14 +244,17 @@ def flatten(x: Any, axis: int) -> Any:
 
 
 def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
-    """Inserts axes of size 1 at the given positions of the result, which must be ascending."""
+    """Inserts axes of size 1; `places` are their positions in the result, in ascending order."""
     for place in places:
         x = ops.expand_dims(x, place)
     return x
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:
-    """Broadcasts `x` to a shape, which may have size 1 or fewer axes where `x` is larger."""
+    """Broadcasts `x` to the common shape of `x` and `shape`, as ONNX's ``Expand`` does.
+
+    Where `x` is larger, an axis of `shape` may have size 1 or be missing.
+    """
     own = (1,) * (len(shape) - x.ndim) + x.shape
     told = (1,) * (x.ndim - len(shape)) + shape
     sizes: tuple[int, ...] = ()
@@ -274,9 +278,9 @@ def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 
 
 def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
-    """Returns the index of the maximum or minimum along an axis.
+    """Returns the index of the maximum or minimum along an axis; `word` is argmax or argmin.
 
-    Among equal elements it is the first one, or the last one if `last`.
+    Of several equal extrema, this is the index of the first one, or of the last one if `last`.
     """
     given = ops.flip(x, (axis,)) if last else x
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
@@ -304,8 +308,8 @@ def floored_remainder(y: Any, left: Any) -> Any:
 def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
     """Shifts the bits of integers.
 
-    A shift by `bits` or more gives 0, or the sign bit in all places for a right shift of signed
-    integers.
+    A shift by `bits` or more gives 0. Only a right shift of signed integers then sets all bits to
+    the sign bit.
     """
     by = ops.cast(by, mindspore.int64)
     inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
@@ -318,7 +322,8 @@ def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
 def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     """Returns the prefix sums along an axis.
 
-    If `exclusive`, a sum omits the element itself. If `reverse`, sums start at the last element.
+    If `exclusive`, each sum omits its own element. If `reverse`, the sums start at the last
+    element.
     """
     x = ops.flip(x, (axis,)) if reverse else x
     found = ops.cumsum(x, axis)
@@ -375,9 +380,9 @@ def space_to_depth(x: Any, size: int, depth_first: bool) -> Any:
 
 
 def pad(x: Any, pads: tuple[int, ...], value: float) -> Any:
-    """Pads the last axes with a value.
+    """Pads the last axes of `x` with `value`.
 
-    `pads` holds the sizes before and behind each axis, axis by axis.
+    `pads` holds two sizes for each padded axis: the padding before it, then the padding behind it.
     """
     if not any(pads):
         return x
@@ -390,7 +395,7 @@ def pad(x: Any, pads: tuple[int, ...], value: float) -> Any:
 def convolution(call: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """Calls a convolution primitive and adds the bias.
 
-    A convolution in one axis gets a further axis of size 1.
+    A 1-D convolution is computed as a 2-D convolution whose first spatial axis has size 1.
     """
     flat = x.ndim == 3
     if flat:
@@ -404,7 +409,7 @@ def convolution(call: Any, x: Any, weight: Any, bias: Any = None) -> Any:
 def convolution_in_groups(call: Any, x: Any, weight: Any, groups: int, bias: Any = None) -> Any:
     """Calls one convolution per channel group.
 
-    MindSpore's 3-D convolution has no groups.
+    MindSpore's 3-D convolution does not support channel groups.
     """
     given, made = x.shape[1] // groups, weight.shape[0] // groups
     parts: tuple[Any, ...] = ()
@@ -424,9 +429,10 @@ def transposed_convolution(
     channels: int,
     bias: Any = None,
 ) -> Any:
-    """Calls the input gradient of a convolution and adds the bias.
+    """Computes a transposed convolution by the primitive `call` and adds the bias.
 
-    An axis of the result has the size (size of x − 1) · stride + `more`.
+    `channels` is the number of output channels. A spatial axis of the result has the size (size of
+    the axis in x − 1) · stride + `more`.
     """
     flat = x.ndim == 3
     if flat:
@@ -456,7 +462,10 @@ def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> 
 
 
 def repeat_places(x: Any, times: tuple[int, int]) -> Any:
-    """Repeats each pixel as a block, which is nearest-neighbour upsampling by integer factors."""
+    """Repeats each pixel as a block of `times` pixels.
+
+    This is nearest-neighbour upsampling by integer factors.
+    """
     n, c, height, width = x.shape
     found = ops.broadcast_to(
         ops.reshape(x, (n, c, height, 1, width, 1)), (n, c, height, times[0], width, times[1])

@@ -25,8 +25,9 @@ from tbe_impl.errors import FusionError
 from tbe_impl.kernel import Kernel
 
 WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
-"""Operators without a derived gradient. In training, groups with such an operator run as
-MindSpore's operators.
+"""ONNX operator types without a derived gradient.
+
+In training, a group with such an operator runs as MindSpore's operators.
 """
 
 
@@ -37,10 +38,10 @@ def is_differentiable(group: Node) -> bool:
 
 
 def spec_of(group: Node) -> OpSpec:
-    """Builds the operator of a group.
+    """Builds the operator of `custom_ops` that computes a fused group.
 
-    Its inputs are the group's inputs whose elements are read, in the group's order; inputs whose
-    shape alone is read are omitted.
+    The operator's inputs are the group's inputs whose elements are read, in the group's order. An
+    input of which only the shape is read is omitted.
     """
     body = group.body
     assert body is not None
@@ -71,14 +72,12 @@ def spec_of(group: Node) -> OpSpec:
 
 
 def _has_product(body: Graph) -> bool:
-    """Returns whether the group contains a matrix product or convolution that a library
-    computes.
-    """
+    """Returns whether a library computes a matrix product or convolution of the group."""
     return any(is_matrix_product(node.op) for node in body.nodes)
 
 
 def _has_known_sizes(body: Graph) -> bool:
-    """Returns whether each size in the group is static or also a size of an input."""
+    """Returns whether each size in the group is static or occurs in the shape of an input."""
     said = {size for name in inputs_with_data(body) for size in body.values[name].shape}
     return all(
         size in said or (isinstance(size, int) and size >= 0)
@@ -90,9 +89,10 @@ def _has_known_sizes(body: Graph) -> bool:
 def _build_kernels(
     group: Node, read: tuple[str, ...], given: tuple[ArraySpec, ...]
 ) -> Chain | Kernel:
-    """Builds a kernel sequence of library products and generated kernels.
+    """Builds the kernels of a group for inputs with the shapes in `given`.
 
-    If that fails, one kernel.
+    The result is a sequence of library calls and generated kernels. It is one generated kernel if
+    the sequence cannot be built, or if a symbol of the model denotes different sizes in `given`.
     """
     assert group.body is not None
     alone = build_for_shapes(

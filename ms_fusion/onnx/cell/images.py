@@ -14,9 +14,10 @@ from ms_fusion.onnx.cell.operator_use import OperatorUse
 
 
 def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """Returns strides, dilations and pads of the windows.
+    """Returns the strides, dilations and pads of the windows of a convolution or pooling.
 
-    Pads are (before, behind) for each axis.
+    The list of pads holds two sizes for each axis: the padding before it, then the padding behind
+    it.
     """
     rank = len(spans)
     strides = list(use.integers("strides") or (1,) * rank)
@@ -82,10 +83,10 @@ def convolution(use: OperatorUse) -> str:
 
 
 def transposed_convolution(use: OperatorUse) -> str:
-    """Emits ``ConvTranspose``.
+    """Emits the MindSpore expression for ONNX ``ConvTranspose``.
 
-    The result calls `functions.transposed_convolution` with a primitive, or
-    `windows.transposed_convolution` if MindSpore has no such primitive.
+    The expression calls `functions.transposed_convolution` with a MindSpore primitive. If no
+    primitive supports the operator, the expression calls `windows.transposed_convolution` instead.
     """
     shape = use.known_shape(1)
     spans, groups = shape[2:], int(use.attr("group", 1))
@@ -144,9 +145,9 @@ def transposed_convolution(use: OperatorUse) -> str:
 def _transposed_windows(
     use: OperatorUse, spans: Sequence[int], extra: Sequence[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Returns strides, dilations and pads of a transposed convolution.
+    """Returns the strides, dilations and pads of a transposed convolution.
 
-    If ``output_shape`` or ``auto_pad`` is given, it determines the pads.
+    If ``output_shape`` or ``auto_pad`` is given, the pads follow from it.
     """
     mode, told = use.attr("auto_pad", "NOTSET"), use.integers("output_shape")
     if told is None and mode in ("NOTSET", "", "VALID"):
@@ -198,7 +199,7 @@ def _table(use: OperatorUse) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
 
 
 def max_pool(use: OperatorUse) -> str:
-    """Emits ``MaxPool`` by a primitive, or by explicit windows if no primitive supports it."""
+    """Emits ``MaxPool`` by a primitive, or by gathered windows if no primitive supports it."""
     dtype = use.value().dtype
     lowest = functions.LOWEST_VALUES.get(dtype, functions.LOWEST_VALUES["float32"])
     known = _primitive_windows(use) if dtype.startswith("float") else None
@@ -211,7 +212,7 @@ def max_pool(use: OperatorUse) -> str:
 
 
 def average_pool(use: OperatorUse) -> str:
-    """Emits ``AveragePool`` by a primitive, or by explicit windows if no primitive supports it."""
+    """Emits ``AveragePool`` by a primitive, or by gathered windows if no primitive supports it."""
     known = _primitive_windows(use)
     if known is None:
         return windows.average_pool(use, *_table(use))
@@ -224,20 +225,20 @@ def average_pool(use: OperatorUse) -> str:
 
 
 def power_pool(use: OperatorUse) -> str:
-    """Emits ``LpPool``."""
+    """Emits the MindSpore expression for ONNX ``LpPool``."""
     places, _, counts = _table(use)
     return windows.power_pool(use, places, counts)
 
 
 def col2im(use: OperatorUse) -> str:
-    """Emits ``Col2Im``."""
+    """Emits the MindSpore expression for ONNX ``Col2Im``."""
     sizes, spans = use.integers("image_shape", 1) or (), use.integers("block_shape", 2) or ()
     places, _, _ = windows.table(sizes, spans, *windows_of(use, spans), up=False)
     return f"windows.col2im({use.text()}, {use.part('places', Tensor(places))}, {sizes})"
 
 
 def max_unpool(use: OperatorUse) -> str:
-    """Emits ``MaxUnpool``."""
+    """Emits the MindSpore expression for ONNX ``MaxUnpool``."""
     spans = use.integers("kernel_shape") or ()
     strides, _, pads = windows_of(use, spans)
     steps = [
@@ -249,7 +250,7 @@ def max_unpool(use: OperatorUse) -> str:
 
 
 def resize(use: OperatorUse) -> str:
-    """Emits nearest-neighbour upsampling by integer factors; `resizing` emits all other modes."""
+    """Emits nearest-neighbour upsampling by integer factors; `resizing` emits all other resizes."""
     if use.version < resizing.SEPARATE_SIZES_OPSET or use.attr("axes"):
         return resizing.resize(use)
     factors = use.numbers("scales", 2) or _ratios(use)
@@ -279,7 +280,10 @@ def resize(use: OperatorUse) -> str:
 
 
 def _ratios(use: OperatorUse) -> tuple[float, ...] | None:
-    """Returns the ratios of the target sizes to the image's sizes; None if a size is unknown."""
+    """Returns the ratios of the target sizes to the image's sizes.
+
+    Returns None if the target sizes are computed or a size of the image is unknown.
+    """
     shape = use.value().shape
     if use.is_computed(3) or not all(isinstance(old, int) and old > 0 for old in shape):
         return None

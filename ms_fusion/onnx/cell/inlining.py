@@ -15,7 +15,7 @@ from ms_fusion.onnx.canonicalization.cleanup import fold
 from ms_fusion.onnx.native.child import NativeWorkers
 
 NODES_MAX = 20_000
-"""Largest number of operators in one unrolled loop."""
+"""Largest number of operators into which one loop is unrolled."""
 NESTING_MAX = 8
 """Largest nesting depth of inlined functions and loops."""
 AXES_INPUT_OPSET = 13
@@ -25,8 +25,9 @@ AXES_INPUT_OPSET = 13
 def inline(model: ir.Model, native: NativeWorkers, known: Collection[str]) -> bool:
     """Inlines function bodies and unrolls loops in place; returns whether the model changed.
 
-    An operator that is not in `known` is replaced by the function body that ONNX defines for it. A
-    ``Loop`` or ``Scan`` with a known trip count is unrolled. Other operators are left unchanged.
+    If the type of an operator is not in `known`, the operator is replaced by the function body that
+    ONNX defines for it, if any. A ``Loop`` or ``Scan`` with a known trip count is unrolled. Other
+    operators are left unchanged.
     """
     changed = False
     for _ in range(NESTING_MAX):
@@ -195,7 +196,7 @@ def _has_true_condition(body: ir.Graph) -> bool:
 def _unrollable_body(node: ir.Node, count: int) -> ir.Graph | None:
     """Returns the body of a loop if `count` copies of it have at most `NODES_MAX` operators.
 
-    Returns None otherwise.
+    Returns None otherwise, and if `count` is not positive.
     """
     body = node.attributes["body"].as_graph()
     size = sum(1 for _ in ir.traversal.RecursiveGraphIterator(body))
@@ -274,7 +275,7 @@ def _unroll_scan(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value
 def _stack_values(
     model: ir.Model, values: Sequence[ir.Value], axis: int, node: ir.Node, names: _Names
 ) -> ir.Value:
-    """Stacks values along a new axis by operators in front of `node`; returns the stacked value."""
+    """Inserts operators in front of `node` that stack values on a new axis; returns the result."""
     assert node.graph is not None
     parts = []
     for value in values:

@@ -1,4 +1,4 @@
-"""Reads a model for a Cell; each fused group becomes a single node with a body."""
+"""Reads an ONNX model to build a Cell; each fused group becomes a single node with a body."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import project
 
 CELL_OPERATORS = OPERATORS.keys() | SIZE_OPERATORS | {"Shape", "Size", "Constant", "If"}
-"""Operators that a Cell's source can express."""
+"""ONNX operator types that the generated source of a Cell can express."""
 
 
 @dataclass(frozen=True)
 class CellModel:
-    """A model that was read.
+    """An ONNX model in the form from which a Cell is built.
 
     Attributes:
         graph: the graph of all operators, including the operators in groups.
@@ -80,7 +80,7 @@ def read_model(path: Path) -> CellModel:
         group = fused_node(projection.graph, inside, function)
         made[group.name] = group
         held |= dict.fromkeys(inside, group.name)
-    # Constants are no units, even if they are results of the model: `tensors` holds them.
+    # `units` contains no Constant nodes, even for outputs of the model; `tensors` holds the values.
     units = [
         made.get(node.name, node)
         for node in projection.graph.nodes
@@ -95,9 +95,10 @@ def read_model(path: Path) -> CellModel:
 
 
 def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
-    """Inlines the functions of the ms_fusion domain.
+    """Inlines the functions of the ms_fusion domain; each of them is a fused group.
 
-    Returns each one's name and inlined operators.
+    Returns a pair for each call: the name of the function, and the inlined operators without
+    Constants.
     """
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:

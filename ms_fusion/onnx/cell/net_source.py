@@ -1,4 +1,4 @@
-"""Writes the Python source of a net: MindSpore lines for operators, kernel calls for groups."""
+"""Writes the Python source of a net: MindSpore calls for operators, kernel calls for groups."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class Constants:
     """The constants of a model by name.
 
     Attributes:
-        array: function that returns the elements of a constant; None for a computed value.
-        fixed: function that returns a constant as a tensor; None for a constant that becomes a
-            Parameter.
+        array: function from the name of a value to the elements of the constant; the function
+            returns None for a computed value.
+        fixed: function from the name of a constant to a tensor; the function returns None for a
+            constant that becomes a Parameter.
         is_fused: whether `auto_fuse` wrote the model.
     """
 
@@ -52,7 +53,7 @@ class Constants:
 
 @dataclass
 class NetClass:
-    """A generated class of a net.
+    """A generated Cell class: the class of the whole net, or of one fused group.
 
     Attributes:
         name: name of the class.
@@ -72,9 +73,9 @@ class NetClass:
 
 
 def check_supported(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None:
-    """Raises `InputError` for operators that have neither a Cell nor a kernel.
+    """Raises `InputError` if an operator has neither a MindSpore expression nor a kernel.
 
-    Names all of them.
+    The error names all such operators.
     """
     alone = set(_unfused_operators(units, graph, bodies))
     fused = {
@@ -125,7 +126,8 @@ def write_class(
         kernel: the whole graph as one group, or None. With a group, the class calls the group's
             kernel in inference, and computes the operators one by one in training.
         bodies: the subgraphs of the graph's operators.
-        sizes: names of the values that the calling net passes to a group's class as Python sizes.
+        sizes: names of the values that the calling net passes to a group's class as Python tuples
+            or integers instead of tensors.
     """
     return _Writer(name, graph, constants, bodies).run(units, kernel, sizes)
 
@@ -169,8 +171,8 @@ class _Writer:
         for node in units:
             self.line(node)
         self.say(f"return {self.results(self.graph.outputs)}")
-        # A constant that no line reads is no weight. The scales of a Resize, for example, are used
-        # only while the source is written.
+        # A constant that no line reads gets no Parameter. For example, the scales of a Resize are
+        # used only while the source is written.
         read = set(re.findall(r"self\.(\w+)", "\n".join(self.made.lines)))
         self.made.weights = {own: name for own, name in self.made.weights.items() if own in read}
         self.made.sizes = frozenset(self.sizes)
@@ -181,9 +183,9 @@ class _Writer:
 
     @contextmanager
     def open_block(self, graph: Graph) -> Iterator[None]:
-        """Writes the lines of an operator's subgraph as an indented block.
+        """Context manager that writes the lines of an operator's subgraph as an indented block.
 
-        Within the ``with`` statement further lines can be added to the block.
+        Lines that are written within the ``with`` statement are added to the block.
         """
         outside, self.graph, self.indent = self.graph, graph, f"{self.indent}    "
         for node in graph.nodes:
@@ -195,7 +197,7 @@ class _Writer:
         return ", ".join(map(self.result, names))
 
     def result(self, name: str) -> str:
-        """Returns the expression of a result, which is a tensor even for a constant number."""
+        """Returns the expression of an output of a graph; a scalar constant becomes a tensor."""
         value = self.graph.values[name]
         if value.kind != "constant" or value.shape:
             return self.text(name)
@@ -272,7 +274,7 @@ class _Writer:
     def write_loop(self, node: Node, bodies: Mapping[str, Graph]) -> None:
         """Writes a ``Loop`` as a while statement.
 
-        Its trip count or condition is known only at run time.
+        The trip count or the condition of such a Loop is known only at run time.
         """
         body = bodies["body"]
         first, again, *state = (name for name in body.inputs if body.values[name].kind == "input")
@@ -313,9 +315,9 @@ class _Writer:
         self.texts |= dict(zip(node.outputs, results, strict=True))
 
     def size(self, node: Node) -> bool:
-        """Writes a size that is known when the net is compiled.
+        """Writes the result of shape arithmetic as a Python tuple or integer; returns True.
 
-        Returns False if it is not known then.
+        Returns False and writes nothing if the result must be computed as a tensor.
         """
         found = size_text(node, self.graph, self.sizes, self.texts)
         if found is not None:

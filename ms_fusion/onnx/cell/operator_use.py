@@ -1,4 +1,4 @@
-"""Describes one operator of a model, for the function that writes its Python line."""
+"""Describes one operator of a model for the function that emits the operator's expression."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DTYPES = frozenset(
         "complex128",
     }
 )
-"""Dtypes that both ONNX and MindSpore's tensors have."""
+"""Dtypes that both ONNX and MindSpore's tensors support."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,13 @@ class OperatorUse:
         texts: expressions of the inputs; an empty string for an omitted input.
         sizes: name of an integer value that is known when the net is compiled → its expression,
             which is a tuple or an integer.
-        array: function that returns the elements of a constant of the model by name; None for a
-            computed value.
+        array: function from the name of a value to the elements of the constant; the function
+            returns None for a computed value.
         part: function that stores an object, such as a primitive, as an attribute of the net and
             returns the attribute's expression.
-        is_fused: whether `auto_fuse` wrote the model. Then an operator outside of a group stays
-            unfused, and a generated kernel replaces it if MindSpore computes it slowly.
+        is_fused: whether `auto_fuse` wrote the model. If so, an operator outside of a group is not
+            fused later, and a generated kernel replaces the operator if MindSpore computes it
+            slowly.
     """
 
     node: Node
@@ -105,10 +106,10 @@ class OperatorUse:
         return len(shape)
 
     def require_elements(self) -> OperatorUse:
-        """Returns itself unless its first input is known to be empty.
+        """Returns itself unless the first input of the operator is known to be empty.
 
         Raises:
-            InputError: the input is empty. MindSpore's operator would compute a wrong result.
+            InputError: the first input is empty. MindSpore's operator would compute a wrong result.
         """
         if 0 in self.value().shape:
             raise self.refusal("a tensor without elements")
@@ -119,9 +120,9 @@ class OperatorUse:
         return self._static_sizes(self.value(position).shape)
 
     def known_sides(self) -> tuple[int, ...]:
-        """Returns the static spatial sizes of an image.
+        """Returns the spatial sizes of the first input; raises `InputError` if one is unknown.
 
-        Only its batch and channel sizes may be unknown.
+        The first input is an image, whose batch and channel sizes may be unknown.
         """
         return self._static_sizes(self.value().shape[2:])
 
@@ -139,9 +140,9 @@ class OperatorUse:
         return self.has(position) and self.array(self.value(position).name) is None
 
     def numbers(self, name: str, position: int | None = None) -> tuple[Any, ...] | None:
-        """Returns the elements of a constant input or of an attribute; None if neither is present.
+        """Returns the elements of the input at `position`, or else of the attribute `name`.
 
-        Raises `InputError` if the input is not constant.
+        Returns None if neither is present. Raises `InputError` if the input is not constant.
         """
         found = self.attr(name)
         if position is not None and self.has(position):

@@ -1,6 +1,6 @@
 """Emits each ONNX operator as a MindSpore expression: the right-hand side in the generated net.
 
-One file of more than 500 lines: it is the table of ONNX operators.
+This module exceeds 500 lines because the table of ONNX operators and its emitters belong together.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ MODULES = (
 """Modules of this package that generated nets import."""
 INTEGERS_MAX = (1 << 62) - 1
 SCALE_PER_CHANNEL_OPSET = 21
-"""First opset in which GroupNormalization has a scale and shift per channel.
+"""First opset in which GroupNormalization has one scale and shift per channel.
 
-In earlier opsets they are per group.
+In earlier opsets it has one scale and shift per group.
 """
 
 
@@ -72,7 +72,7 @@ def _variadic(word: str) -> Emitter:
 
 
 def _own_function(word: str, *attributes: tuple[str, Any]) -> Emitter:
-    """Returns an emitter of a call of a function of `functions`: all inputs, then attributes."""
+    """Returns an emitter that calls a function of `functions` with all inputs, then attributes."""
 
     def emit(use: OperatorUse) -> str:
         told = [python_literal(use.attr(name, default)) for name, default in attributes]
@@ -99,7 +99,7 @@ def _reduction(word: str, before: str = "{}", after: str = "{}", room: str = "op
 
 
 def _softmax(made: Callable[[int], Any]) -> Emitter:
-    """Returns an emitter of a generated kernel.
+    """Returns an emitter that calls a generated softmax kernel; `made` builds it for an axis.
 
     MindSpore's own softmax corrupts the row after a row of −∞.
     """
@@ -202,7 +202,8 @@ def _normalisation(word: str) -> Emitter:
 def _kernel_norm(use: OperatorUse, word: str, axes: int, epsilon: float) -> str:
     """Emits a call of a generated kernel for a norm.
 
-    Returns an empty string if no kernel supports the norm's axes and parameters.
+    Returns an empty string if `auto_fuse` did not write the model, or if no kernel supports the
+    norm.
     """
     rank, known = use.rank(), use.value().shape[use.rank() - axes :]
     wanted = 3 if word == "layer_norm" else 2
@@ -404,7 +405,7 @@ def _refuse_loop(use: OperatorUse) -> str:
 
 
 def _bounds(use: OperatorUse, name: str, position: int) -> Sequence[Any]:
-    """Returns the bounds of slices as integers, or as expressions of sizes."""
+    """Returns the starts or ends of a Slice as integers, or as expressions if they are sizes."""
     told = use.sizes.get(use.node.inputs[position]) if position < len(use.node.inputs) else None
     if told is None:
         return use.integers(name, position) or ()

@@ -14,29 +14,29 @@ SCATTER_REDUCTIONS = ("none", "add", "mul", "min", "max")
 
 
 def gather_elements(use: OperatorUse) -> str:
-    """Emits ``GatherElements``."""
+    """Emits the MindSpore expression for ONNX ``GatherElements``."""
     return f"places.gather_along_axis({use.input_texts(0, 1)}, {use.axis(0)})"
 
 
 def gather_nd(use: OperatorUse) -> str:
-    """Emits ``GatherND``."""
+    """Emits the MindSpore expression for ONNX ``GatherND``."""
     return f"places.gather_slices({use.input_texts(0, 1)}, {use.attr('batch_dims', 0)})"
 
 
 def scatter_elements(use: OperatorUse) -> str:
-    """Emits ``ScatterElements``, and its predecessor ``Scatter``."""
+    """Emits the MindSpore expression for ``ScatterElements`` and its predecessor ``Scatter``."""
     return (
         f'places.scatter_along_axis({use.input_texts(0, 1, 2)}, {use.axis(0)}, "{_reduction(use)}")'
     )
 
 
 def scatter_nd(use: OperatorUse) -> str:
-    """Emits ``ScatterND``."""
+    """Emits the MindSpore expression for ONNX ``ScatterND``."""
     return f'places.scatter_slices({use.input_texts(0, 1, 2)}, "{_reduction(use)}")'
 
 
 def tensor_scatter(use: OperatorUse) -> str:
-    """Emits ``TensorScatter``."""
+    """Emits the MindSpore expression for ONNX ``TensorScatter``."""
     mode = str(use.attr("mode", "linear"))
     axis = int(use.attr("axis", -2)) % use.rank()
     return (
@@ -53,7 +53,7 @@ def _reduction(use: OperatorUse) -> str:
 
 
 def top_k(use: OperatorUse) -> str:
-    """Emits ``TopK``."""
+    """Emits the MindSpore expression for ONNX ``TopK``."""
     count = (use.integers("k", 1) or (1,))[0]
     made = (
         f"places.select_top_k({use.text()}, {count}, {use.axis(-1)}, "
@@ -63,13 +63,13 @@ def top_k(use: OperatorUse) -> str:
 
 
 def compress(use: OperatorUse) -> str:
-    """Emits ``Compress``."""
+    """Emits the MindSpore expression for ONNX ``Compress``."""
     axis = use.axis(0) if use.attr("axis") is not None else None
     return f"places.compress_along_axis({use.input_texts(0, 1)}, {axis})"
 
 
 def reverse_sequence(use: OperatorUse) -> str:
-    """Emits ``ReverseSequence``."""
+    """Emits the MindSpore expression for ONNX ``ReverseSequence``."""
     return (
         f"ops.reverse_sequence({use.text()}, ops.cast({use.text(1)}, mindspore.int64), "
         f"{use.attr('time_axis', 0)}, {use.attr('batch_axis', 1)})"
@@ -77,14 +77,15 @@ def reverse_sequence(use: OperatorUse) -> str:
 
 
 def eye_like(use: OperatorUse) -> str:
-    """Emits ``EyeLike``."""
+    """Emits the MindSpore expression for ONNX ``EyeLike``."""
     dtype = use.result().dtype
     return f"ops.cast(places.diagonal_mask({use.text()}, {use.attr('k', 0)}), {use.dtype(dtype)})"
 
 
 def pad(use: OperatorUse) -> str:
-    """Emits ``Pad`` for modes other than constant, for negative pads and for computed pads.
+    """Emits a ``Pad`` that `functions.pad` does not support.
 
+    These are Pads with a mode other than constant, with negative or computed pads, or with axes.
     Computed pads must be known when the net is compiled.
     """
     told = use.sizes.get(use.node.inputs[1]) if use.has(1) else None
@@ -123,15 +124,15 @@ def reshape_along_axis(row: np.ndarray, axis: int, rank: int) -> np.ndarray:
 
 @ops.constexpr
 def padding_source_tensor(mode: str, size: int, before: int, behind: int) -> Tensor:
-    """Returns the gather indices of a padded axis as a constant, while a net is compiled."""
+    """Returns the gather indices of a padded axis as a tensor; runs while a net is compiled."""
     return Tensor(np.maximum(padding_sources(mode, size, before, behind), 0))
 
 
 @ops.constexpr
 def inside_mask(size: int, before: int, behind: int, axis: int, rank: int) -> Tensor:
-    """Returns a mask that is true at positions inside the axis and false in its padding.
+    """Returns a mask of a padded axis that is true at original positions and false in the padding.
 
-    It is computed while a net is compiled.
+    The function runs while a net is compiled.
     """
     return Tensor(
         reshape_along_axis(padding_sources("constant", size, before, behind) >= 0, axis, rank)
@@ -141,7 +142,7 @@ def inside_mask(size: int, before: int, behind: int, axis: int, rank: int) -> Te
 def pad_unknown_sizes(
     x: Any, axes: tuple[int, ...], pads: tuple[int, ...], mode: str, value: Any
 ) -> Any:
-    """Pads axes whose sizes follow from shapes when the net is compiled; negative pads crop."""
+    """Pads axes whose sizes are known only when the net is compiled; negative pads crop."""
     for own in range(len(axes)):
         axis, before, behind = axes[own], pads[own], pads[own + len(axes)]
         if before != 0 or behind != 0:
@@ -153,7 +154,7 @@ def pad_unknown_sizes(
 
 
 def padding_sources(mode: str, size: int, before: int, behind: int) -> np.ndarray:
-    """Returns the source index of each position of a padded axis; −1 stands for the constant."""
+    """Returns the source index of each position of a padded axis; −1 marks the padding constant."""
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return np.clip(at, 0, size - 1)
@@ -173,9 +174,10 @@ def normalize_indices(places: Any, size: Any) -> Any:
 
 
 def gather_along_axis(x: Any, places: Any, axis: int) -> Any:
-    """Gathers elements along `axis`; an element of `places` gives the coordinate on that axis.
+    """Gathers elements of `x` along `axis`, as ONNX's ``GatherElements`` does.
 
-    The other coordinates are those of the element in `places`.
+    Each element of `places` is an index along `axis`. The element's own position gives the indices
+    along the other axes.
     """
     return ops.gather_elements(x, axis, normalize_indices(places, x.shape[axis]))
 
@@ -183,7 +185,7 @@ def gather_along_axis(x: Any, places: Any, axis: int) -> Any:
 def gather_slices(x: Any, places: Any, batches: int) -> Any:
     """Gathers slices of `x` at the index vectors in the last axis of `places`.
 
-    The first `batches` axes of `x` and `places` correspond to each other.
+    The first `batches` axes of `x` and `places` are batch axes.
     """
     sizes = mindspore.Tensor(x.shape[batches : batches + places.shape[-1]], mindspore.int64)
     places = normalize_indices(places, sizes)
@@ -197,9 +199,10 @@ def gather_slices(x: Any, places: Any, batches: int) -> Any:
 
 
 def scatter_along_axis(x: Any, places: Any, updates: Any, axis: int, reduction: str) -> Any:
-    """Scatters `updates` along `axis`; an element of `places` gives the coordinate on that axis.
+    """Scatters `updates` along `axis`, as ONNX's ``ScatterElements`` does.
 
-    The other coordinates are those of the element in `places`.
+    Each element of `places` is an index along `axis`. The element's own position gives the indices
+    along the other axes.
     """
     rows = []
     for other in range(x.ndim):
@@ -232,9 +235,10 @@ def scatter_slices(x: Any, places: Any, updates: Any, reduction: str) -> Any:
 
 
 def overwrite_along_axis(x: Any, fresh: Any, starts: Any, axis: int, is_circular: bool) -> Any:
-    """Overwrites elements of an axis of `x` by `fresh`, from a start index for each batch.
+    """Overwrites a part of an axis of `x` by `fresh`; `starts` holds the first index of each batch.
 
-    If `is_circular`, positions wrap around at the end of the axis.
+    If `starts` is None, the first index is 0. If `is_circular`, positions wrap around at the end of
+    the axis.
     """
     size, count = x.shape[axis], fresh.shape[axis]
     place = ops.expand_dims(ops.arange(size), 0)

@@ -15,7 +15,8 @@ LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uin
 def _broadcast_parameter(use: OperatorUse, position: int) -> str:
     """Emits a scale or zero point with a shape that broadcasts to the first input.
 
-    The parameter has one value per tensor, per index of an axis, or per block of an axis.
+    The parameter has one value for the tensor, for each index of an axis, or for each block of an
+    axis.
     """
     value, text = use.value(position), use.text(position)
     if value.kind == "constant" and not value.shape:
@@ -32,7 +33,7 @@ def _broadcast_parameter(use: OperatorUse, position: int) -> str:
 
 
 def quantize_linear(use: OperatorUse) -> str:
-    """Emits ``QuantizeLinear``."""
+    """Emits the MindSpore expression for ONNX ``QuantizeLinear``."""
     dtype = use.result().dtype
     if dtype not in LIMITS:
         raise use.refusal(f"a grid of {dtype}")
@@ -44,7 +45,7 @@ def quantize_linear(use: OperatorUse) -> str:
 
 
 def dequantize_linear(use: OperatorUse) -> str:
-    """Emits ``DequantizeLinear``."""
+    """Emits the MindSpore expression for ONNX ``DequantizeLinear``."""
     if use.value().dtype not in (*LIMITS, "int32"):
         raise use.refusal(f"a grid of {use.value().dtype}")
     zero = _broadcast_parameter(use, 2) if use.has(2) else "0"
@@ -68,13 +69,13 @@ def _row_parameter(use: OperatorUse, position: int, operand: int) -> str:
 
 
 def matmul_integer(use: OperatorUse) -> str:
-    """Emits ``MatMulInteger``."""
+    """Emits the MindSpore expression for ONNX ``MatMulInteger``."""
     zeros = [_row_parameter(use, 2 + one, one) if use.has(2 + one) else "0" for one in range(2)]
     return f"quantized.integer_matmul({use.input_texts(0, 1)}, {', '.join(zeros)})"
 
 
 def qlinear_matmul(use: OperatorUse) -> str:
-    """Emits ``QLinearMatMul``."""
+    """Emits the MindSpore expression for ONNX ``QLinearMatMul``."""
     dtype = use.result().dtype
     if dtype not in LIMITS:
         raise use.refusal(f"a grid of {dtype}")
@@ -88,7 +89,7 @@ def qlinear_matmul(use: OperatorUse) -> str:
 
 
 def integer_matmul(a: Any, b: Any, zero_a: Any, zero_b: Any) -> Any:
-    """Returns (a − zero_a) · (b − zero_b), which is exact if it fits into int32."""
+    """Returns (a − zero_a) · (b − zero_b); the result is exact if it fits into int32."""
     wide = mindspore.float64
     found = ops.matmul(
         ops.cast(a, wide) - to_float(zero_a, wide), ops.cast(b, wide) - to_float(zero_b, wide)
@@ -105,7 +106,7 @@ def requantize(
     limits: tuple[int, int],
     dtype: Any,
 ) -> Any:
-    """Converts an integer product to the scale and zero point of the result."""
+    """Converts `total`, an integer product, to the scale and zero point of the result."""
     factor = to_float(scale_a) * to_float(scale_b) / to_float(scale)
     placed = ops.round(ops.cast(total, mindspore.float32) * factor) + to_float(zero)
     return ops.cast(ops.minimum(ops.maximum(placed, limits[0]), limits[1]), dtype)

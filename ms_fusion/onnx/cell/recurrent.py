@@ -18,9 +18,10 @@ DEFAULT_ACTIVATIONS = {
 
 
 def _shared_arguments(use: OperatorUse) -> str:
-    """Returns the arguments that the three functions `run_…` share, joined by commas.
+    """Returns the arguments that `run_lstm`, `run_gru` and `run_rnn` share, joined by commas.
 
-    They are x, weights, biases, initial state, direction, layout, clip and lengths.
+    They are x, the weights, the biases, the initial state, the direction, the layout, the clip and
+    the lengths.
     """
     way = str(use.attr("direction", "forward"))
     ways = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(way, 0)
@@ -38,16 +39,13 @@ def _shared_arguments(use: OperatorUse) -> str:
 
 
 def _select_results(use: OperatorUse, made: str) -> str:
-    """Emits the selection of the results that the node has.
-
-    They are the first results of a call.
-    """
+    """Emits the selection of the first results of the call `made`, one for each node output."""
     count = len(use.node.outputs)
     return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
 
 
 def lstm(use: OperatorUse) -> str:
-    """Emits ``LSTM``."""
+    """Emits the MindSpore expression for ONNX ``LSTM``."""
     ways = 2 if use.attr("direction", "forward") == "bidirectional" else 1
     size = int(use.attr("hidden_size", 0)) or f"{use.text(2)}.shape[2]"
     cell = (
@@ -60,7 +58,7 @@ def lstm(use: OperatorUse) -> str:
 
 
 def gru(use: OperatorUse) -> str:
-    """Emits ``GRU``."""
+    """Emits the MindSpore expression for ONNX ``GRU``."""
     return _select_results(
         use,
         f"recurrent.run_gru({_shared_arguments(use)}, {bool(use.attr('linear_before_reset', 0))})",
@@ -68,7 +66,7 @@ def gru(use: OperatorUse) -> str:
 
 
 def rnn(use: OperatorUse) -> str:
-    """Emits ``RNN``."""
+    """Emits the MindSpore expression for ONNX ``RNN``."""
     return _select_results(use, f"recurrent.run_rnn({_shared_arguments(use)})")
 
 
@@ -85,7 +83,7 @@ def run_lstm(
     cell: Any,
     peep: Any,
 ) -> tuple[Any, Any, Any]:
-    """Computes long short-term memory; the gates are in the order i, o, f, c.
+    """Computes an LSTM (long short-term memory); the gates are in the order i, o, f, c.
 
     Returns all hidden states, the last hidden states, and the last cell states.
     """
@@ -141,7 +139,7 @@ def run_gru(
     lengths: Any,
     reset_last: bool,
 ) -> tuple[Any, Any]:
-    """Computes gated recurrent units; the gates are in the order z, r, h.
+    """Computes a GRU (gated recurrent unit); the gates are in the order z, r, h.
 
     Returns all hidden states and the last hidden states.
     """
@@ -219,7 +217,7 @@ def clip_values(x: Any, clip: Any) -> Any:
 def stack_steps(steps: list[Any], is_back: bool) -> Any:
     """Stacks the states of all steps in the order of the sequence.
 
-    `is_back` tells a reverse pass.
+    `is_back` says whether the steps were computed in reverse order.
     """
     found = ops.stack(steps)
     return ops.flip(found, (0,)) if is_back else found
@@ -233,7 +231,7 @@ def mask_finished(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
 
 
 def stack_directions(steps: list[Any], last: list[Any], batch_first: bool) -> tuple[Any, Any]:
-    """Stacks the states of all directions: those of all steps, and the last ones."""
+    """Stacks the directions; returns the states of all steps, and the last states."""
     if batch_first:
         return ops.transpose(ops.stack(steps), (2, 1, 0, 3)), stack_states(last, batch_first)
     return ops.swapaxes(ops.stack(steps), 0, 1), stack_states(last, batch_first)

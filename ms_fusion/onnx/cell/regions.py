@@ -22,7 +22,7 @@ includes one further sample on each side.
 
 
 def roi_align(use: OperatorUse) -> str:
-    """Emits ``RoiAlign``."""
+    """Emits the MindSpore expression for ONNX ``RoiAlign``."""
     samples, is_largest = int(use.attr("sampling_ratio", 0)), use.attr("mode", "avg") == "max"
     mode = use.attr(
         "coordinate_transformation_mode",
@@ -60,7 +60,7 @@ def align_regions(
         numbers: for each box, the index of its image.
         sizes: numbers of rows and columns of the grid.
         samples: number of samples of a bin in each direction.
-        scale: factor of the box coordinates.
+        scale: factor by which the box coordinates are multiplied.
         is_half: whether coordinates are shifted by half a pixel. If not, a box has at least the
             size of a pixel.
         is_largest: whether a bin is the maximum of the weighted pixels instead of the mean.
@@ -100,11 +100,11 @@ def box_extents(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
 def average_regions(
     x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: float, is_half: bool
 ) -> Any:
-    """Computes RoiAlign by the mean, with as many samples as a bin covers pixels.
+    """Computes RoiAlign by the mean; a bin has as many samples as it covers pixels.
 
-    The number is rounded up in each direction. The weight of a pixel is the product of a row weight
-    and a column weight, so that the result is two matrix products, whose sizes do not depend on the
-    boxes. The arguments are those of `align_regions`.
+    The number of samples is rounded up in each direction. The weight of a pixel is the product of a
+    row weight and a column weight. Therefore two matrix products compute the result, and their
+    sizes do not depend on the coordinates of the boxes. The arguments are those of `align_regions`.
     """
     images_count, channels, high, wide = x.shape
     start, reach = box_extents(boxes, scale, is_half)
@@ -149,9 +149,10 @@ def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
 
 
 def linear_taps(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any, Any]]:
-    """Returns for equally spaced samples of an interval two adjacent pixels and their weights.
+    """Returns the two pixels next to each of `count` equally spaced samples, with their weights.
 
-    The weights are 0 for samples that lie more than a pixel outside of the image.
+    The samples lie in an interval of length `reach` from `start`. The weights are 0 for samples
+    that lie more than a pixel outside of the image.
     """
     at = start + (ops.arange(count) + 0.5) / count * reach
     is_inside = ops.cast(ops.logical_and(at >= -1.0, at <= size), at.dtype)
@@ -163,7 +164,7 @@ def linear_taps(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any
 
 
 def deformable_convolution(use: OperatorUse) -> str:
-    """Emits ``DeformConv``."""
+    """Emits the MindSpore expression for ONNX ``DeformConv``."""
     _, _, *spans = use.known_shape(1)
     strides, dilations, pads = images.windows_of(use, spans)
     groups = int(use.attr("group", 1)), int(use.attr("offset_group", 1))
@@ -184,14 +185,14 @@ def convolve_deformable(
 ) -> Any:
     """Convolves windows whose elements are sampled bilinearly at shifted coordinates.
 
-    The mask multiplies the samples.
+    The samples are multiplied by the mask.
 
     Args:
-        x: tensor (images, channels, sides …).
-        weight: tensor (new channels, channels of a group, spans …).
-        shifts: tensor (images, shift groups · elements of a window · axes, new sides …).
-        bias: one value for each new channel, or None.
-        mask: tensor (images, shift groups · elements of a window, new sides …), or None.
+        x: tensor (images, channels, spatial sizes …).
+        weight: tensor (output channels, channels of a group, spans …).
+        shifts: tensor (images, shift groups · elements of a window · axes, output sizes …).
+        bias: one value for each output channel, or None.
+        mask: tensor (images, shift groups · elements of a window, output sizes …), or None.
         strides: stride of each axis.
         before: padding in front of each axis.
         apart: dilation of each axis.

@@ -30,8 +30,8 @@ class ResizeMode(NamedTuple):
 
     Attributes:
         mode: ``nearest``, ``linear`` or ``cubic``.
-        where: the transformation of result coordinates to input coordinates.
-        nearest: the rounding of coordinates in the mode ``nearest``.
+        where: name of the transformation from result coordinates to input coordinates.
+        nearest: name of the rounding of coordinates in the mode ``nearest``.
         cubic_a: the coefficient of the cubic filter.
         antialias: whether the filter is widened when downsampling.
         exclude_outside: whether pixels outside the image have weight 0.
@@ -50,7 +50,7 @@ def coordinates(
 ) -> np.ndarray:
     """Returns the input coordinate of each position of a result axis.
 
-    The computation is in float32 like in ONNX Runtime, so that ties round equally.
+    The computation is in float32 as in ONNX Runtime, so that ties are rounded in the same way.
     """
     at, by = np.arange(new, dtype=np.float32), np.float32(scale)
     half = (at + np.float32(0.5)) / by - np.float32(0.5)
@@ -103,8 +103,8 @@ def table(
 ) -> np.ndarray:
     """Returns the table by which an axis is resized.
 
-    In the mode ``nearest`` it holds gather indices; in other modes it is the matrix by which the
-    axis is multiplied.
+    In the mode ``nearest``, the table holds gather indices. In other modes, it is the matrix by
+    which the axis is multiplied.
     """
     if way.mode == "nearest":
         return np.clip(ROUNDING_MODES[way.nearest](at), 0, old - 1).astype(np.int64)
@@ -118,7 +118,7 @@ def plan(
     sizes: Sequence[int] | None,
     policy: str,
 ) -> dict[int, tuple[int, float]]:
-    """Returns for each axis that changes its new size and scale.
+    """Returns the new size and the scale of each axis whose size changes.
 
     Args:
         shape: shape of the image.
@@ -257,13 +257,13 @@ def _emit_crop_and_resize(
 
 @ops.constexpr
 def changed_axes(*told: Any) -> tuple[int, ...]:
-    """Returns the axes that `plan` changes; it runs while a net is compiled."""
+    """Returns the axes that `plan` changes; the function runs while a net is compiled."""
     return tuple(plan(*told))
 
 
 @ops.constexpr
 def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Tensor:
-    """Returns the `table` of an axis by the result of `plan`; it runs while a net is compiled."""
+    """Returns the `table` of an axis from the result of `plan`; runs while a net is compiled."""
     old, (new, scale) = told[0][axis], plan(*told)[axis]
     at = coordinates(way[1], old, new, scale, (0.0, 1.0))
     return Tensor(table(at, old, ResizeMode(*way), scale, is_double=is_double))
@@ -272,7 +272,7 @@ def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Te
 def resize_to(
     x: Any, axes: tuple[int, ...], factors: Any, sizes: Any, policy: str, way: tuple[Any, ...]
 ) -> Any:
-    """Resizes an image to sizes that follow from shapes when the net is compiled.
+    """Resizes an image to sizes that are known only when the net is compiled.
 
     The arguments are those of `plan`, and `way` is a `ResizeMode` as a plain tuple.
     """

@@ -22,7 +22,7 @@ _CUBIC_A = -0.75
 
 
 def grid_sample(use: OperatorUse) -> str:
-    """Emits ``GridSample``."""
+    """Emits the MindSpore expression for ONNX ``GridSample``."""
     mode, padding = str(use.attr("mode", "linear")), str(use.attr("padding_mode", "zeros"))
     if mode not in MODES or padding not in ("zeros", "border", "reflection"):
         raise use.refusal("a mode that ONNX has not")
@@ -36,8 +36,9 @@ def sample_grid(x: Any, grid: Any, mode: str, padding: str, corners: bool) -> An
     """Samples `x` at a grid of normalised coordinates.
 
     Args:
-        x: tensor (images, channels, sides …).
-        grid: tensor (images, new sides …, axes) in [−1, 1]; it lists the axes of `x` in reverse.
+        x: tensor (images, channels, spatial sizes …).
+        grid: tensor (images, output sizes …, axes) of coordinates in [−1, 1]. Its last axis lists
+            the spatial axes of `x` in reverse order.
     """
     sides = x.shape[2:]
     count = len(sides)
@@ -54,8 +55,8 @@ def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: 
     """Samples `x` at pixel coordinates.
 
     Args:
-        x: tensor (images, channels, sides …).
-        at: for each axis, a tensor (images, samples) of coordinates in pixels.
+        x: tensor (images, channels, spatial sizes …).
+        at: for each spatial axis, a tensor (images, samples) of coordinates in pixels.
 
     Returns:
         A tensor (images, channels, samples).
@@ -82,9 +83,7 @@ def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: 
 
 
 def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tuple[Any, Any]]:
-    """Returns the pixels of an axis from which samples are interpolated, as pairs (index,
-    weight).
-    """
+    """Returns the pixels that contribute to samples on an axis, as pairs (index, weight)."""
     first = ops.round(at) if mode == "nearest" else ops.floor(at)
     part = at - first
     if mode == "nearest":

@@ -15,17 +15,17 @@ def _sequence_position(use: OperatorUse, position: int) -> int | None:
 
 
 def sequence_construct(use: OperatorUse) -> str:
-    """Emits ``SequenceConstruct``."""
+    """Emits the MindSpore expression for ONNX ``SequenceConstruct``."""
     return f"({', '.join(use.texts)},)"
 
 
 def sequence_at(use: OperatorUse) -> str:
-    """Emits ``SequenceAt``."""
+    """Emits the MindSpore expression for ONNX ``SequenceAt``."""
     return f"{use.text()}[{_sequence_position(use, 1)}]"
 
 
 def sequence_insert(use: OperatorUse) -> str:
-    """Emits ``SequenceInsert``."""
+    """Emits the MindSpore expression for ONNX ``SequenceInsert``."""
     place = _sequence_position(use, 2) if use.has(2) else None
     if place is None:
         return f"{use.text()} + ({use.text(1)},)"
@@ -33,20 +33,20 @@ def sequence_insert(use: OperatorUse) -> str:
 
 
 def sequence_erase(use: OperatorUse) -> str:
-    """Emits ``SequenceErase``."""
+    """Emits the MindSpore expression for ONNX ``SequenceErase``."""
     place = _sequence_position(use, 1) if use.has(1) else -1
     return f"{use.text()}[:{place}]" + ("" if place == -1 else f" + {use.text()}[{place}:][1:]")
 
 
 def concat_from_sequence(use: OperatorUse) -> str:
-    """Emits ``ConcatFromSequence``."""
+    """Emits the MindSpore expression for ONNX ``ConcatFromSequence``."""
     return (
         f"ops.{'stack' if use.attr('new_axis', 0) else 'concat'}({use.text()}, {use.attr('axis')})"
     )
 
 
 def split_to_sequence(use: OperatorUse) -> str:
-    """Emits ``SplitToSequence``."""
+    """Emits the MindSpore expression for ONNX ``SplitToSequence``."""
     axis, size = use.axis(0), use.value().shape[use.axis(0)]
     told = use.integers("split", 1)
     if not isinstance(size, int) or size < 0:

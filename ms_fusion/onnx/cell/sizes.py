@@ -26,7 +26,7 @@ _ARITHMETIC = {
 _INPUTS = {"Neg": 1, "Where": 3}
 SLICE_BOUND_MAX = 1 << 31
 _WRITTEN_SIZES_MAX = 16
-"""Largest number of elements of a vector of sizes that is written out element by element."""
+"""A vector of sizes with at most this number of elements is written out element by element."""
 _LAYOUT_OPERATORS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice"})
 SIZE_OPERATORS = frozenset(
     {"Gather", "Concat", "Cast", "Identity", *_ARITHMETIC, *_LAYOUT_OPERATORS}
@@ -57,7 +57,7 @@ def is_size(node: Node, graph: Graph) -> bool:
 def size_text(
     node: Node, graph: Graph, sizes: Mapping[str, str], texts: Mapping[str, str]
 ) -> str | None:
-    """Returns the expression of the result of an operator that `is_size` accepts.
+    """Returns the Python expression for the result of an operator that `is_size` accepts.
 
     Returns None if the result must be computed as a tensor.
 
@@ -116,7 +116,8 @@ def size_text(
 def _rearrange_text(node: Node, text: str, graph: Graph) -> str | None:
     """Returns the expression of a permuted, reshaped or sliced tensor of sizes.
 
-    A matrix is a tuple of tuples. Returns None if a shape is not static or too large to write out.
+    A matrix is written as a tuple of tuples. Returns None if a shape is not static, or if the
+    tensor is too large to write out.
     """
     (result,) = graph.outputs_of(node)
     old, new = graph.values[node.inputs[0]].shape, result.shape

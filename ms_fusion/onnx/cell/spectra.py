@@ -18,7 +18,7 @@ _complex_primitive = ops.Complex()
 
 
 def dft(use: OperatorUse) -> str:
-    """Emits ``DFT``."""
+    """Emits the MindSpore expression for ONNX ``DFT``."""
     (axis,) = (
         (use.integers("axis", 2) or (-2,))
         if use.version >= AXIS_INPUT_OPSET
@@ -35,7 +35,7 @@ def dft(use: OperatorUse) -> str:
 
 
 def stft(use: OperatorUse) -> str:
-    """Emits ``STFT``."""
+    """Emits the MindSpore expression for ONNX ``STFT``."""
     (step,), length = use.integers("frame_step", 1) or (1,), use.integers("frame_length", 3)
     window = use.text(2) or "None"
     return (
@@ -71,9 +71,9 @@ def fourier_transform(
 def short_time_transform(
     x: Any, step: int, window: Any, length: int | None, is_one_sided: bool
 ) -> Any:
-    """Transforms a sliding window of a signal.
+    """Returns the Fourier transform of each frame of a signal; frames start every `step` elements.
 
-    Returns a tensor (batch, frames, frequencies, 2).
+    The result is a tensor (batch, frames, frequencies, 2).
     """
     if length is None:
         length = x.shape[1] if window is None else window.shape[0]

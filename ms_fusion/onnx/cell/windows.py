@@ -1,6 +1,6 @@
-"""Emits poolings that no MindSpore primitive supports.
+"""Emits poolings that no MindSpore primitive supports, and implements operators on windows.
 
-These are poolings of any rank, with dilation, with ceil mode or with indices.
+These poolings have a rank other than 2, dilations, ceil mode or indices.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def table(
     """Builds the index tables of all windows of an image, with one row per window.
 
     Returns:
-        The flat index in the image of each element of a window, or the image's number of elements
-        for a position outside of it; a mask of the positions in the image or its padding; and the
-        number of windows along each axis.
+        A table with the flat index in the image of each element of each window, where the image's
+        number of elements marks a position outside of the image; a mask of the positions in the
+        image or its padding; and the number of windows along each axis.
     """
     places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
     inside, counts = padded, []
@@ -60,7 +60,7 @@ def _kronecker_product(one: np.ndarray, other: np.ndarray, function: Any) -> np.
 
 
 def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowest: float) -> str:
-    """Emits max-pooling; it also returns indices if the node has a second result."""
+    """Emits max-pooling, with indices if the node has a second output."""
     part = use.part("places", Tensor(places))
     if len([name for name in use.node.outputs if name]) < 2:
         return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
@@ -163,7 +163,7 @@ def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
 def transposed_convolution(
     x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None
 ) -> Any:
-    """Computes the input gradient of a convolution; `col2im` sums the weighted windows."""
+    """Computes a transposed convolution; `col2im` sums the weighted windows."""
     given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
     factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
     rows = ops.matmul(ops.swapaxes(factors, 1, 2), given)

@@ -26,7 +26,7 @@ LEVELS: Mapping[int, tuple[str, ...]] = {
 }
 """Optimisation level → the kinds of fusion that are tried."""
 LOWERABLE_OPERATORS = ("Conv", "Gemm")
-"""Operators that `ms_fusion.onnx.canonicalization.simpler_operators` can lower on request."""
+"""Operator types that `ms_fusion.onnx.canonicalization.simpler_operators` can lower on request."""
 RUNTIME_RULES = (
     "Attention",
     "AddLayerNorm",
@@ -39,14 +39,14 @@ RUNTIME_RULES = (
 )
 """Names of the rules in `ms_fusion.onnx.fuse.ort.table.EQUIVALENTS`.
 
-ONNX Runtime has an equivalent operator for them.
+ONNX Runtime has an equivalent operator for each of these rules.
 """
 _RULES = tuple(rule.name for rule in DEFAULT_RULES)
 NAMES: Mapping[str, tuple[str, ...]] = {
     "any": (*_RULES, *SEARCHES),
     "ort": tuple(dict.fromkeys((*RUNTIME_RULES, *_RULES))),
 }
-"""Target → the names of its rules and searches."""
+"""Target of a fusion → the names of the rules and searches that the target supports."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def check_arguments(
     """Checks the arguments of `auto_fuse` and returns them in the form that the fusion uses.
 
     Raises:
-        InputError: an argument is wrong, whatever the model contains.
+        InputError: an argument is invalid, or the input file is missing, not regular or too large.
     """
     if not isinstance(input, str | os.PathLike):
         raise InputError(
@@ -135,7 +135,7 @@ def check_arguments(
 
 
 def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
-    """Raises `InputError` if a name is neither a rule nor a search."""
+    """Raises `InputError` if `wanted` holds a name that is neither ``all`` nor in `known`."""
     for one in wanted.split(",") if isinstance(wanted, str) else wanted:
         if isinstance(one, Rule) or (isinstance(one, str) and one.strip() in ("all", *known)):
             continue
@@ -144,7 +144,7 @@ def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> Non
 
 
 def parse_lowered_operators(wanted: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns the operator types as a tuple.
+    """Returns the types of the operators to lower as a tuple.
 
     Raises `InputError` for a type that cannot be lowered.
     """
@@ -172,8 +172,8 @@ def _check_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
 def _check_output(source: Path, output: Path | str | None) -> Path:
     """Returns the path of the fused model.
 
-    Raises `InputError` if no path is given, if the path is that of the input or no regular file, or
-    if its directory does not exist.
+    Raises `InputError` if no path is given, if the path is the input's path or not a regular file,
+    or if its directory does not exist.
     """
     if output is None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Replaces dynamic sizes by the values from ``--assume``, and sizes that follow from them."""
+"""Replaces dynamic sizes by assumed values, and infers the sizes that follow from these values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def assume_sizes(
         projection: the projection of the model.
         sizes: symbol of a dynamic size → its assumed value.
         native: child processes that infer shapes.
-        others: the value of each symbol of an input that `sizes` does not contain.
+        others: the value of each symbol that is in the shape of an input but not in `sizes`.
     """
     graph = projection.graph
     told = {symbol: sizes.get(symbol, others) for symbol in _symbols_of_inputs(graph)}
@@ -72,8 +72,9 @@ def _known_sizes(value: Value) -> set[int | str]:
 def _infer_values(
     model: ir.Model, told: Mapping[str, int], native: NativeWorkers
 ) -> Mapping[str, Value]:
-    """Returns the values of the model after shape inference with the symbols in `told`
-    substituted.
+    """Returns the model's values after shape inference with the sizes in `told`.
+
+    `told` maps symbols to sizes.
     """
     made = model.clone()
     for value in made.graph.inputs:

@@ -57,29 +57,29 @@ def auto_fuse(
         input: path of the model; the file is never changed.
         output: path of the fused model; ``kernels/`` is written into the same directory. Required
             unless `dry_run`.
-        fusion_rules: ``all``, or names of rules and searches as a string with commas or as a
+        fusion_rules: ``all``, or names of rules and searches as a comma-separated string or as a
             sequence. A sequence may also contain the user's own rules, as `Rule` objects or as
             dicts (`ms_fusion.onnx.fuse.rule_dicts`).
-        opt_level: 0 runs only the clean-up. Level 1 adds fusion within operations, 2 adds fusion
-            across operations, 3 adds pipelines.
+        opt_level: 0 runs only the clean-up. Level 1 adds fusion within operators, 2 adds fusion
+            across operators, 3 adds pipelines.
         device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b``,
             ``ascend310p``, or the path of a JSON file that describes a device
             (`ms_fusion.devices.read_device`).
-        target: ``any`` gives a model that every ONNX runtime loads, with kernels beside it.
-            ``ort`` gives a model without kernels, which uses ONNX Runtime's own fused operators
-            where they exist and are not slower.
+        target: ``any`` gives a model that every ONNX runtime loads, with kernels beside it. ``ort``
+            gives a model without kernels, which uses ONNX Runtime's own fused operators where they
+            exist and are not slower.
         assume: values of the inputs' dynamic sizes for the cost model. All other dynamic sizes of
-            inputs count as 1. Sizes inside the model are inferred from them.
-        lower: operators to lower on every device, as a string with commas or as a sequence:
+            inputs count as 1. Sizes inside the model are inferred from the sizes of the inputs.
+        lower: operators to lower on every device, as a comma-separated string or as a sequence:
             ``Gemm`` (to MatMul and Add) and ``Conv`` (to im2col and MatMul).
         dry_run: whether to decide on fusions without writing files.
         verify: whether to run the original and the fused model in ONNX Runtime. A fusion that
-            changes a result is reported and dropped. A clean-up that changes a result is undone.
-            On a CPU the kernels are also timed, and the ledger reports measured and predicted
-            savings.
-        debug: whether to write maps from generated code to ONNX nodes beside the kernels.
-        report: path of the HTML report.
-        progress: callback that receives a text for each step.
+            changes a result is reported and dropped. A clean-up that changes a result is undone. On
+            a CPU the kernels are also timed, and the ledger reports measured and predicted savings.
+        debug: whether to write, beside the kernels, maps from lines of generated code to ONNX
+            nodes.
+        report: path of the HTML report; None if no report is wanted.
+        progress: callback that receives a message for each step, as a string.
 
     Returns:
         The ledger, which lists the fusions and the rejected candidates with costs and reasons.

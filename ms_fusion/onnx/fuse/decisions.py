@@ -37,11 +37,11 @@ class Outcome:
     """The results for all candidates, collected step by step.
 
     Attributes:
-        kernels: the kernels that were built and whose results agree with ONNX Runtime.
-        tried: signature of a group → its kernel, or the reason why it has none. Equal groups share
-            an entry.
+        kernels: the kernels that were built and whose results agree with ONNX Runtime's results.
+        tried: signature of a group → the kernel of the group, or the reason why it has none. Equal
+            groups share an entry.
         rejected: the rejected candidates, with reasons.
-        wrong: the kernels whose results differ from ONNX Runtime.
+        wrong: the kernels whose results differ from ONNX Runtime's results.
         uncompiled: the errors of the kernels that could not be compiled.
         remarks: further notes for the ledger.
     """
@@ -55,17 +55,17 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes for the ledger, on kernels that could not be compiled and others."""
+        """The notes for the ledger: on kernels that could not be compiled, and `remarks`."""
         first = self.uncompiled[:1]
         lost = [f"kernels could not be built ({len(self.uncompiled)}): {one}" for one in first]
         return (*lost, *self.remarks)
 
 
 def choose_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Returns the rules and the searches of the given names; `wanted` may also hold `Rule` objects.
+    """Returns the rules and the searches in `wanted`, which holds their names or `Rule` objects.
 
     Raises:
-        InputError: there is no rule or search of a given name.
+        InputError: a name is neither a rule nor a search.
     """
     names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
     known = {rule.name: rule for rule in DEFAULT_RULES}
@@ -90,7 +90,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Returns every set of operators that may become one kernel.
 
-    A set that several rules find has the name of the first rule. A candidate holds at least two
+    A set that several rules find gets the name of the first rule. A candidate holds at least two
     operators that are launched in each call. Operators that only change a shape do not count,
     because they cause no launch. Operators on weights alone, such as a transpose of a weight, do
     not count either, because they run once.
@@ -174,7 +174,8 @@ def estimate_group_benefit(
 ) -> Benefit:
     """Returns the saving of a fused operator.
 
-    On a CPU, the matrix products of a group are library calls, which can fuse only some epilogues.
+    On a CPU, a library computes the matrix products of a group and can fuse only some epilogues.
+    The estimate takes this into account.
     """
     if device.name == "cpu":
         return benefit(fused, graph, device, kernel_graphs, capacity_share)
@@ -253,7 +254,10 @@ def _verify_kernel(
     native: NativeWorkers,
     sizes: Mapping[str, int],
 ) -> GroupKernel | str:
-    """Compares a kernel with ONNX Runtime; returns the kernel, or the reason why it is rejected."""
+    """Compares a kernel with ONNX Runtime; returns the kernel, or the reason why it is rejected.
+
+    If `kernel` is an error, because the kernel could not be built, this error is the reason.
+    """
     if isinstance(kernel, MissingError | CompileError):
         outcome.uncompiled.append(kernel)
     if isinstance(kernel, FusionError):

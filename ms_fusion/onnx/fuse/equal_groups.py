@@ -9,11 +9,11 @@ from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 
 
 def signature(body: Graph) -> str:
-    """Returns a text that is equal for groups that compute the same function of their inputs.
+    """Returns a string; groups with equal strings compute the same function of their inputs.
 
-    The text contains the operators with their attributes, the constants, shapes and dtypes, and the
-    data flow. It contains no names of nodes, values or unknown sizes. Weights are inputs of a
-    group, so that their elements are not part of the text.
+    The string contains the operators with their attributes, the constants, shapes and dtypes, and
+    the data flow. It contains no names of nodes, values or unknown sizes. Weights are inputs of a
+    group, so that their elements are not part of the string.
     """
     sizes: dict[str, str] = {}
     place = {name: number for number, name in enumerate(body.values)}
@@ -26,8 +26,8 @@ def signature(body: Graph) -> str:
         return value.dtype, shape, value.kind, value.data
 
     def describe_node(node: Node) -> object:
-        # A constant that is too large to list is not compared. The node's name then makes the text
-        # unique.
+        # A constant that is too large to list is not compared. The node's name then makes the
+        # string unique.
         hidden = any(isinstance(item, str) and item.startswith("<") for _, item in node.attrs)
         ends = tuple(place.get(name) for name in (*node.inputs, *node.outputs))
         return node.op, node.attrs, len(node.inputs), ends, node.name if hidden else ""
@@ -38,9 +38,7 @@ def signature(body: Graph) -> str:
 
 
 def retarget_kernel(kernel: GroupKernel, node: Node) -> GroupKernel:
-    """Returns the kernel of one group as the kernel of `node`, a group with the same
-    `signature`.
-    """
+    """Transfers the kernel of a group to `node`, a group with the same `signature`."""
     first, body = kernel.node.body, node.body
     assert first is not None
     assert body is not None

@@ -77,9 +77,9 @@ def graph_of(
     values: Mapping[str, ir.Value],
     fed: Sequence[str] = (),
 ) -> ir.Graph:
-    """Returns a separate graph of a group's operators.
+    """Returns a new graph with copies of a group's operators.
 
-    Small constants are embedded. Constants in `fed` become inputs instead.
+    Small constants are embedded, except the constants in `fed`, which become inputs.
     """
     body = group.node.body
     assert body is not None
@@ -127,8 +127,8 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
 
     Args:
         node: the operator to copy.
-        known: value that the original reads → value that the copy reads. The results of the copy
-            are added; they have no names yet.
+        known: value that the original reads → value that the copy reads. The function adds the
+            results of the copy, which have no names yet.
         name: name of the copy.
     """
     copy = ir.Node(
@@ -147,9 +147,9 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
 
 
 def _fed_constants(model: ir.Model, group: FusedGroup, values: Mapping[str, ir.Value]) -> list[str]:
-    """Returns the names of the constants that a function cannot embed in the model's opset.
+    """Returns the names of the constants that a function of the model's opset cannot embed.
 
-    The calls pass these constants as inputs.
+    The calls of the function pass these constants as inputs.
     """
     body = group.node.body
     assert body is not None

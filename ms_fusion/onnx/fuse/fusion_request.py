@@ -24,15 +24,15 @@ class FusionRequest:
     """A cleaned model to fuse.
 
     Attributes:
-        source: the original file.
+        source: path of the original model.
         model: the model after clean-up.
-        cleaned: the report of the clean-up.
+        cleaned: the result of the clean-up.
         kinds: the kinds of fusion to try.
         device: the target device.
         sizes: assumed values of dynamic sizes, by name.
         defaults: default values of optional inputs, which were removed from the model.
         native: child processes that run models.
-        say: callback that receives progress texts.
+        say: callback that receives progress messages.
     """
 
     source: Path

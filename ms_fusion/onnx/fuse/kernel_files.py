@@ -36,11 +36,11 @@ TRIAL_SIZE = 3
 def write_kernel(
     place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False
 ) -> dict[str, Any]:
-    """Writes the files that groups with one kernel share; returns their manifest entry.
+    """Writes the files of a kernel, which equal groups share; returns the kernel's manifest entry.
 
-    The files and the entry describe the first group. The entry's field ``groups`` lists the
-    operators of each group. If the device's chip rejects the operator file but `tbe_impl` runs it
-    on the CPU, the file is kept and the entry contains the reason. With `debug`, each line of C
+    The files and the entry describe the first group in `alike`. The entry's field ``groups`` lists
+    the operators of each group. If the device's chip rejects the operator file but `tbe_impl` runs
+    it on the CPU, the file is kept and the entry contains the reason. With `debug`, each line of C
     ends in a comment with its ONNX node, and a line map is written beside the C file.
     """
     kernel = alike[0]
@@ -81,7 +81,7 @@ def write_headers(place: Path) -> None:
 def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:
     """Appends a comment with the ONNX node to each line of a group's C code.
 
-    Returns the text and the node of each line. The code itself is unchanged.
+    Returns the annotated code and the node of each line. The code itself is unchanged.
 
     Args:
         kernel: the kernel of the group.
@@ -102,15 +102,13 @@ def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Li
 
 
 def _line_map(**lines: Iterable[Line]) -> str:
-    """Returns a JSON text that maps the line numbers of each kind of code to names of nodes."""
+    """Returns a JSON string that maps, for each kind of code, line numbers to names of nodes."""
     told = {kind: {str(one.line): one.node.name for one in found} for kind, found in lines.items()}
     return json.dumps(told, indent=1) + "\n"
 
 
 def _node_comment(node: Node) -> str:
-    """Returns the text of a C comment for a node, escaped so that the name cannot end the
-    comment.
-    """
+    """Returns the content of a C comment for a node, escaped so that it cannot end the comment."""
     return f"{node.attr(ONNX_OP)} {quote_name(node.name)}".replace("*/", "* /").replace("/*", "/ *")
 
 
@@ -121,9 +119,10 @@ def _describe_value(value: Value) -> dict[str, Any]:
 def _write_tbe(
     place: Path, kernel: GroupKernel, soc: str
 ) -> tuple[dict[str, Any], tuple[Line, ...]]:
-    """Writes the operator file.
+    """Writes the TBE operator file of a kernel; writes none if the file does not build for the CPU.
 
-    Returns the file's manifest entry and the ONNX node of each line in the file.
+    Returns the file's manifest entry and the ONNX node of each line in the file. Without a file,
+    the entry contains the reason.
     """
     try:
         source = write_tbe_source(kernel)
@@ -147,7 +146,7 @@ def _write_tbe(
 
 
 def _refusals(file: Path, kernel: GroupKernel, socs: Sequence[str]) -> dict[str, str]:
-    """Returns for each chip why an operator file does not build; an empty string if it builds."""
+    """Returns, for each chip, the reason why an operator file does not build; "" if it builds."""
     body = kernel.node.body
     assert body is not None
     told = descriptions(

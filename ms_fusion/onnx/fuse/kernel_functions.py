@@ -45,7 +45,7 @@ from ms_fusion.rewrite import Candidate, Rule
 from tbe_impl.errors import FusionError
 
 TIMED_KERNELS_MAX, ROUNDS, SWEEPS = 32, 3, 3
-"""Limits of the timing with `verify`: number of kernels, rounds per sweep, and sweeps."""
+"""Limits of the timing with `verify`: number of kernels, rounds per sweep, and number of sweeps."""
 
 
 def make_kernel_fuser(
@@ -58,7 +58,7 @@ def make_kernel_fuser(
         capacity_share: largest share of the on-chip memory that a tile may fill.
 
     Raises:
-        InputError: there is no rule or search of a given name.
+        InputError: a name is neither a rule nor a search.
     """
     rules, searches = choose_rules(fusion_rules)
 
@@ -171,7 +171,7 @@ def _time_kernels(
 
 
 def _measure_sweeps(both: Mapping[str, GroupChains]) -> dict[str, tuple[float, float]]:
-    """Returns for each kernel the minimum of several sweeps over all kernels.
+    """Times all kernels in several sweeps; returns the minimum times of each kernel.
 
     A longer disturbance of the machine then affects only one measurement of a kernel.
     """
@@ -194,7 +194,7 @@ def _add_reproducer(
 ) -> None:
     """Adds a reproducer of a wrong fusion to `shown`.
 
-    Adds none if ONNX Runtime cannot run the group alone.
+    Adds nothing if ONNX Runtime cannot run the group alone.
     """
     with suppress(WorkerError, FusionError):
         shown.append(make_reproducer(kernel, model, projection, sizes, native, inputs))

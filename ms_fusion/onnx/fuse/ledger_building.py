@@ -33,7 +33,7 @@ NAMES_SHOWN_MAX = 3
 
 
 def search_summary(operators: int, candidates: int) -> str:
-    """Returns the progress text with the numbers of operators and candidates."""
+    """Returns the progress message with the numbers of operators and candidates."""
     return f"Found {operators} operators, {candidates} fusion candidates."
 
 
@@ -168,7 +168,7 @@ def build_kernel_ledger(
 def unknown_size_warnings(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
     """Returns a warning if an input has an unknown size for which no value is assumed.
 
-    The warning asks for these values.
+    The warning asks for the missing values. Without such an input, the result is empty.
     """
     unknown: dict[str, list[str]] = {}
     for name in graph.inputs:

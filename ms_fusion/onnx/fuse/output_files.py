@@ -21,14 +21,14 @@ from tbe_impl.errors import InputError
 
 KERNELS, INCLUDE = "kernels", "include"
 INLINE_BYTES_MAX = 1 << 30
-"""Largest total size of weights in the model file.
+"""Largest total size in bytes of the weights in the model file.
 
 Larger weights are written to a separate file, because a protobuf message holds at most 2 GiB.
 """
 
 
 def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
-    """Raises `InputError` if a path is that of a file with weights of the input model."""
+    """Raises `InputError` if a path in `places` is a file with weights of the input model."""
     for place in places:
         if place is not None and _is_weight_file(place, model):
             raise InputError(

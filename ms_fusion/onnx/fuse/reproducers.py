@@ -81,15 +81,15 @@ def make_reproducer(
     native: NativeWorkers,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> Reproducer:
-    """Builds a reproducer of a group whose kernel or function differs from the model's operators.
+    """Builds a reproducer of a group whose kernel or function gives other results than the model.
 
     Args:
         kernel: the kernel of the group.
         model, projection: the model before fusion, and its projection.
         sizes: values of dynamic sizes.
         native: child processes that run the model.
-        given: inputs of the model, by which ONNX Runtime computes the group's inputs. If None, the
-            group's inputs are generated.
+        given: inputs of the model, from which ONNX Runtime computes the group's inputs. If None,
+            the group's inputs are generated.
 
     Raises:
         WorkerError, InputError: ONNX Runtime computes no results for the group.
@@ -159,9 +159,9 @@ def _run_to_values(
 
 
 def _node_list(nodes: Sequence[Node]) -> str:
-    """Returns the lines that list the nodes in the script's docstring.
+    """Returns the lines that list the nodes in the docstring of the reproducer's script.
 
-    Names are escaped, so that they cannot end the docstring.
+    The names of the nodes are escaped, so that they cannot end the docstring.
     """
     return (
         "".join(f"  {node.attr(ONNX_OP)} {quote_name(node.name)}\n" for node in nodes)

@@ -120,7 +120,7 @@ def rule_of(written: Mapping[str, Any]) -> Rule:
 
     ``pattern`` lists operators in the order of the data flow. An element is the ONNX or MindSpore
     name of an operator, or a name in `PARTS` or `SUBLAYERS`. ``condition`` is a function that
-    receives a `Part` for each element and returns whether they may be fused.
+    receives a `Part` for each element and returns whether the elements may be fused.
 
     Raises:
         InputError: a key, the pattern, the condition or the fusion type is wrong.
@@ -218,9 +218,7 @@ def _pattern(names: str) -> OneOf:
 
 
 def _operator(name: str) -> tuple[Op, ...]:
-    """Returns three patterns of an operator, in which ``"x"`` is its first, second or third
-    input.
-    """
+    """Returns three patterns of an operator: ``"x"`` is its first, second or third input."""
     op = MINDSPORE_NAMES.get(name, name)
     known = {*PARTS, *SUBLAYERS, *MINDSPORE_NAMES, *MINDSPORE_NAMES.values()}
     named = {one for rule in DEFAULT_RULES for one in rule.pattern.names}

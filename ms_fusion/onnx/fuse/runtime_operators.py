@@ -44,7 +44,7 @@ def make_runtime_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[...
     Only groups that match the given rules are replaced.
 
     Raises:
-        InputError: there is no rule of a given name.
+        InputError: a given name is not the name of a rule.
     """
     equivalents, without = choose_equivalents(fusion_rules)
 
@@ -122,10 +122,10 @@ def _decide_mapping(
     task: FusionRequest,
     compared: Comparison,
 ) -> tuple[ir.Model, MappingDecision, tuple[str, ...]]:
-    """Decides the mapping; returns the model to which it applies, the decision, and notes.
+    """Decides which groups are replaced; returns the model, the decision, and notes.
 
-    If the mapping uses attention, the model is converted to the opset that contains attention.
-    Otherwise the model keeps its opset.
+    If the decision uses ONNX's Attention, the model is converted to the opset that contains
+    Attention. Otherwise the model keeps its opset.
     """
 
     def decide_for(model: ir.Model) -> MappingDecision:
@@ -166,5 +166,5 @@ def _name(one: MappedGroup) -> str:
 
 
 def _count_operators(mapped: Sequence[MappedGroup]) -> Mapping[str, int]:
-    """Returns the number of groups that each operator, or sequence of operators, replaces."""
+    """Returns how many groups each operator, or sequence of operators, replaces."""
     return dict(Counter(map(_name, mapped)).most_common())

@@ -2,9 +2,11 @@
 
 The candidates are partitioned into conflict components: candidates that share an operator are in
 one component. A small component is solved exactly by branch and bound. A larger component is solved
-by a bounded local search from the greedy choice. Its upper bound gives each operator the largest
-share of saving that any candidate brings to the operator, and sums these shares. So the reported
-gap is never too small.
+by a bounded local search from the greedy choice.
+
+For a larger component, the upper bound of the saving is computed per operator. Each candidate's
+saving is divided equally among its operators. The bound is the sum over all operators of the
+largest share that a candidate gives to the operator. Therefore the reported gap is never too small.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class Selection:
     """The selected candidates.
 
     Attributes:
-        chosen: the selected candidates, in the order of the input.
+        chosen: the selected candidates, in the order in which `select` received them.
         us: total saving of the selected candidates in µs.
         bound_us: upper bound in µs on the saving of any selection.
         is_exact: whether every component was solved exactly.
@@ -145,9 +147,10 @@ def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -
 
 
 def _upper_bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> float:
-    """Returns the sum over operators of the largest share of saving from any candidate, in µs.
+    """Returns an upper bound in µs on the saving of any selection from a component.
 
-    No selection saves more.
+    Each candidate's saving is divided equally among its operators. The bound is the sum over all
+    operators of the largest share that a candidate gives to the operator.
     """
     share: dict[str, float] = {}
     for one in knot:

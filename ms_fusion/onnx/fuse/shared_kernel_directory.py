@@ -11,7 +11,10 @@ from typing import Any
 
 MANIFEST, REPRODUCERS = "manifest.json", "reproducers"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}_[0-9a-f]{12}")
-"""Pattern of valid kernel names; names in a manifest on disk are checked, as it is not trusted."""
+"""Pattern of valid kernel names.
+
+Names in a manifest on disk are checked by the pattern, because the manifest is not trusted.
+"""
 
 
 def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:

@@ -40,9 +40,10 @@ class GroupChains:
 
 
 def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
-    """Builds both kernel sequences of a group.
+    """Builds two kernel sequences of a group: for the fused group, and for its separate operators.
 
-    Returns None if a sequence is no C function, or if the group exceeds `LARGEST_BYTES`.
+    Returns None if a sequence cannot be built as one C function, or if the group exceeds
+    `LARGEST_BYTES`.
     """
     assert node.body is not None
     body = substitute_sizes(node.body, sizes)
@@ -65,7 +66,7 @@ def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
 def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
     """Returns the times in µs of the separate operators and of the fused group.
 
-    Each is the minimum of all rounds, because disturbances only add time.
+    Each time is the minimum of all rounds, because disturbances only add time.
     """
     given = [sample(rows.body.values[name], {}) for name in rows.body.inputs]
     made = [aligned_empty(one.shape, numpy_dtype(one.dtype)) for one in rows.fused.outputs]
@@ -96,7 +97,7 @@ def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
 
 @cache
 def launch_us() -> float:
-    """Measures the cost in µs of one more kernel in a C sequence of tiny kernels."""
+    """Measures the time in µs that one more kernel adds to a C sequence of tiny kernels."""
     steps = 64
     names = [f"v{number}" for number in range(steps + 1)]
     nodes = tuple(

@@ -50,7 +50,10 @@ def _split_candidate(candidate: Candidate, graph: Graph) -> Iterator[Candidate]:
 
 
 def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
-    """Returns the names of the operators whose result has a size that no earlier value has."""
+    """Returns the names of the operators whose result has a size that no earlier value has.
+
+    Only operators in `SHAPE_INPUT_OPERATORS` are returned.
+    """
     members = list(nodes)
     made = {value for node in members for value in node.outputs}
     read = {value for node in members for value in node.inputs if value not in made}

@@ -38,19 +38,22 @@ SAMPLED_DTYPES = frozenset(
 """Dtypes for which sample values can be generated."""
 ELEMENTS_MAX = 1 << 28
 TRIAL_BYTES_MAX = 1 << 30
-"""Largest number of bytes of a group's inputs and results in a trial.
+"""Largest total size in bytes of the inputs and results of a group that is run for verification.
 
 ONNX Runtime needs further memory for the group's intermediate values.
 """
 SAMPLED_NUMBERS_MAX = 1_048_573
-"""Number of sample values; a larger tensor repeats them.
+"""Largest number of generated values; a tensor with more elements repeats the values.
 
-The number is prime, so that rows of a tensor differ.
+The number is prime, so that the rows of such a tensor differ.
 """
 PIECE = 1 << 16
 """Number of elements that are compared at a time."""
 SYMBOL_SIZE = 3
-"""Value of an unknown size in trials. It is above 1, so that a wrong order of axes is detected."""
+"""Value of an unknown size in verification runs.
+
+It is above 1, so that a wrong order of axes is detected.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Difference:
     Attributes:
         name: name of the output.
         largest: absolute difference at the element that exceeds its tolerance most. It is infinite
-            if shapes, dtypes, or the places of NaN or infinities differ. For dtypes without
+            if shapes, dtypes, or the positions of NaN or infinities differ. For dtypes without
             tolerance it is the number of unequal elements.
         allowed: absolute tolerance at that element.
     """
@@ -121,9 +124,12 @@ def _finite_parts(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
-    """Generates reproducible values.
+    """Generates reproducible values with the shape and dtype of `value`.
 
     Floats are normally distributed, integers are from 0 to 3.
+
+    Raises:
+        InputError: the shape has too many elements, or the dtype is not in `SAMPLED_DTYPES`.
     """
     shape = _sizes(value, sizes)
     if math.prod(shape) > ELEMENTS_MAX:
@@ -160,13 +166,13 @@ def check_group(
     values: Mapping[str, ir.Value],
     sizes: Mapping[str, int],
 ) -> tuple[Difference, ...]:
-    """Compares a kernel with ONNX Runtime's results for its operators.
+    """Compares the results of a kernel with ONNX Runtime's results for the same operators.
 
-    Returns a difference per output.
+    Returns one difference for each output.
 
     Raises:
         WorkerError: ONNX Runtime cannot run the operators.
-        InputError: `group_inputs` raises it.
+        InputError: `group_inputs` cannot generate the inputs.
     """
     body = fused.node.body
     assert body is not None
@@ -189,7 +195,7 @@ def check_group(
 def group_inputs(
     body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
 ) -> list[np.ndarray]:
-    """Returns the inputs for the trial of a group, in the group's order.
+    """Returns the inputs with which a group is run for verification, in the group's order.
 
     Raises:
         InputError: the inputs (without weights) and results exceed `TRIAL_BYTES_MAX`, or no values
@@ -217,8 +223,9 @@ def group_inputs(
 def _input(
     name: str, body: Graph, values: Mapping[str, ir.Value], sizes: Mapping[str, int]
 ) -> np.ndarray:
-    """Returns an input of a group: a weight, the target shape of a Reshape or Expand, or a
-    sample.
+    """Returns an input of a group: a weight, a target shape, or generated values.
+
+    A target shape is an input of a Reshape or Expand.
     """
     tensor = values[name].const_value
     if tensor is not None:
@@ -279,9 +286,9 @@ class Comparison:
             ) from error
 
     def _remedy(self) -> str | None:
-        """Returns a remedy for a model that does not run on the generated inputs.
+        """Returns a remedy for the error message of a model that fails on the generated inputs.
 
-        Returns None if none is known.
+        Returns None if no remedy is known.
         """
         values = [self.graph.values[name] for name in self.graph.inputs]
         shapeless = [value.name for value in values if value.shape == UNKNOWN_RANK]
@@ -324,7 +331,8 @@ def bisect_culprit(
 ) -> Candidate:
     """Finds by bisection one fusion that changes the model's results.
 
-    `agrees` tells whether the model with only the given fusions has the right results.
+    `agrees` is a function that returns whether the model with only the given fusions has the right
+    results.
     """
     left = list(chosen)
     while len(left) > 1:

@@ -2,7 +2,8 @@
 
 A group may become one kernel only if it is convex: no path leaves the group and returns. The search
 for clusters is linear in the number of edges. For each value it keeps a bit set of groups. A group
-is in the set if a path from the group reaches the value through a node outside of the group.
+is in the set of a value if a path from the group reaches the value through a node outside of the
+group.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SPLIT_OPERATORS = frozenset({"Split"})
 MAX_NODES = 100
 """Largest number of operators in a group; larger groups compile slowly and save nothing more."""
 PREFIX_NODES_MAX = 16
-"""Largest number of operators up to which every prefix of an epilogue is a candidate."""
+"""Every prefix of an epilogue with at most this number of operators is a candidate."""
 CLUSTER, EPILOGUE, SIBLINGS = "Cluster", "Epilogue", "Siblings"
 
 
@@ -42,8 +43,9 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
     """Yields each matrix product or convolution with prefixes of its epilogue.
 
-    The epilogue is the chain of operators behind the product. Each of them is the only reader of
-    the one before. Instead of one reader there may be two, as in x · sigmoid(x).
+    The epilogue is the chain of operators behind the product. Each operator of the chain is the
+    only reader of the operator before it. Two readers may take the place of one, as in x ·
+    sigmoid(x).
     """
     for anchor in graph.nodes:
         if not (is_matrix_product(anchor.op) and may(anchor)):
@@ -81,7 +83,7 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 def _diamond_readers(
     readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
 ) -> list[Node]:
-    """Returns two readers of which the second alone reads the result of the first.
+    """Returns two readers of a value in order, if only the second reads the result of the first.
 
     An example is x · sigmoid(x). Returns an empty list for other readers.
     """
@@ -95,7 +97,12 @@ def _diamond_readers(
 
 
 def absorb_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], bool]) -> Candidate:
-    """Extends a candidate with matrix products by adjacent layout operators that only it uses."""
+    """Extends a candidate that contains matrix products by adjacent layout operators.
+
+    A layout operator in front of the candidate is added if only the candidate reads its results. A
+    layout operator behind the candidate is added if it is the only reader of an operator of the
+    candidate.
+    """
     inside = set(candidate.nodes)
     if not any(is_matrix_product(graph.node(name).op) for name in inside):
         return candidate
@@ -186,7 +193,7 @@ class _Walk:
             self.seen[own] |= reached
 
     def _merge_groups(self, makers: Sequence[Node]) -> int | None:
-        """Merges the groups of the producers where this is legal.
+        """Merges the groups of the producers where the merged group is convex and not too large.
 
         Returns the group that a common reader of the producers may join; None if there is none.
         """

@@ -67,7 +67,8 @@ class LoweredModelGroup:
         sizes: symbol of a size in the model → its DSL variable.
         values: ``id`` of a DSL tensor → name of the value in the group.
         stages: ``id`` of a DSL tensor → the operator to which the tensor belongs.
-        doubtful: symbols that some exporters use for different sizes in different places.
+        doubtful: symbols that denote different sizes in different places of the model, as some
+            exporters write them.
     """
 
     inputs: tuple[Argument, ...]
@@ -83,8 +84,8 @@ class GroupKernel:
     """A compiled group.
 
     Attributes:
-        name: the group's rule or its operator types, followed by a hash of its graph. It contains
-            no text of the model.
+        name: the group's rule or its operator types, followed by a hash of its graph. The name
+            contains no string from the model.
         node: the fused operator.
         kernel: the kernel, which computes the node's outputs from the node's inputs.
         said: the lowered group, which relates DSL tensors to values of the node.
@@ -105,14 +106,15 @@ def build(node: Node) -> GroupKernel:
     """Builds the kernel of a fused operator.
 
     Raises:
-        InputError: an operator, a dtype or a size cannot be lowered. The error names the place.
+        InputError: an operator, a dtype or a size cannot be lowered. The error names the operator
+            or the value.
         CompileError, MissingError: the compiler fails or is missing.
     """
     return _compile_kernel(_plan_kernel(node))
 
 
 def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
-    """Builds the kernel of each node; yields for each node the kernel or the error.
+    """Builds the kernels of several nodes; yields the kernel or the error of each node.
 
     Compilers run in parallel, one per processor. Each call compiles several kernels, because
     starting a compiler takes as long as compiling a small kernel. If a call fails, its kernels are
@@ -168,7 +170,8 @@ def _plan_kernel(node: Node) -> GroupKernel:
 def _stem(node: Node) -> str:
     """Returns the first part of a kernel's name.
 
-    This is the rule that found the group, or as many of the group's operator types as fit.
+    This is the name of the rule that found the group. If a search found the group, this is a
+    sequence of as many of the group's operator types as fit.
     """
     assert node.body is not None
     rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # cuts off a kernel name's hash
@@ -227,9 +230,9 @@ def inputs_with_data(body: Graph) -> tuple[str, ...]:
 
 
 def outputs_of(body: Graph, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-    """Lowers a group from the DSL tensors of its inputs with data.
+    """Lowers a group, given the DSL tensors of the inputs whose elements it reads.
 
-    Returns the tensors of its results.
+    Returns the DSL tensors of the group's results.
 
     Raises:
         InputError: an operator cannot be lowered. The error names the operator.
@@ -242,7 +245,7 @@ def build_for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel 
 
     Args:
         node: the fused operator.
-        shapes: shapes of the inputs with data, by name.
+        shapes: shapes of the inputs whose elements are read, by name.
 
     Returns:
         The kernel; None if each symbol denotes only one size.
@@ -351,7 +354,7 @@ def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
 
 
 def _sizes_of(tensor: Tensor, value: Value) -> list[tuple[str, Any]]:
-    """Returns for each symbol in a value's shape a pair (symbol, size in the tensor)."""
+    """Returns a pair (symbol, size in `tensor`) for each symbol in the shape of `value`."""
     own = (size.value if isinstance(size, Const) else size for size in tensor.shape)
     return [
         (size, one) for size, one in zip(value.shape, own, strict=False) if isinstance(size, str)
@@ -370,7 +373,7 @@ def _contradictory_symbols(met: Iterable[tuple[str, Any]]) -> set[str]:
 def _enter(
     tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]
 ) -> None:
-    """Records which value a tensor computes, and the operator of the tensor's new ancestors."""
+    """Records the value that a tensor computes, and the operator of the tensor's new ancestors."""
     for op in stages_of([tensor], known=stages):
         for one in op.outputs if op.kind != "placeholder" else ():
             stages.setdefault(id(one), node)
@@ -392,15 +395,15 @@ def _lower_node(
     try:
         return lower_operator(OperatorCall(node, inputs, outputs, sizes))
     except Exception as error:
-        # A formula may raise any exception on symbolic tensors.
+        # A lowering rule may raise any exception on symbolic tensors.
         why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{node.attr(ONNX_OP)} is not built: {why}", place=node.name) from error
 
 
 def _data_input_count(node: Node) -> int:
-    """Returns how many inputs a rule reads.
+    """Returns how many inputs of a node its lowering rule reads.
 
-    It reads only the first input of a Reshape or Expand, because the target shape follows from the
+    For a Reshape or Expand this is only the first input, because the target shape follows from the
     result.
     """
     return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)

@@ -121,7 +121,7 @@ def convolution(call: OperatorCall) -> Any:
 
 
 def transposed_convolution(call: OperatorCall) -> Any:
-    """Lowers the gradient of a convolution with respect to its input, in two axes."""
+    """Lowers a 2-D ConvTranspose: the gradient of a convolution with respect to its input."""
     x, weight, bias = call.inputs[0], call.inputs[1], call.optional_input(2)
     shape = _constant_shape(weight, call)
     if (

@@ -34,7 +34,8 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
             change a shape then get no kernel.
 
     Raises:
-        InputError: an operator, a dtype or a size cannot be lowered. The error names the place.
+        InputError: an operator, a dtype or a size cannot be lowered. The error names the operator
+            or the value.
     """
     assert node.body is not None
     body = rewrite_for_library(substitute_sizes(node.body, sizes))
@@ -64,7 +65,8 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
 def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
     """Yields a graph for each operator that is no view.
 
-    For each view, `same` maps the view's name to the name of the viewed value.
+    For each view, the function adds to `same` an entry: name of the view → name of the viewed
+    value.
     """
     for node in body.nodes:
         if node.op in VIEWS and node.outputs[0] not in body.outputs:
@@ -111,7 +113,7 @@ def rewrite_for_library(body: Graph) -> Graph:
 def _rewrite_product(node: Node, values: dict[str, Value]) -> list[Node]:
     """Returns a product in the form that the oneDNN lowering expects.
 
-    If oneDNN does not support the product, it only gets another type, for which a kernel is
+    A product that oneDNN does not support gets another operator type, for which a kernel is
     generated.
     """
     left, right = (values[name] for name in node.inputs[:2])

@@ -4,7 +4,7 @@ A rule receives DSL tensors with NumPy's array interface (`tbe_impl.tracing.arra
 as NumPy arrays. The rules follow https://onnx.ai/onnx/operators at the opset version of the node.
 float16 and bfloat16 are computed in float32 and rounded at the kernel's outputs.
 
-One file of more than 500 lines: it is the table of lowering rules.
+This module exceeds 500 lines because the lowering rules and their table belong together.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _instance_norm(call: OperatorCall) -> Any:
 
 
 def _static_result_shape(call: OperatorCall) -> tuple[int, ...] | None:
-    """Returns the result shape as computed from constants and static sizes alone.
+    """Returns the result shape that follows from constants and static sizes alone.
 
     One size may be −1. The shapes that a file declares are not used, because they may be wrong.
     Returns None if a size is unknown.
@@ -495,8 +495,8 @@ SHAPE_ELEMENTS = 64
 def has_lowering_rule(node: Node, graph: Graph) -> bool:
     """Returns whether the operator can be part of a generated kernel, by its type and results.
 
-    Arithmetic on a few integers computes sizes and indices. It stays in the model, whose runtime
-    computes it immediately.
+    Arithmetic on a few integers is excluded, because it computes sizes and indices. It stays in the
+    model, whose runtime computes it immediately.
     """
     results = graph.outputs_of(node)
     counts = all(
@@ -511,7 +511,7 @@ def has_lowering_rule(node: Node, graph: Graph) -> bool:
 def lower_operator(call: OperatorCall) -> tuple[Any, ...]:
     """Lowers an operator to traced tensors of the declared dtypes.
 
-    Half precision stays float32 until the kernel's outputs.
+    A result in half precision is a float32 tensor; only the kernel's outputs are rounded.
 
     Raises:
         InputError: the operator cannot be lowered. The error names the node.

@@ -42,9 +42,10 @@ class OperatorCall:
         return self.inputs[position] if position < len(self.inputs) else None
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Returns integers from a constant input or, in old opsets, from an attribute.
+        """Returns integers, such as axes or sizes, from a constant input or from an attribute.
 
-        Returns None if neither is given. Examples are axes and sizes.
+        Old opsets have the attribute `name` instead of the input at `position`. Returns None if
+        neither is given. Raises `InputError` if the input is computed.
         """
         found = self.optional_input(position) if position is not None else None
         if found is None:

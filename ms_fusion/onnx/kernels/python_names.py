@@ -48,7 +48,7 @@ class Names:
 
 
 def identifier(value: str) -> str:
-    """Converts the end of a model's name to a Python identifier.
+    """Converts a name of a model to a Python identifier; a long name keeps only its end.
 
     >>> identifier("/layer.0/up/MatMul_output_0"), identifier("7"), identifier("")
     ('layer_0_up_MatMul_output_0', 'v7', 'v')

@@ -10,7 +10,7 @@ from ms_fusion.readers.onnx_graph import ABSENT_INPUT
 
 
 def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> Node:
-    """Builds the fused operator with its body.
+    """Builds one fused operator from several operators, which become its body.
 
     Its inputs are the values that the operators read from outside, except constants. Its outputs
     are the values that are read outside or are results of the graph. Both are in the order of the

@@ -234,9 +234,9 @@ class _File:
 
 
 def _describe_value(value: Value) -> str:
-    """Returns dtype and shape as text for a docstring.
+    """Returns the dtype and shape of a value as a string for a docstring.
 
-    Symbols are hidden, because they are model text.
+    An unknown size is written as ``?``, because its symbol is text from the model.
     """
     sizes = ", ".join(
         str(size) if isinstance(size, int) and size >= 0 else "?" for size in value.shape
@@ -249,7 +249,7 @@ def _text(name: str) -> str:
 
 
 def descriptions(values: Iterable[Value], size_of: Callable[[Any], int]) -> list[dict[str, object]]:
-    """Returns the operator descriptions of inputs and outputs; `size_of` makes sizes integers."""
+    """Returns the operator descriptions of inputs and outputs; `size_of` makes a size an int."""
     found: list[dict[str, object]] = []
     for value in values:
         shape = [size_of(size) for size in value.shape]

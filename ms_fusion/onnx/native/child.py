@@ -88,7 +88,7 @@ class NativeWorkers:
         """Returns the function body that ONNX defines for an operator; None if it defines none.
 
         The body is specialised to the operator's inputs. The inputs of the returned graph are the
-        operator's distinct inputs, its outputs are the operator's named outputs.
+        operator's distinct inputs. The outputs of the graph are the operator's named outputs.
 
         Args:
             node: an operator without subgraphs.

@@ -49,8 +49,8 @@ def main(arguments: Sequence[str]) -> None:
 def infer(request: Mapping[str, Any]) -> dict[str, Any]:
     """Infers shapes and dtypes of a model without its large weights; writes the resulting model.
 
-    If the request has the key ``operator``, the function replaces this operator by its function
-    body instead.
+    If the request has the key ``operator``, the function instead inlines the function body that
+    ONNX defines for operators of this type.
     """
     import onnx
     import onnx.inliner
@@ -69,10 +69,11 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _localize_function(proto: Any) -> bool:
-    """Makes the only operator of a model a call of a local function with the operator's body.
+    """Replaces the only operator of a model by a call of a local function with the operator's body.
 
-    Returns whether this was done. It is needed for an omitted input if the body depends on the
-    types of the inputs, because ONNX's inliner then requires the dtype of the omitted input too.
+    Returns whether this was done. It is done only if an input is omitted and the body depends on
+    the types of the inputs. In this case, ONNX's inliner would require the dtype of the omitted
+    input too.
     """
     import onnx
 
@@ -93,7 +94,8 @@ def _localize_function(proto: Any) -> bool:
 def run(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs a model once on the tensors of a directory and writes the outputs.
 
-    Then runs the model `repeats` times and returns the seconds of each of these runs.
+    Then runs the model as often as the request's field ``repeats`` says, and returns the seconds of
+    each of these runs.
     """
     session = _session(request["model"], Path(request["model"]).stat().st_mtime_ns)
     feeds = tensor_files.read(Path(request["inputs"]))

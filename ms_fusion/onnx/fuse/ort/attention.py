@@ -1,9 +1,10 @@
 """Replaces multi-head attention, softmax(q kᵀ · scale + mask) v, by ONNX Runtime's operators.
 
-The mask is additive, or boolean and selects scores. One pattern starts from tensors (batch, tokens,
-heads · size) and includes the reshapes and transposes to separate heads and back. Another pattern
-starts from separate heads. In this pattern, keys and values may have fewer heads than queries, and
-each of them is repeated for several query heads (grouped-query attention).
+The mask is additive, or it is boolean and selects scores. One pattern starts from tensors (batch,
+tokens, heads · size) and includes the reshapes and transposes to separate heads and back. Another
+pattern starts from separate heads. In this pattern, there may be fewer heads of keys and values
+than of queries. Each head of keys and values is then repeated for several query heads
+(grouped-query attention).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ NAME, VERSION = "Attention", 23
 """ONNX's attention operator and the first opset that contains it."""
 _SPLIT_HEADS_PERM, _TRANSPOSED_KEYS_PERM, _SWAP_LAST_PERM = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
 NEGLIGIBLE_SCORE = -1e9
-"""Largest fill value of a boolean mask in float32 that the replacement supports.
+"""Largest supported value that may replace masked scores in float32.
 
-A score at or below this value gets the weight 0 in a softmax. Added to a score, it absorbs that
-score, so that a fully masked row has equal scores.
+A score at or below this value gets the weight 0 in a softmax. If the value is added to a score, the
+sum is rounded to the value. Therefore all scores of a fully masked row are equal.
 """
 
 
@@ -70,7 +71,7 @@ _PATTERN_OF_HEADS = _attention_pattern(
 
 @dataclass(frozen=True)
 class _AttentionMatch:
-    """The parameters of a matched attention that both writers need.
+    """The parameters of a matched attention from which both replacements are written.
 
     Attributes:
         q, k, v: names of the tensors (batch, tokens, heads · size), or of tensors with separate
@@ -78,8 +79,7 @@ class _AttentionMatch:
         heads: number of heads; 0 if the heads are already separate.
         scale: factor of the scores.
         mask: name of the mask, which is broadcast to the scores; empty if there is none.
-        fill: value that replaces the scores that a boolean mask excludes; None for an additive
-            mask.
+        fill: value that replaces the scores excluded by a boolean mask; None for an additive mask.
         keeps: whether a boolean mask is true where scores are kept.
     """
 
@@ -143,8 +143,9 @@ def _match_attention(site: Site) -> _AttentionMatch | str:
 def _is_repeat(graph: Graph, wide: Node) -> bool:
     """Returns whether a BroadcastTo repeats each head for several adjacent heads.
 
-    The shapes must be (batch, heads, tokens, size), then (batch, heads, 1, tokens, size), then
-    broadcast, then (batch, more heads, tokens, size).
+    A reshape must change (batch, heads, tokens, size) to (batch, heads, 1, tokens, size). The
+    BroadcastTo must change the 1 to the number of repetitions. A reshape must then merge the heads
+    and the repetitions into one axis.
     """
     (reader,) = graph.consumers[wide.outputs[0]]
     before = graph.values[_producer_of(graph, wide.inputs[0]).inputs[0]].shape
@@ -250,7 +251,7 @@ def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) ->
 
 
 def _write_mask(site: Site, found: _AttentionMatch) -> str:
-    """Writes the additive mask with an axis of query tokens.
+    """Adds the operators that make the mask additive and expand it to all query tokens.
 
     Returns the name of the mask; an empty string if the attention has no mask.
     """

@@ -28,7 +28,7 @@ class RuntimeCall:
         op, domain: type and domain of the operator.
         inputs: names of values of the graph or of earlier calls; empty for an omitted input.
         outputs: names of the results.
-        attributes: scalars, strings, or lists of scalars or strings.
+        attributes: name → value, which is a scalar, a string, or a list of scalars or strings.
     """
 
     op: str
@@ -83,9 +83,9 @@ class Site:
         )
 
     def number(self, name: str) -> float | None:
-        """Returns the constant scalar that a name of the pattern is bound to.
+        """Returns the constant scalar that is bound to a name of the pattern.
 
-        Returns None for other values.
+        Returns None if the bound value is no constant scalar.
         """
         data = self.match.value(name).data
         while isinstance(data, tuple) and len(data) == 1:
@@ -117,14 +117,15 @@ class Site:
     ) -> str:
         """Adds an operator to the replacement; returns the name of its first output.
 
-        `to` is a given name for this output, and `more` holds the names of the further outputs.
+        `to` is the name of this output; if it is empty, the output gets a new name. `more` holds
+        the names of the further outputs.
         """
         result = to or self.new()
         self.calls.append(RuntimeCall(op, domain, inputs, (result, *more), attributes))
         return result
 
     def cast(self, x: str, dtype: int, to: str = "") -> str:
-        """Adds a Cast to the dtype with this ONNX code; returns the name of its result."""
+        """Adds a Cast of `x` to the dtype with the ONNX code `dtype`; returns the result's name."""
         result = to or self.new()
         self.calls.append(RuntimeCall("Cast", "", (x,), (result,), {"to": dtype}))
         return result
@@ -141,9 +142,9 @@ class Site:
 
 
 Writer = Callable[[Site], str]
-"""Function that writes the calls of a site.
+"""Function that adds the operators of a replacement to a `Site`.
 
-It returns an empty string, or the reason why it cannot write them.
+It returns an empty string, or the reason why the match cannot be replaced.
 """
 
 
@@ -153,8 +154,8 @@ class Equivalent:
 
     Attributes:
         rule: the rule with the pattern.
-        writers: pairs of the operators of a variant and its writer. The first variant is chosen
-            unless another one is faster.
+        writers: one pair for each variant of the replacement: the names of its operators, and the
+            function that writes it. The first variant is chosen unless another one is faster.
         dtypes: the supported dtypes.
         told: remark in the table of the documentation.
     """

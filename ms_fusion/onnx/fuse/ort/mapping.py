@@ -42,7 +42,7 @@ ADAPTER_OPERATORS = frozenset({"Cast", "Shape", "Concat", "Expand", "Reshape", "
 
 @dataclass(frozen=True)
 class MappedGroup:
-    """A group that ONNX Runtime's operators replace.
+    """A group that is replaced by ONNX Runtime's operators.
 
     Attributes:
         candidate: the operators of the group.
@@ -80,7 +80,7 @@ def choose_equivalents(
     """Returns the equivalents of the named rules, and the named rules that have no equivalent.
 
     Raises:
-        InputError: there is no rule of a given name.
+        InputError: a given name is not the name of a rule.
     """
     known = {one.rule.name: one for one in EQUIVALENTS}
     rules = {rule.name: rule for rule in DEFAULT_RULES}

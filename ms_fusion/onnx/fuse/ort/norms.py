@@ -77,7 +77,7 @@ class _Normalisation:
     def weights(self) -> list[str]:
         """Names of the scale and of the optional shift.
 
-        If there is no scale, of a new scale of ones.
+        If the matched normalisation has no scale, this is the name of a new scale of ones.
         """
         if self.known is not None:
             return list(self.known.inputs[1:])

@@ -20,17 +20,20 @@ from ms_fusion.readers.onnx_graph import OnnxProjection
 from tbe_impl.errors import FusionError
 
 BLOCK_S = 0.01
-"""Minimum duration in seconds of one measurement, which is longer than the clock's resolution."""
+"""Minimum duration of one measurement in seconds; it is longer than the clock's resolution."""
 ROUNDS = 4
 TIE = 1.1
 """Two times count as equal if their ratio is at most this factor."""
 SIZES = (24, 40, 56, 72)
-"""Values that dynamic sizes get in turn. They differ, so that a wrong order of axes is detected."""
+"""Values that are assigned to dynamic sizes in turn.
+
+They differ, so that a wrong order of axes is detected.
+"""
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The result of a trial.
+    """The result of a trial, which runs a group and its replacements in ONNX Runtime.
 
     Attributes:
         written: name of the chosen replacement; None if the group is not replaced.
@@ -105,7 +108,7 @@ def _inputs(
 ) -> dict[str, np.ndarray]:
     """Generates the inputs of the trial.
 
-    For a name in `halved`, both halves along the last axis are equal.
+    An input whose name is in `halved` has two equal halves along the last axis.
     """
     found = {}
     for number, (name, array) in enumerate(
@@ -127,7 +130,7 @@ def _mismatch_reason(
     expected: Sequence[np.ndarray],
     native: NativeWorkers,
 ) -> str:
-    """Returns why a model does not compute the expected results; an empty string if it does."""
+    """Returns the reason why a model's results are wrong; an empty string if they are right."""
     try:
         found = list(native.run(path, inputs).outputs.values())
     except WorkerError as error:
@@ -154,7 +157,8 @@ def _measure_times(
 def _choose_fastest(times: Mapping[str, float]) -> TrialResult:
     """Chooses the first replacement that is within `TIE` of the fastest replacement.
 
-    Chooses none if the original group, whose name is empty, is faster.
+    Chooses none if the original group is faster. The key of the original group in `times` is the
+    empty string.
     """
     before = times[""]
     others: Sequence[str] = [name for name in times if name]

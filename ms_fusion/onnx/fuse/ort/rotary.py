@@ -1,7 +1,7 @@
 """Replaces rotary embedding, x · cos + rotated(x) · sin, by ONNX Runtime's operator.
 
-The two halves of each table must be equal, because ONNX Runtime's operator reads only one half of a
-table.
+The two halves of each table (cos and sin) must be equal, because ONNX Runtime's operator reads only
+one half of a table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _write_rotary(site: Site) -> str:
 
 
 def _swaps_halves(site: Site, size: int) -> bool:
-    """Returns whether the rotation swaps both halves and negates the half that comes first."""
+    """Returns whether the rotation swaps both halves and negates the half that it puts first."""
     graph = site.match.graph
     joined = next(node for node in site.match.nodes if node.op == "Concat")
     turned, kept = (graph.producers[name] for name in joined.inputs)
@@ -76,7 +76,7 @@ def _last_axis_range(site: Site, node: Node, value: str) -> tuple[int, int] | No
 
 
 def _has_equal_halves(site: Site, name: str) -> bool:
-    """Returns whether both halves of a table are known to be equal.
+    """Returns whether both halves of a table (cos or sin) are known to be equal.
 
     This follows from the elements of a constant table, or from the operators that produce the
     table.

@@ -40,7 +40,7 @@ UNMAPPED_RULES: Mapping[str, str] = {
 
 
 def lines() -> Iterator[str]:
-    """Yields the lines of both tables in Markdown."""
+    """Yields the lines of two Markdown tables: rules with an equivalent, and rules without one."""
     yield "| rule | operators of ONNX Runtime | dtypes | |"
     yield "|---|---|---|---|"
     for one in EQUIVALENTS:
