@@ -23,7 +23,8 @@ class Device:
         launch_us: cost of one more kernel in a compiled graph.
         on_chip_bytes: memory of one core in which a fused kernel can keep a tile.
         source: origin of the figures.
-        vector_flops_per_s: peak rate of the unit for all other arithmetic; None if the same unit.
+        vector_flops_per_s: peak rate of the unit for all other arithmetic; None if the unit for
+            matrix products computes it too.
         rates: pairs (size in bytes, bytes per second), from the nearest cache outwards. Consecutive
             kernels that pass results of up to this size run at this rate. Kernels that pass larger
             results run at `bandwidth_bytes_per_s`.
@@ -151,10 +152,10 @@ _ALIASES = {"ascend": "ascend910b"}
 def measure_cpu() -> Device:
     """Measure this machine's CPU in well under 1 s; cached per process.
 
-    Measures the best of three ways to copy 32 MiB, sums of arrays within the caches, square roots,
-    and a float32 product of 512 × 512 matrices. The bandwidth counts bytes read and written. Vector
-    arithmetic is counted in steps of one thread. Each measurement is repeated long enough to hide
-    other load.
+    The measurements are: the fastest of three ways to copy 32 MiB, sums of arrays within the
+    caches, square roots, and a float32 product of 512 × 512 matrices. The bandwidth counts bytes
+    read and bytes written. Vector arithmetic is counted in vector steps of one thread. Each
+    measurement is repeated long enough to hide other load on the machine.
     """
     import time
 
@@ -224,7 +225,7 @@ def _cache_bytes() -> int:
 
 
 def check_device(name: str) -> str:
-    """Returns the key of a device's name, without measuring anything.
+    """Returns the canonical name of a device, without measuring anything.
 
     Raises `InputError` for an unknown name.
     """

@@ -1,8 +1,8 @@
-"""Defines `Value`, `Node` and `Graph`, the frozen structure from the readers to the report.
+"""Defines `Value`, `Node` and `Graph`, the frozen data structure of all stages of ms_fusion.
 
 A graph is independent of file formats. Names are unique inside one graph: a full name
-(``Default/q-Dense/MatMul-op0``) identifies a node, and a value name identifies a value. Two edges
-between the same two nodes are two edges.
+(``Default/q-Dense/MatMul-op0``) identifies a node, and a value name identifies a value. Several
+edges may connect the same two nodes.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Value:
 
 
 PROVIDER_ATTRIBUTE, OPERATORS_ATTRIBUTE, SOURCE_ATTRIBUTE = "brought_by", "made_of", "written_at"
-"""Attributes of a custom operator: provider of its fused kernel, and the fused operator types."""
+"""Attributes of a custom operator: its kernel's provider, fused operator types, and source."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Node:
 
     @property
     def is_fused_kernel(self) -> bool:
-        """Whether a generator built the node. A node with one operator in its body is no fusion."""
+        """Whether a generator built the node; if its body has one operator, nothing was fused."""
         return self.body is not None
 
     @property
@@ -202,7 +202,7 @@ class Graph:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Returns how to rebuild the graph: the read-only view of `values` cannot be pickled."""
+        """Supports pickling, since the read-only view of `values` itself cannot be pickled."""
         return Graph, (self.name, self.nodes, dict(self.values), self.inputs, self.outputs)
 
     @cached_property
@@ -211,12 +211,12 @@ class Graph:
 
     @cached_property
     def producers(self) -> dict[str, Node]:
-        """Value name → the node that produces it."""
+        """A dict from the name of a value to the node that produces it."""
         return {value: node for node in self.nodes for value in node.outputs}
 
     @cached_property
     def consumers(self) -> dict[str, tuple[Node, ...]]:
-        """Value name → the nodes that read it, one entry per read."""
+        """A dict from the name of a value to the nodes that read it, with one entry per read."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for value in node.inputs:

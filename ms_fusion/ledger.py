@@ -1,6 +1,6 @@
-"""Defines the ledger's frozen records: fused kernels ↔ operators, unfused edges, measurements.
+"""Defines the ledger's frozen records of fused kernels, unfused edges and measurements.
 
-`ms_fusion.capture.operator_join` fills them.
+`ms_fusion.capture.assemble` fills them.
 """
 
 from __future__ import annotations

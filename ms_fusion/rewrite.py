@@ -28,9 +28,10 @@ class Op:
 
     Args:
         names: ``"Add"``, or several as ``"Add|Sub"``.
-        inputs: a pattern or a name per input. A name matches any value, but the same value at each
-            of its uses. ``"_"`` matches any value at each use. ``"1.0"`` matches a constant of that
-            value. Both orders of the inputs of a commutative operator are tried.
+        inputs: a pattern or a name for each input. A name matches any value, but the same value at
+            each use of the name. ``"_"`` may match a different value at each use. ``"1.0"`` matches
+            a constant of that value. For a commutative operator, both orders of the inputs are
+            tried.
     """
 
     names: frozenset[str]
@@ -47,7 +48,7 @@ class Op:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """Matches what any of these patterns matches; the patterns are tried in order."""
+    """Matches what one of its patterns matches; the patterns are tried in order."""
 
     patterns: tuple[Pattern, ...]
 
@@ -69,14 +70,15 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Chain:
-    """Matches patterns in sequence: each matches the producer of the next one's input ``"x"``.
+    """Matches patterns in sequence: each one matches the producer of input ``"x"`` of the next one.
 
     Layout operators (Reshape, Transpose …) are allowed between two patterns. Names are local to one
     pattern.
 
     Attributes:
         parts: (label, pattern) pairs. `Match.bound` holds the part's input under ``"input LABEL"``
-            and its output under ``"output LABEL"``; adjacent parts with one label count as one.
+            and its output under ``"output LABEL"``. Adjacent parts with the same label count as one
+            part.
     """
 
     parts: tuple[tuple[str, Op | OneOf], ...]
@@ -101,8 +103,8 @@ class Match:
 
     Attributes:
         graph: the graph.
-        nodes: the operators, in the graph's order.
-        bound: name in the pattern → name of the bound value.
+        nodes: the matched operators, in the graph's order.
+        bound: name in the pattern → name of the value that it matches.
     """
 
     graph: Graph
@@ -128,7 +130,7 @@ class Rule:
         kind: ``intra-operator`` (one decomposed operation), ``cross-operator`` or ``pipeline`` (two
             groups whose tiles overlap in time).
         pattern: pattern to match at each operator.
-        check: returns the reason to refuse a match; an empty text accepts the match.
+        check: returns the reason to refuse a match, or an empty string to accept it.
     """
 
     name: str
@@ -144,7 +146,7 @@ class Candidate:
     Attributes:
         rule: name of the rule, or of the general search that found it.
         kind: kind of the fusion.
-        nodes: names, in the graph's order.
+        nodes: names of the operators, in the graph's order.
     """
 
     rule: str
@@ -168,7 +170,7 @@ def find_near_misses(
 ) -> Iterator[tuple[Match, str]]:
     """Finds operators at which the pattern matches but the check refuses every match.
 
-    Yields the first match at each, with the reason of its refusal.
+    Yields, for each such operator, the first match and the reason why the check refuses it.
 
     Args:
         as `find_matches`.
@@ -179,10 +181,10 @@ def find_near_misses(
 def _judge_matches(
     rule: Rule, graph: Graph, order: Mapping[str, int]
 ) -> Iterator[tuple[Match, str]]:
-    """Yields one match per operator, with the reason why the check refuses it.
+    """Yields (match, reason of its refusal) for each operator at which the pattern matches.
 
-    The match is the first that passes the check; its reason is empty. If no match passes, it is the
-    first match.
+    If a match passes the check, this is the first such match, with an empty reason. Otherwise it is
+    the first match, with the reason why the check refuses it.
     """
     for node in graph.nodes:
         if node.op not in rule.pattern.names:
@@ -200,7 +202,7 @@ def _judge_matches(
 
 
 _CONSTANT_TOLERANCE: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
-"""Dtype → relative tolerance for a constant, which covers its rounding; default 1e-4."""
+"""A dict from a dtype to the relative tolerance for rounded constants; 1e-4 for other dtypes."""
 _PartialMatch = tuple[tuple[Node, ...], Mapping[str, str]]
 
 

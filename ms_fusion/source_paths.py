@@ -11,13 +11,14 @@ _INSTALLED = re.compile(
     r"/(?:site-packages|dist-packages|python[\d.]*|package)/mindspore/"
     r"|/mindspore/(?:_extends|common|graph|mint|nn|ops)/"
 )
-"""Where pip, a distribution or a build puts it; else its own subpackages tell it."""
+"""Matches the paths of MindSpore's files: an installation directory, or a known sub-package."""
 
 
 def is_mindspore_file(path: str) -> bool:
     """Whether a file belongs to MindSpore.
 
-    MindSpore may be installed or built from source, on this machine or on that of a dump.
+    MindSpore may be installed or built from source, on this machine or on the machine that wrote a
+    dump.
 
     >>> is_mindspore_file("/usr/lib/python3.11/site-packages/mindspore/nn/cell.py")
     True

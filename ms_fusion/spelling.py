@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 COMPARED_LENGTH_MAX = 80
-"""Length of the compared prefix of a name, characters.
+"""Length of the prefix of a name that is compared, in characters.
 
 difflib takes quadratic time, and no valid name is longer.
 """
@@ -41,9 +41,10 @@ DERIVATION_WORDS = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad"
 def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
     """Returns the valid names that `name` probably stands for; empty if there is no such name.
 
-    Returns the first group with a name: names that differ only in case or underscores, names at the
-    least edit distance (at most 2), names that begin with `name`. The last two groups omit names
-    with an opposite or derived meaning, and are empty if more than `ADVISED_NAMES_MAX` remain.
+    Returns the first group that is not empty: names that differ only in case or underscores, names
+    at the smallest edit distance (at most 2), names that begin with `name`. The last two groups
+    omit names with an opposite or derived meaning. They are empty if more than `ADVISED_NAMES_MAX`
+    names remain.
 
     >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"])
     (('Erf',), ('Greater',))
@@ -90,9 +91,9 @@ def _words(name: str) -> list[str]:
 
 
 def _edit_distance(one: str, other: str) -> int:
-    """Returns the optimal string alignment distance of two texts.
+    """Returns the optimal string alignment distance of two strings.
 
-    It counts insertions, deletions, substitutions and transpositions of neighbours.
+    The distance counts insertions, deletions, substitutions and transpositions of neighbours.
     """
     before: list[int] = []
     row = list(range(len(other) + 1))

@@ -1,4 +1,4 @@
-"""Resolves ``FILE.py:NAME`` and texts such as ``64x128:float32`` to a net and its inputs.
+"""Resolves ``FILE.py:NAME`` and strings such as ``64x128:float32`` to a net and its inputs.
 
 The file is imported as by `python FILE.py`, with its directory on the import path, but not as
 ``__main__``. The import writes nothing, not even bytecode, into that directory.
@@ -35,7 +35,7 @@ _FACTORY = (
 
 @dataclass(frozen=True)
 class InputSpec:
-    """One input of a net: seeded values of a shape and dtype, or the array of a ``.npy`` file."""
+    """One input of a net: seeded random values with a shape and dtype, or a ``.npy`` file."""
 
     shape: tuple[int, ...] = ()
     dtype: str = "float32"
@@ -43,7 +43,7 @@ class InputSpec:
 
 
 def parse_input(text: str) -> InputSpec:
-    """Parse one ``--input``.
+    """Parse the value of one ``--input`` option.
 
     Forms: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
 
@@ -141,12 +141,12 @@ def check_tensors(inputs: Any, place: str = "input") -> None:
 def load_target(
     target: str, *, inputs: Sequence[str] = ()
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Load the net named by ``FILE.py:NAME``, and Tensors for its inputs.
+    """Load the net that ``FILE.py:NAME`` names, and create Tensors for its inputs.
 
     Args:
         target: NAME is a Cell class without constructor arguments, a Cell, a function of the inputs
             (``@ms.jit`` or plain), or a function without arguments that returns one of these.
-        inputs: one text per input, see `parse_input`. Floats are drawn from a seeded standard
+        inputs: one string per input, see `parse_input`. Floats are drawn from a seeded standard
             normal distribution; integers and booleans are 0 or 1.
 
     Raises:

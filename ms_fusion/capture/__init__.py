@@ -12,7 +12,10 @@ _HOMES = {
     "explain_target": "ms_fusion.capture.explain_net",
     "read": "ms_fusion.capture.dump_ledger",
 }
-"""Exported name → its module. It is imported lazily: the child process needs few modules."""
+"""A dict from each exported name to its module.
+
+The modules are imported on first use, because the child process needs only a few of them.
+"""
 
 __all__ = ["assert_fused", "explain", "explain_target", "read"]
 

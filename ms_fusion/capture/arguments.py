@@ -18,10 +18,11 @@ def check_arguments(
     flags: str | None = None,
     only_flags: str | None = None,
 ) -> None:
-    """Raises those errors of `explain_target` that depend only on its arguments.
+    """Raises the errors of `explain_target` that depend on its arguments alone.
 
     Raises:
-        InputError: the file or preset does not exist, or an input text or a flag is malformed.
+        InputError: the file or the preset does not exist, or an input specification or a flag is
+            malformed.
         MissingError: MindSpore is not installed.
     """
     split_target(target)

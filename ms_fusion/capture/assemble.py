@@ -1,4 +1,4 @@
-"""Assembles the `Ledger` from dumps and measurements: join, cost, reasons. Pure functions."""
+"""Assembles the `Ledger` from joined dumps and measurements, with pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger
 from ms_fusion.why_not import explain_edges, hot_spots
 
 Times = Mapping[str, tuple[float, float, float]]
-"""Full name → (runs in one call, median µs of a run, spread µs)."""
+"""Full name of an operator or kernel → (runs in one call, median µs of a run, spread µs)."""
 
 
 def assemble(
@@ -51,15 +51,15 @@ def assemble(
         device_target: ``CPU``, ``GPU`` or ``Ascend``.
         flags, preset: the flags of the fused run, and their preset.
         generator: generator of the kernels.
-        builds: kernel name → build record of our generator.
-        kept_out: operators that tuning excludes from clustering.
+        builds: name of a kernel → its build record, if ms_fusion's generator built it.
+        kept_out: types of the operators that tuning excludes from clustering.
         times_before: measured times of the original operators.
         times_after: measured times of the operators and kernels of the fused net.
         step_before_us, step_after_us: median time of a whole call without and with fusion, µs.
-        step_before_spread_us, step_after_spread_us: spread of these times, µs.
+        step_before_spread_us, step_after_spread_us: spread of the times of whole calls, µs.
         environment: versions and settings that the ledger lists.
-        output_max_abs, output_max_ulp, output_max_rel: largest difference between an output of the
-            net without and with fusion.
+        output_max_abs, output_max_ulp, output_max_rel: largest difference between the net's outputs
+            without and with fusion: absolute, in ULP, and relative.
         notes: remarks for the reader of the ledger.
     """
     times_before, times_after = times_before or {}, times_after or {}
@@ -121,7 +121,7 @@ def assemble(
 
 
 class _KernelBuilder:
-    """Builds the record of a fused kernel from the inputs that all kernels of a ledger share."""
+    """Builds the records of fused kernels; holds the data that all kernels of a ledger share."""
 
     def __init__(
         self,
@@ -185,10 +185,10 @@ class _KernelBuilder:
         return max(1, len(self.joined.placement.get(member.name, ())))
 
     def _unfused_us(self, members: Sequence[Node]) -> tuple[float | None, float | None]:
-        """Returns the sum of the unfused times of the operators in a kernel, and its spread, µs.
+        """Returns the sum of the unfused times of a kernel's operators, and the sum's spread, µs.
 
-        The time of an operator in n kernels counts 1/n in each. Returns (None, None) if the time of
-        an operator is missing.
+        If an operator is spread over n kernels, 1/n of its time counts in each of them. Returns
+        (None, None) if the time of an operator is missing.
         """
         total, spreads = 0.0, list[float]()
         for member in members:
@@ -204,7 +204,7 @@ class _KernelBuilder:
 
 
 def _describe_carried_kernel(node: Node, joined: OperatorJoin, times: Times) -> CarriedKernel:
-    """Returns the record of a custom operator, with its source location from before fusion."""
+    """Returns the record of a custom operator, with its source location from the unfused graph."""
     runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
         name=node.op,
@@ -243,7 +243,10 @@ def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]
 
 
 def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
-    """Returns original operator → bytes that its kernels exchange, if it is in several kernels."""
+    """Returns a dict from an original operator to the bytes that its kernels exchange.
+
+    The dict contains only the operators that are split over several kernels.
+    """
     after = joined.after
     moved: dict[str, int] = defaultdict(int)
     for name, kernels in joined.placement.items():
@@ -253,16 +256,17 @@ def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
         between = [
             edge for edge in after.edges if edge.producer in pieces and edge.consumer in pieces
         ]
-        # Each consumer reads a value, but it is written only once.
+        # A value is read by each of its consumers but written only once.
         values = [edge.value for edge in between] + list({edge.value for edge in between})
         moved[name] += sum(after.values[value].bytes for value in values)
     return dict(moved)
 
 
 def match_by_scope(before: Graph, other: Graph) -> dict[str, str]:
-    """Maps names of `before` to names of `other`, a second compilation of the same net.
+    """Returns a dict from node names in `before` to node names in `other`.
 
-    The n-th operator of a scope in `before` matches the n-th operator of this scope in `other`.
+    `other` is a second compilation of the same net. The n-th operator of a scope in `before`
+    matches the n-th operator of the same scope in `other`.
     """
     waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
     for node in other:
@@ -283,7 +287,7 @@ def add_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]
 
     Args:
         ledger: the ledger.
-        certificates: full name of a kernel → result of `ms_fusion.accuracy.certificate`.
+        certificates: full name of a kernel → its errors, from `ms_fusion.accuracy.certificate`.
     """
 
     def add_certificates(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:

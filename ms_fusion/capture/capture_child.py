@@ -1,8 +1,8 @@
 """Runs a capture in a child process: `run_child` in the parent, `main` in the child.
 
 The child is ``python -m ms_fusion.capture.capture_child REQUEST.json``. Parent and child share a
-private directory. The parent writes the request to it. The child writes dumps and measurements, or
-``failure.json`` after an error.
+private directory. The parent writes the request into this directory. The child writes the dumps and
+measurements there, or ``failure.json`` after an error.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         order: options of the capture.
         directory: the shared private directory.
-        target: the net as ``FILE.py:NAME``; empty if ``net.parcel`` has the serialized net.
-        inputs: a text such as ``64x128:float32`` for each input of `target`.
+        target: the net as ``FILE.py:NAME``; empty if the file ``net.parcel`` in the directory
+            contains the serialized net.
+        inputs: a string such as ``64x128:float32`` for each input of `target`.
         search_path: module search path of the parent.
     """
 
@@ -47,7 +48,7 @@ class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A typed error, serialized from the child to the parent."""
+    """A `FusionError` in the child, in the form in which it is serialized to the parent."""
 
     code: str
     what: str
@@ -61,7 +62,7 @@ def run_child(request: CaptureRequest) -> None:
     """Runs the capture in a child process with its own kernel directory.
 
     Raises:
-        FusionError: the child raised this error.
+        FusionError: the child raised an error, which is raised here with the same type and text.
         CaptureError: the child died or took longer than `TIME_LIMIT_S`.
     """
     directory, title = Path(request.directory), request.order.title
@@ -112,7 +113,8 @@ def run_child(request: CaptureRequest) -> None:
 def parse_crash_output(stderr: str) -> tuple[str, str | None]:
     """Returns (last message, place) of a process that died, from its standard error.
 
-    The place is the innermost frame of the faulthandler trace in `ms_fusion/capture`, or None.
+    The place is the innermost frame in `ms_fusion/capture` of the faulthandler trace. It is None if
+    there is no such frame.
     """
     said, _, trace = stderr.partition("Fatal Python error:")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
@@ -156,7 +158,7 @@ def main(request_file: str) -> int:
     try:
         net, inputs = _load(request)
         os.chdir(scratch)  # MindSpore writes logs and failed graphs to the working directory.
-        # The target may name a function that creates the net, so the title is that of the net.
+        # The target may name a function that creates the net, so the title is taken from the net.
         title = title_of(net) if request.target else request.order.title
         run_capture(net, inputs, directory, msgspec.structs.replace(request.order, title=title))
     except FusionError as error:

@@ -1,7 +1,8 @@
 """Compiles and runs a net without and with fusion in this process, and writes dumps and times.
 
-The output directory gets MindSpore's dumps in ``unfused/`` and ``fused/``, and `Measurements` in
-``capture.json``. The user's weights, random state and context are restored, also after an error.
+MindSpore's dumps are written to the subdirectories ``unfused/`` and ``fused/`` of the output
+directory, and the `Measurements` to the file ``capture.json`` in it. The user's weights, random
+state and context are restored, also after an error.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ MORE_CALLS, MORE_S = 31, 1.0
 CALLS_COMPARED = range(9, 2001)
 """Minimum and maximum number of turns of a comparison.
 
-With fewer turns the median of the ratios has no confidence bounds.
+With fewer turns, the median of the time ratios has no confidence bounds.
 """
 SETTLING_CALLS = 60
-"""Number of warm-up turns, after which MindSpore has chosen how to run a net.
+"""Number of warm-up turns.
 
-The net's memory is in large pages by then.
+After these turns, MindSpore has chosen how to run a net, and the net's memory is in large pages.
 """
 
 
@@ -52,17 +53,17 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a capture.
 
     Attributes:
-        title: name for the ledger.
+        title: title of the ledger.
         preset: name of the preset of the fused run.
-        flags: explicit graph kernel flags, merged into the preset's.
-        only_flags: explicit graph kernel flags instead of a preset's.
+        flags: explicit graph kernel flags, which are merged into the preset's flags.
+        only_flags: explicit graph kernel flags, which replace the preset's flags.
         generator: generator of the preset's kernels, ``ms_fusion`` or ``mindspore``; by default the
-            choice of `enable`.
-        measure: whether to time whole calls in both variants.
+            generator that `enable` chooses.
+        measure: whether to time whole calls without and with fusion.
         profile: whether to time each operator with MindSpore's profiler; requires `measure`.
         accuracy: whether to dump the input tensors of each kernel; only in a child process.
         against: flags of the unfused run, with which the fused run is compared.
-        compare_s: duration of the timing in s, after the warm-up; 0 for a few turns.
+        compare_s: duration of the timing after the warm-up, s; with 0, only a few turns are timed.
     """
 
     title: str
@@ -78,27 +79,28 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements of a capture, which are stored beside its dumps.
+    """Measurements of a capture; they are stored beside its dumps.
 
     Attributes:
         title: name of the net.
         device: MindSpore's device target.
         version: MindSpore's version.
         flags: the graph kernel flags of the fused run.
-        preset: the preset of these flags.
+        preset: name of the preset from which `flags` were made.
         kernel_directory: directory with the files of the fused kernels.
         compile_unfused_s, compile_fused_s: time of the first call, which compiles, s.
         step_unfused_us, step_fused_us: median time of a whole call, in alternating turns, µs; None
             if not measured.
-        step_unfused_spread_us, step_fused_spread_us: half the interquartile range of these times.
+        step_unfused_spread_us, step_fused_spread_us: half the interquartile range of the times of
+            whole calls, µs; None if not measured.
         step_pairs: (fused, unfused) time of a whole call in each turn, µs.
-        operators_unfused, operators_fused: full name → (runs in one call, median µs of a run,
-            spread µs), from MindSpore's profiler.
+        operators_unfused, operators_fused: full name of an operator or kernel → (runs in one call,
+            median µs of a run, spread µs), from MindSpore's profiler.
         refused: for each kernel that the generator did not build, the reason as a sentence.
         output_max_abs: largest difference between an output with and without fusion.
-        output_max_ulp: the same in ULP of the output's dtype.
-        output_max_rel: the same relative to the output's largest magnitude.
-        kept_out: operators that tuning excludes from clustering.
+        output_max_ulp: this difference in ULP of the output's dtype.
+        output_max_rel: this difference relative to the output's largest magnitude.
+        kept_out: types of the operators that tuning excludes from clustering.
         notes: remarks for the reader of the ledger.
     """
 
@@ -130,7 +132,7 @@ def run_capture(
 ) -> Measurements:
     """Compiles and runs `net` without and with fusion; writes dumps and times to `directory`.
 
-    Returns the `Measurements`, which are also in ``capture.json``.
+    Returns the `Measurements`, which are also written to ``capture.json``.
 
     Args:
         net: a Cell, or a function that `ms.jit` can compile. It may be a training step, since the
@@ -142,7 +144,8 @@ def run_capture(
     Raises:
         InputError: the preset does not exist.
         UnsafeError: the flags are known to kill the process on this net.
-        CaptureError: MindSpore could not compile or run the net. The text has MindSpore's message.
+        CaptureError: MindSpore could not compile or run the net. The error contains MindSpore's
+            message.
     """
     import mindspore
 
@@ -217,7 +220,7 @@ def run_capture(
 
 
 def title_of(net: Any) -> str:
-    """Returns the name of a net in reports: the class of a Cell or the name of a function."""
+    """Returns a net's name for reports: the class name of a Cell, or the name of a function."""
     if hasattr(net, "construct"):
         return type(net).__name__
     return str(getattr(net, "__name__", type(net).__name__))
@@ -243,7 +246,7 @@ def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: 
 
 
 def _operators_kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
-    """Returns the operators that `flags` exclude from clustering because of tuning."""
+    """Returns the types of the operators that `flags` exclude from clustering because of tuning."""
     tuned = net_choices.recall(net, inputs)
     out = GraphKernelFlags.parse(flags).disable_cluster_ops or ()
     return tuple(name for name in tuned.kept_out if name in out) if tuned else ()
@@ -270,9 +273,10 @@ def _graph_mode() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Redirects standard output to the null device in the block.
+    """Context manager that redirects standard output to the null device.
 
-    MindSpore's compile server and profiler print to it, but it may be a pipe of the user's.
+    MindSpore's compile server and profiler print to standard output, which may be a pipe of the
+    user's.
     """
     sys.stdout.flush()
     saved = os.dup(1)
@@ -290,7 +294,8 @@ def _silence() -> Iterator[None]:
 def _explain_error(error: Exception, title: str) -> CaptureError:
     """Returns a `CaptureError` for an error of MindSpore.
 
-    It has the first line of MindSpore's message, the nearest line of the user's code and a remedy.
+    The `CaptureError` contains the first line of MindSpore's message, the innermost line of the
+    user's code, and a remedy.
     """
     text = str(error).strip()
     first = next(filter(None, map(_remark, text.splitlines())), type(error).__name__)
@@ -317,7 +322,7 @@ def _explain_error(error: Exception, title: str) -> CaptureError:
 
 
 def _remark(line: str) -> str:
-    """Returns a line of MindSpore's message, shortened; empty for a ruler or a heading."""
+    """Returns a line of MindSpore's message, shortened; "" for a line of dashes or a heading."""
     line = line.strip(" .")
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
@@ -335,7 +340,7 @@ def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str)
 
 
 def _summarise_times(times_us: Iterable[float]) -> tuple[float | None, float | None]:
-    """Returns median and spread of times; (None, None) if nothing was measured."""
+    """Returns the median and the spread of times; (None, None) if there are no times."""
     found = tuple(times_us)
     return median_and_spread(found) if found else (None, None)
 

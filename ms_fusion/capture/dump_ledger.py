@@ -1,4 +1,4 @@
-"""Builds a ledger from a directory of MindSpore dumps of any machine; needs no MindSpore."""
+"""Builds a ledger from MindSpore dumps from any machine; needs no MindSpore."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def read(
 ) -> Ledger:
     """Returns the ledger of a directory of MindSpore dumps; needs no MindSpore.
 
-    The dumps may be from any machine. A process with ``ms_fusion`` writes a note beside its dumps,
-    with preset, flags and device.
+    The dumps may be from any machine. A process that uses ``ms_fusion`` writes a note beside its
+    dumps; the note names the preset, the flags and the device.
 
     Args:
         directory: dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
-        flags: the graph kernel flags of the run, on which the reasons depend. By default they are
-            read from the note, with the preset.
-        device: ``CPU``, ``GPU`` or ``Ascend``; by default read from the note, or guessed without a
-            note.
+        flags: the graph kernel flags of the run, on which the reasons for unfused edges depend. By
+            default, the flags and the preset are read from the note.
+        device: ``CPU``, ``GPU`` or ``Ascend``. By default, the device is read from the note, or
+            guessed if there is no note.
 
     Raises:
         InputError: the directory does not exist or contains no dumps.
@@ -77,8 +77,9 @@ def read(
 def _guess_device(joined: OperatorJoin) -> str:
     """Guesses the device of dumps: ``CPU`` or ``Ascend``.
 
-    Fused kernels of CPU and GPU have the attribute ``info_name``, those of Ascend do not. GPU
-    cannot be told from CPU, so both give ``CPU``. Dumps without fused kernels give ``CPU``.
+    Fused kernels of CPU and GPU have the attribute ``info_name``, those of Ascend do not. CPU and
+    GPU cannot be distinguished, so the result is ``CPU`` for both. It is also ``CPU`` for dumps
+    without fused kernels.
     """
     kernels = [node for node in joined.after if node.is_fused_kernel]
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"

@@ -57,24 +57,24 @@ def explain(
         preset: name of a preset; see ``ms-fusion presets``. By default the preset in force
             (`enable`, `fusion`, `patch`, the user's own variable) if it enables fusion, else
             ``auto``.
-        flags: explicit graph kernel flags, merged into those of the preset as by `enable`.
-        only_flags: explicit graph kernel flags instead of a preset's; they also select the
-            generator.
+        flags: explicit graph kernel flags, which are merged into the preset's flags as by `enable`.
+        only_flags: explicit graph kernel flags, which replace a preset's flags; they also select
+            the generator.
         generator: generator of the preset's kernels, as for `enable`; by default the generator in
             force, or the default of `enable` if none is in force.
         measure: whether to time whole calls and profile each operator, which takes one or two
             seconds.
         accuracy: whether to compare each fused kernel with float64.
         isolate: whether to capture in a child process, so that a crash of MindSpore becomes an
-            exception. A net that cannot be serialized, for example since it holds a lock, is
-            captured in this process, with a note in the ledger.
+            exception. If the net cannot be serialized, for example since it holds a lock, it is
+            captured in this process, and the ledger contains a note.
         progress: function that is called with a short message before each long step.
 
     Returns:
         The `Ledger`.
 
     Raises:
-        InputError: `net` cannot be called with `inputs`, an input is no Tensor, or the preset is
+        InputError: `net` cannot be called with `inputs`, an input is not a Tensor, or the preset is
             unknown.
         UnsafeError: the flags are known to kill the process on this net.
         CaptureError: MindSpore could not compile or run the net.
@@ -128,10 +128,7 @@ def capture_net(
     """Captures a net; yields (directory that `run_capture` filled, remarks).
 
     The capture runs in a child process if `isolate` is True and the net can be serialized. The
-    directory is removed after the block.
-
-    Raises:
-        as `explain`.
+    directory is removed after the ``with`` block. Raises the errors of `explain`.
     """
     remarks = []
     with _private_directory() as directory:
@@ -195,17 +192,19 @@ def explain_target(
     accuracy: bool = True,
     progress: Progress | None = None,
 ) -> Ledger:
-    """Explains ``FILE.py:NAME`` in a child process; returns the ledger, as `explain`.
+    """Explains the net ``FILE.py:NAME`` in a child process; returns the ledger like `explain`.
 
     A crash of MindSpore becomes an exception.
 
     Args:
         target: ``FILE.py:NAME``; NAME is a Cell class, a Cell, or a function in the file.
-        input_specs: one text for each input, such as ``64x128:float32``.
+        input_specs: one string for each input, such as ``64x128:float32``.
+        preset: name of a preset; see ``ms-fusion presets``.
+        flags, only_flags, generator, measure, accuracy, progress: as for `explain`.
 
     Raises:
-        InputError: `target` names no net, an input text or flags are malformed, or the preset does
-            not exist.
+        InputError: `target` names no net, an input specification or a flag is malformed, or the
+            preset does not exist.
     """
     check_arguments(target, input_specs, preset=preset, flags=flags, only_flags=only_flags)
     say = progress or (lambda text: None)
@@ -234,10 +233,10 @@ def _search_path() -> tuple[str, ...]:
 
 @contextmanager
 def _private_directory() -> Iterator[Path]:
-    """Yields a private directory, which is removed after the block.
+    """Yields a private directory, which is removed after the ``with`` block.
 
-    If the process is killed, a later process removes the directory. It is not in the cache
-    directory, since MindSpore does not dump tensors to a path with a dot.
+    If this process is killed, a later process removes the directory. The directory is not in the
+    cache directory, whose path may contain a dot: MindSpore does not dump tensors to such a path.
     """
     place = private_directory.make(temporary_directory() / f"ms_fusion-{os.getuid()}")
     try:

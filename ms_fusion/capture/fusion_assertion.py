@@ -1,4 +1,4 @@
-"""Asserts that each given group of operators is in one fused kernel; reports the reason if not."""
+"""Asserts that the operators of each given group are in one fused kernel; else gives the reason."""
 
 from __future__ import annotations
 
@@ -46,15 +46,16 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
 def _reason(
     ledger: Ledger, wanted: Counter[str], nearest: FusedKernel | None
 ) -> tuple[str, str | None]:
-    """Returns (why no kernel contains all wanted operators, remedy or None).
+    """Returns (reason why no kernel contains all wanted operators, remedy or None).
 
-    The reason is the first of these that applies:
+    The reason is the first of the following that applies:
 
     1. The net has no operator of a wanted type.
     2. An edge between two operators of wanted types is unfused.
     3. The net has too few operators of a wanted type.
-    4. Edges are unfused on the shortest path of values to a missing operator. The path begins at
-       the nearest kernel, or at the first wanted operator if no kernel has any wanted operator.
+    4. An edge is unfused on the shortest path of values to a missing operator. The path begins at
+       the operators of the nearest kernel, or at the first wanted operator if no kernel contains a
+       wanted operator.
     5. The missing operator is in another kernel, or there is no such path.
     """
     graph = ledger.before.graph
@@ -116,7 +117,8 @@ def _shortest_path(graph: Graph, sources: Collection[str], goals: Collection[str
     """Returns the node names on a shortest path of values from `sources` to `goals`.
 
     The path goes either only from producers to consumers or only from consumers to producers. So
-    two operators that only read the same value are not connected. Empty if there is no path.
+    two operators that only read the same value are not connected. Returns an empty list if there is
+    no path.
     """
     found: list[list[str]] = []
     for forward in (True, False):
@@ -156,21 +158,21 @@ def assert_fused(
     only_flags: str | None = None,
     generator: str | None = None,
 ) -> Ledger:
-    """Raises unless each group of operators is in one fused kernel, in any order.
+    """Raises an error unless the operators of each group are in one fused kernel, in any order.
 
     Args:
         net: as for `explain`.
         inputs: the arguments of the call, as a tuple.
         groups: tuples of operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``. If a
-            tuple has a type n times, the kernel must have n such operators.
+            tuple contains a type n times, the kernel must contain n operators of this type.
         preset, flags, only_flags, generator: as for `explain`.
 
     Returns:
         The ledger, without times.
 
     Raises:
-        FusionNotFound: no kernel has all operators of a group. The error names the nearest kernel
-            and the reason; it is an `AssertionError`.
+        FusionNotFound: no kernel contains all operators of a group. The error is an
+            `AssertionError` and names the nearest kernel and the reason.
     """
     if isinstance(groups, str) or any(isinstance(group, str) for group in groups):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Builds the ledger of a capture: joins its dumps and measurements, adds accuracy certificates."""
+"""Builds the ledger of a capture from its dumps and measurements; adds the kernels' errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ms_fusion.ops import selections
 from ms_fusion.readers.dumps import Dumps, read_dumps
 
 OWN_GENERATOR_WORKER = "ms_fusion.kernel_server.kernel_worker"
-"""The worker module that runs kernels of our generator."""
+"""The worker module that runs the kernels of ms_fusion's generator."""
 
 Progress = Callable[[str], None]
 
@@ -96,7 +96,7 @@ def build_ledger(
 def _dumps_of(directory: Path) -> Dumps:
     """Returns the dumps of one run.
 
-    They are empty if MindSpore built no graph, since it simplified the net to no operator.
+    The result has no graphs if MindSpore built none, because simplification left no operator.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)

@@ -1,4 +1,4 @@
-"""Computes the median of times and their spread around it."""
+"""Computes the median of times and their spread around the median."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 def median_and_spread(times: Sequence[float]) -> tuple[float, float]:
     """Returns (median, half the interquartile range).
 
-    About half of the times differ from the median by less than the second result.
+    About half of the times differ from the median by no more than the second number.
 
     >>> median_and_spread([4.0, 1.0, 2.0, 3.0, 100.0])
     (3.0, 1.0)

@@ -15,8 +15,9 @@ import numpy as np
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a callable that computes the same as `net` and has no compilation state.
 
-    A call of it does not compile `net` itself. A Cell is deep-copied. If a Cell cannot be copied,
-    the callable is a function that calls it, and its operators lack the name of their scope.
+    Calling the result does not compile `net` itself. If `net` is a Cell, the result is a deep copy.
+    If the Cell cannot be copied, the result is a function that calls the Cell; then the names of
+    its operators lack the scope.
     """
     import mindspore
 
@@ -50,7 +51,7 @@ def unwrap_function(net: Callable[..., Any]) -> Callable[..., Any]:
 def _shared_objects(net: Any) -> dict[int, Any]:
     """Returns a memo for `copy.deepcopy` with the objects that the copy shares with `net`.
 
-    They are the objects that MindSpore cannot copy, for example a Map or a GradOperation.
+    These are the objects that MindSpore cannot copy, for example a Map or a GradOperation.
     """
     from mindspore._c_expression import MetaFuncGraph_
 
@@ -60,7 +61,7 @@ def _shared_objects(net: Any) -> dict[int, Any]:
 def parameters_of(net: Any) -> list[Any]:
     """Returns every Parameter that is reachable from `net`.
 
-    For a function they are the parameters of the Cells to which it refers.
+    If `net` is a function, these are the Parameters of the Cells to which the function refers.
     """
     import mindspore
 
@@ -68,9 +69,10 @@ def parameters_of(net: Any) -> list[Any]:
 
 
 def reachable_objects(net: Any) -> Iterator[Any]:
-    """Yields all objects that are reachable from `net`, which is the first of them.
+    """Yields `net` and then all objects that are reachable from it.
 
-    It follows attributes of Cells, containers, and the closures and used globals of functions.
+    The search follows the attributes of Cells, the items of containers, and the closures and used
+    globals of functions.
     """
     import mindspore
 
@@ -112,10 +114,10 @@ def _is_filled(cell: types.CellType) -> bool:
 
 @contextlib.contextmanager
 def preserve_state(net: Any) -> Iterator[Callable[[], None]]:
-    """Restores the parameters of `net` and all random states after the block.
+    """Context manager that restores the parameters of `net` and all random states at its end.
 
     The random states are those of MindSpore, Python and NumPy. Yields a function that restores the
-    parameters inside of the block.
+    parameters when it is called inside the ``with`` block.
     """
     import random
 

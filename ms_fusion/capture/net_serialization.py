@@ -1,11 +1,11 @@
 """Serializes a live net and its inputs, so that our own child process can rebuild them.
 
-The bytes must never come from another source, since unpickling runs code from them. Constructors of
-Cells are not called again, since the state of the Cells is serialized. Classes and functions are
-serialized by value if another process cannot import them or if their globals contain a net.
-MindSpore resolves names in modules and reads source text, so the bytes contain both. If an object
-cannot be serialized, for example a lock or an open file, `pack` raises an error with the reason,
-and the caller captures in its own process.
+The serialized bytes must never come from another source, since unpickling runs code from them. The
+constructors of Cells are not called again, since the state of the Cells is serialized. Classes and
+functions are serialized by value if another process cannot import them or if their globals contain
+a net. MindSpore resolves names in modules and reads source code, so the bytes contain both. If an
+object cannot be serialized, for example a lock or an open file, `pack` raises an error with the
+reason, and its caller captures the net in its own process.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from ms_fusion.capture.net_copy import reachable_objects, unwrap_function
 from tbe_impl.compat.placeholders import CompatModule
 
 OWN_PACKAGES = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
-"""Our packages, which each of our child processes can import."""
+"""The packages of this project, which each of its child processes can import."""
 
 
 class _Packer(cloudpickle.Pickler):
     """Extends cloudpickle by MindSpore's primitives and gradient functions.
 
     Attributes:
-        namespaces: name of a user module → a serialized function whose globals are the module's.
+        namespaces: name of a user's module → a serialized function from this module. Its globals
+            are the names in the module.
     """
 
     def __init__(self, file: io.BytesIO):
@@ -62,7 +63,7 @@ class _Packer(cloudpickle.Pickler):
             return _make_primitive, (type(item), dict(item.init_attrs), registration)
         if isinstance(item, MultitypeFuncGraph):
             entries = [(tuple(map(str, types)), function) for types, function in item.entries]
-            # Its functions may refer to it, so it is created first and they are registered later.
+            # The functions may refer to the graph, so they are registered after its creation.
             return MultitypeFuncGraph, ("carried",), entries, None, None, _register
         if isinstance(item, MetaFuncGraph_):
             return _make, (type(item), *_constructor_arguments(item))
@@ -97,7 +98,7 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
 def _make_primitive(
     kind: type, arguments: dict[str, Any], registration: Registration | None
 ) -> Any:
-    """Creates a primitive of class `kind`; first registers its TBE operator if that is missing."""
+    """Creates a primitive of class `kind`, after it has registered its TBE operator if missing."""
     if registration is not None:
         registrations.setdefault(str(registration.info["op_name"]), registration)
     return kind(**arguments)
@@ -110,10 +111,10 @@ def _class_of_primitives() -> type:
 
 
 def _is_decorated(item: types.FunctionType) -> bool:
-    """Returns whether the module's function of this name is a decorated `item`.
+    """Returns whether the name of `item` in its module refers to the decorated version of `item`.
 
-    This is so for TBE functions, which MindSpore registers by a decorator. The module must be
-    importable in another process.
+    This is so for TBE functions, which MindSpore registers with a decorator. Returns False if
+    another process cannot import the module.
     """
     known = vars(sys.modules.get(item.__module__, types)).get(item.__name__)
     return (
@@ -138,7 +139,8 @@ def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None
 def _is_mindspore_function(item: types.BuiltinFunctionType) -> bool:
     """Returns whether `item` is a C++ function that a MindSpore module exports by name.
 
-    Pickle would serialize the object to which the function is bound.
+    Such a function is serialized by name, because pickle would serialize the object to which it is
+    bound.
     """
     module = sys.modules.get(item.__module__ or "")
     return (item.__module__ or "").startswith("mindspore.") and getattr(
@@ -151,7 +153,7 @@ def _import_attribute(module: str, name: str) -> Any:
 
 
 class NotSerializableError(Exception):
-    """Raised if the net cannot be serialized; the message is the reason."""
+    """Raised if a net cannot be serialized; the message is the reason."""
 
 
 def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
@@ -170,17 +172,18 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
             packer.dump((net, tuple(inputs)))
             packer.dump(packer.namespaces)
             packer.dump(_notebook_sources())
-    except Exception as error:  # objects raise arbitrary exceptions when pickled
+    except Exception as error:  # Objects may raise any exception when pickled.
         raise NotSerializableError(str(error)) from error
     return buffer.getvalue()
 
 
 @contextmanager
 def _pickle_modules_by_value(net: Any) -> Iterator[None]:
-    """Makes cloudpickle serialize the user's modules by value in the block.
+    """Context manager in which cloudpickle serializes the user's modules by value.
 
-    They are the modules of the user's functions: a child that imported them would have other nets
-    in its globals. They are also the modules of Cell classes that another process cannot import.
+    These are the modules of the user's functions: if the child imported such a module, its globals
+    would contain other nets. They are also the modules of Cell classes that another process cannot
+    import.
     """
     from mindspore.nn import Cell
 
@@ -211,9 +214,10 @@ def _is_user_module(name: str | None) -> bool:
 def _can_be_imported(name: str) -> bool:
     """Returns whether another process can import a module.
 
-    It can if the import system finds the module and no object in it is from ``__main__``. The
-    import system does not find a module that was created by code. The module that `amp` generates
-    for the classes of a script has objects from ``__main__``.
+    This is so if the import system finds the module and no object in the module is from
+    ``__main__``. The import system does not find a module that code created at run time. An example
+    with objects from ``__main__`` is the module that MindSpore's `amp` generates for the classes of
+    a script.
     """
     held = vars(sys.modules[name]).values() if name in sys.modules else ()
     if any(getattr(one, "__module__", None) == "__main__" for one in held):
@@ -223,7 +227,7 @@ def _can_be_imported(name: str) -> bool:
 
 
 def _notebook_sources() -> dict[str, Any]:
-    """Returns the entries of `linecache` without a file: the source text of notebook cells."""
+    """Returns the entries of `linecache` that have no file: the source code of notebook cells."""
     return {
         name: entry
         for name, entry in linecache.cache.items()
@@ -239,7 +243,7 @@ def unpack(content: bytes) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     unpickler = pickle.Unpickler(io.BytesIO(content))  # noqa: S301
     net, inputs = unpickler.load()
     for name, function in unpickler.load().items():
-        # MindSpore resolves the names in a function in its module.
+        # MindSpore looks up the names that a function uses in the function's module.
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(function.__globals__)
     linecache.cache.update(unpickler.load())

@@ -1,9 +1,10 @@
 """Finds which original operators are in which fused kernel, from the dumps of one compilation.
 
 MindSpore renames and rewrites operators, and generated operators have no link to their origin. So
-the join compares each dumped graph with the next one and uses an invariant of that step:
+the join compares each dumped graph with the next one and uses an invariant of the step between:
 
-``before → expanded``: An operator keeps its name, or one sub-graph replaces it. The order stays.
+``before → expanded``: An operator keeps its name, or one sub-graph replaces it. The order of the
+operators stays.
 ``expanded → clustered``: Operators are only moved into clusters. A value is identified by its
 structure, which is the expression that computes it.
 ``clustered → built``: A kernel is a whole cluster or a part of one, and has the cluster's name. Its
@@ -31,13 +32,13 @@ class OperatorJoin:
     Attributes:
         before: the graph of the original operators.
         after: the built graph, with fused kernels (nodes with a body) and MindSpore's own kernels.
-        origins: full name of a kernel → full name of the original operator of each operator in its
-            body, "" for an operator without an original.
+        origins: full name of a kernel → one entry for each operator in its body: the full name of
+            the original operator, or "" if there is none.
         members: full name of a kernel → full names of all its original operators, in order. They
             include operators that a simplification removed.
         placement: full name of an original operator → full names of its kernels.
         cluster: full name of an original operator → name of its cluster before splitting.
-        programs: name of a sub-graph → index of the compilation that it is from.
+        programs: name of a sub-graph → index of the compilation that created it.
         control: control flow between the sub-graphs.
     """
 
@@ -54,9 +55,9 @@ class OperatorJoin:
 def join(dumps: Dumps) -> OperatorJoin:
     """Joins the original operators in `dumps` with the kernels that were built from them.
 
-    If the dumps lack the intermediate graphs (low dump level), the original operators are derived
-    from the kernels. If they lack the executed graph (some devices), the graph after splitting is
-    used instead.
+    If the dumps lack the intermediate graphs, as at a low dump level, the original operators are
+    derived from the kernels. If the dumps lack the executed graph, as on some devices, the graph
+    after splitting is used instead.
     """
     before, expanded, clustered = (
         {module.entry: module.graph for module in modules}
@@ -98,10 +99,11 @@ def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) ->
 
 
 def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
-    """Returns name of a node in `expanded` → name of the original operator in `before`, or "".
+    """Returns a dict from node names in `expanded` to the names of the operators in `before`.
 
     A node that was not expanded keeps its name. The n-th ``GraphKernel_X`` in `expanded` replaces
-    the n-th operator of type ``X`` in `before` that is missing in `expanded`.
+    the n-th operator of type ``X`` in `before` that is missing in `expanded`. A node without an
+    original operator has the name "".
     """
     kept = {node.name for node in expanded if not node.is_fused_kernel}
     gone: dict[str, list[str]] = defaultdict(list)
@@ -121,7 +123,16 @@ def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
 def match_clusters(
     expanded: Graph, clustered: Graph, expansion: Mapping[str, str]
 ) -> dict[str, list[tuple[BasicOperator, str]]]:
-    """Returns name of a cluster → (basic operator, name of its original operator), in order."""
+    """Returns a dict from the name of each cluster to its operators, in order.
+
+    Each operator is a pair (basic operator, name of its original operator or "").
+
+    Args:
+        expanded: the graph after expansion.
+        clustered: the graph after clustering.
+        expansion: name of a node in `expanded` → name of its original operator, from
+            `match_expanded`.
+    """
     origins: dict[int, list[str]] = defaultdict(list)
     for basic in flatten(expanded):
         origins[basic.key].append(expansion.get(basic.container or basic.node.name, ""))
@@ -137,7 +148,7 @@ def match_clusters(
 
 
 def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
-    """Returns name of a cluster → the kernels that were built from its parts, in order."""
+    """Returns a dict from each cluster's name to the kernels that were built from it, in order."""
     clusters: dict[str, list[Node]] = defaultdict(list)
     for node in clustered:
         if node.is_fused_kernel:
@@ -164,9 +175,10 @@ def match_bodies(
     kernels_of: Mapping[str, Sequence[Node]],
     clusters: Mapping[str, Sequence[tuple[BasicOperator, str]]],
 ) -> dict[str, tuple[str, ...]]:
-    """Returns full name of a kernel → name of the original operator of each operator in its body.
+    """Returns a dict from the full name of each kernel to the original operators of its body.
 
-    The name is "" for an operator without an original.
+    The value has one entry for each operator in the kernel's body: the name of the original
+    operator, or "" if there is none.
 
     Args:
         clustered: the graph after clustering.
@@ -193,9 +205,9 @@ def match_bodies(
 
 
 def family_of(kernel: Node) -> tuple[str, int]:
-    """Returns (name of the cluster from which `kernel` was built, index of the cluster's part).
+    """Returns the name of the cluster from which `kernel` was built, and the part's index in it.
 
-    The index is 0 for a whole cluster.
+    The index is 0 if the kernel is a whole cluster.
     """
     piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
     return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
@@ -204,9 +216,9 @@ def family_of(kernel: Node) -> tuple[str, int]:
 def _order_clusters(
     kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
 ) -> Iterable[Node]:
-    """Yields for each kernel the remaining cluster that shares most parameters with it.
+    """Yields, for each kernel, the cluster that shares the most parameters with the kernel.
 
-    Among equals it is the first cluster.
+    Each cluster is yielded at most once. Of equally good clusters, the first one is chosen.
     """
     free = list(clusters)
     for kernel in kernels:
@@ -228,10 +240,11 @@ def _complete(
     cluster: Sequence[str],
     before: Graph,
 ) -> dict[str, tuple[str, ...]]:
-    """Returns name of a kernel → all its original operators, in the order of the cluster.
+    """Returns a dict from the name of each kernel to all its original operators, in cluster order.
 
     An operator that a simplification removed is assigned to the kernel of an operator whose result
-    it reads. If there is none, it is assigned to the kernel of an operator that reads its result.
+    it reads. If no such kernel exists, it is assigned to the kernel of an operator that reads its
+    result.
     """
     order = [name for name in dict.fromkeys(cluster) if name]
     homes: dict[str, list[str]] = {
@@ -252,7 +265,7 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Returns the last kernel of the first node in `nodes` that has kernels, as a list."""
+    """Returns [last kernel] of the first of `nodes` that is in a kernel; [] if none is."""
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 
 
@@ -265,9 +278,10 @@ def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
 
 
 def reconstruct_unfused(built: Graph) -> OperatorJoin:
-    """Reconstructs the original operators: inlines kernel bodies, merges expanded operators.
+    """Reconstructs the original operators from the kernels in `built`.
 
-    Neighbouring operators in a body count as one operator if they were expanded from one.
+    The kernel bodies are inlined. Neighbouring operators in a body become one original operator if
+    they were expanded from one.
     """
     nodes: list[Node] = []
     values = dict(built.values)
@@ -287,10 +301,14 @@ def reconstruct_unfused(built: Graph) -> OperatorJoin:
 
 
 def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
-    """Returns (nodes of the outer graph, name of the node of each operator in the kernel's body).
+    """Inlines a kernel into the outer graph.
 
     Neighbouring operators that were expanded from one operator become one node. The values of the
     body are added to `values`.
+
+    Returns:
+        The new nodes of the outer graph. For each operator in the kernel's body, the name of the
+        node that it became.
     """
     body = kernel.body
     assert body is not None
@@ -333,7 +351,7 @@ def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], 
 
 
 def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
-    """Merges the kernel graphs into which control flow splits a program.
+    """Merges the joins of the kernel graphs into which control flow splits a program.
 
     Each node keeps the name of its sub-graph.
     """
@@ -355,7 +373,7 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
     """Makes the names of nodes unique, since MindSpore restarts its name counters for each net.
 
-    A name that an earlier part uses gets the name of its kernel graph as a prefix.
+    If an earlier part uses a name too, the name gets the name of its kernel graph as a prefix.
     """
     originals: set[str] = {""}
     built: set[str] = {""}

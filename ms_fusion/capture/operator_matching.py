@@ -12,7 +12,8 @@ from ms_fusion.ops import operator_info
 Origin = tuple[int, int] | int
 """Source of an operator's input.
 
-It is (index of an operator, index of its output), or the hash of a constant or graph input.
+It is either a pair (index of an operator, index of its output), or the hash of a constant or of a
+graph input.
 """
 
 
@@ -38,7 +39,11 @@ class BasicOperator:
 
 
 def kind_of(node: Node) -> tuple[str, str]:
-    """Returns (operator type, type from which it was expanded or ""); simplification keeps both."""
+    """Returns two types of an operator that MindSpore's simplification does not change.
+
+    They are the type that the operator has after simplification, and the type of the operator from
+    which it was expanded, or "".
+    """
     return operator_info(node.op).mindspore.becomes or node.op, node.expand_from or ""
 
 
@@ -90,13 +95,13 @@ def match_basics(
     """Returns for each operator of `after` the index of its origin in `before`, or None.
 
     First, operators with equal structural keys are matched. Then each remaining operator, from
-    inputs to outputs, is matched with the operator of the same kind that shares most operands.
+    inputs to outputs, is matched with the operator of the same kind that shares the most operands.
 
     Args:
         before: operators of the earlier graph.
         after: operators of the later graph.
-        home: container in `after` → container in `before`. Operators outside of all containers
-            match only each other.
+        home: name of a container in `after` → name of the container in `before` that matches it.
+            Operators outside of all containers match only each other.
     """
     search = _Search(before, after, home)
     for number in range(len(after)):
@@ -112,9 +117,10 @@ class _Search:
 
     Attributes:
         before, after, home: arguments of `match_basics`.
-        found: for each operator of `after` the index of its match in `before`, or None.
-        free: container → indices of the unmatched operators of `before`.
-        by_key: (container, structural key) → indices of operators of `before`.
+        found: for each operator of `after`, the index of its match in `before`, or None.
+        free: name of a container in `before` → indices of its operators that have no match yet.
+        by_key: (name of a container in `before`, structural key) → indices of its operators with
+            this key.
     """
 
     def __init__(
@@ -166,7 +172,7 @@ class _Search:
     def shared_inputs(self, number: int, match: int) -> int:
         """Returns the number of operands that two operators share, in any order.
 
-        Outside of kernels, operators of the same name get a very large number.
+        If the operators are outside of kernels and have the same name, returns a very large number.
         """
         if not self.after[number].container and (
             self.after[number].node.name == self.before[match].node.name
@@ -176,17 +182,18 @@ class _Search:
         return (reads & Counter(self.before[match].reads)).total()
 
     def resolve_origin(self, read: Origin) -> Origin | None:
-        """Converts an input of an operator of `after` to indices of `before`; None if unmatched."""
+        """Converts an input's origin in `after` to the origin in `before`; None if unmatched."""
         if isinstance(read, int):
             return read
         match = self.found[read[0]]
         return None if match is None else (match, read[1])
 
     def sibling(self, number: int) -> int | None:
-        """Returns the index of another operator that was expanded from the same operator type.
+        """Returns the index of the likely match of an expanded operator; None if there is none.
 
-        It is a free operator. If there is none, it is the match of the nearest preceding operator
-        in the same kernel.
+        The likely match is an operator of `before` without a match that was expanded from the same
+        operator type. If there is none, it is the match of the nearest preceding operator in the
+        same kernel.
         """
         basic, place = self.after[number], self.home_of(number)
         for one in self.free[place]:

@@ -1,4 +1,4 @@
-"""Converts the result of a call to NumPy arrays, which waits for the end of the call."""
+"""Converts the result of a net's call to NumPy arrays; the conversion waits for the call's end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 def arrays_of(result: Any) -> list[np.ndarray]:
     """Returns the tensors and numbers in a net's result as NumPy arrays, in order.
 
-    Waits until MindSpore has computed them.
+    The function waits until MindSpore has computed them.
     """
     return [
         one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)

@@ -22,10 +22,12 @@ def profile_in_turns(
     directory: Path,
     notes: list[str],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Returns variant → full name → (runs in one call, median µs of a run, spread µs).
+    """Profiles the variants of a net in alternating turns, so that all see the same load.
 
-    The variants are profiled in alternating turns, so that all see the same load of the machine.
-    If the profiler fails, the inner maps are empty and `notes` gets the reason.
+    Returns:
+        A dict from the name of a variant to the times of its operators: a dict from the full name
+        to (runs in one call, median µs of a run, spread µs). If the profiler fails, these inner
+        dicts are empty, and the reason is added to `notes`.
     """
     found: dict[str, list[dict[str, list[float]]]] = {kind: [] for kind in callables}
     for _ in range(SESSIONS):
@@ -40,9 +42,10 @@ def profile_in_turns(
 def profile_operators(
     function: Callable[..., Any], inputs: Sequence[Any], directory: Path, notes: list[str]
 ) -> dict[str, list[float]]:
-    """Returns full name → µs of each run in `CALLS_PROFILED` calls.
+    """Returns a dict from the full name of an operator to the times of its runs, µs.
 
-    If the profiler fails, returns an empty map and adds the reason to `notes`.
+    The runs are those in `CALLS_PROFILED` calls. If the profiler fails, the function returns an
+    empty dict and adds the reason to `notes`.
     """
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
@@ -67,9 +70,10 @@ def profile_operators(
 
 
 def read_profile(table: Path) -> dict[str, list[float]]:
-    """Reads MindSpore's ``cpu_op_execute_timestamp``; returns full name → µs of each run.
+    """Reads a file ``cpu_op_execute_timestamp_*.txt`` that MindSpore's profiler wrote.
 
-    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``.
+    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``. Returns a dict
+    from the full name of an operator to the times of its runs, µs.
     """
     found: dict[str, list[float]] = {}
     for line in table.read_text("utf-8").splitlines():
@@ -83,9 +87,13 @@ def read_profile(table: Path) -> dict[str, list[float]]:
 def times_of(
     sessions: Sequence[Mapping[str, Sequence[float]]],
 ) -> dict[str, tuple[float, float, float]]:
-    """Returns full name → (runs in one call, median µs of a run, spread µs) over all sessions.
+    """Summarises each operator's times over all sessions, by full name.
 
-    The median is robust against single runs that the system interrupts for milliseconds.
+    Returns (runs in one call, median µs of a run, spread µs) for each operator. The median is
+    robust against single runs that the system interrupts for milliseconds.
+
+    Args:
+        sessions: for each session, the full name of an operator → times of its runs, µs.
     """
     runs: dict[str, list[float]] = defaultdict(list)
     for session in sessions:

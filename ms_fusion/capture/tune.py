@@ -35,14 +35,14 @@ from tbe_impl.tuning.progress_bar import Progress, show_progress
 from tbe_impl.tuning_store import Choice
 
 COMPARISON_S = 2.0
-"""Maximum duration of one comparison in s; it is a tenth of the total time if that is less."""
+"""Longest duration of one comparison, s; a tenth of the total time if this is shorter."""
 MIN_KERNEL_S = 1.0
-"""Minimum remaining time in s to start tuning a kernel."""
+"""Tuning of a kernel starts only if at least this time remains, s."""
 OPERATOR_FAMILIES: dict[str, frozenset[str]] = {
     "without products": frozenset({"MatMul", "BatchMatMul"}),
     "without convolutions": frozenset(LIBRARY) - {"MatMul", "BatchMatMul"},
 }
-"""Name of a variant → operator types that it excludes from clustering together."""
+"""A dict from the name of a variant to the operator types that it excludes from clustering."""
 FULL_VARIANT = "everything"
 """Name of the variant without exclusions."""
 
@@ -76,14 +76,16 @@ def tune(
 ) -> TunedNet | int:
     """Measures variants of a net's kernels and of the whole net; records the clearly faster ones.
 
-    Later compilations on this machine use the records. They find the record of a kernel by its
-    content, also in other nets. They find the operators to exclude from clustering by the net's
-    code, parameters and inputs. A warning and the notes of `explain` report these exclusions. The
-    next call of `net` compiles it again.
+    Later compilations on this machine use the records. The record of a kernel is found by the
+    kernel's content, so it applies in other nets too. The record of a net, which lists the
+    operators to exclude from clustering, is found by the net's code, parameters and inputs. A
+    warning and the notes of `explain` report these exclusions. The next call of `net` compiles it
+    again.
 
-    Two variants are compared call by call, in alternating turns. A difference counts if both the
-    median of the ratios, with 99 % confidence, and the ratio of the minimum times exceed the noise.
-    Exclusions, or a decision against fusion, need a second measurement that confirms them.
+    Two variants are compared in turns; each turn calls both variants once. A difference counts if
+    two numbers exceed the noise: the median of the time ratios of the turns, with 99 % confidence,
+    and the ratio of the minimum times. Exclusions and a decision against fusion are recorded only
+    if a second measurement confirms them.
 
     Args:
         net: as for `explain`; weights, random state and context are restored.
@@ -91,19 +93,19 @@ def tune(
         seconds: time limit. The whole net is compiled and measured once in any case. In the
             remaining time its kernels are measured, then the net with matrix products,
             convolutions or single operators excluded from clustering.
-        progress: whether to show a progress bar if the error stream is a terminal.
-        forget: whether to remove the records of this net instead of measuring it. Without `inputs`
-            the records for all inputs are removed.
+        progress: whether to show a progress bar if standard error is a terminal.
+        forget: whether to remove the records of this net instead of measuring it. If no `inputs`
+            are given, the records for all inputs are removed.
 
     Returns:
-        The results of the measurements. With `forget`, the number of removed records of the net and
-        of its kernels.
+        The results of the measurements. With `forget`, the number of records of the net and of its
+        kernels that were removed.
 
     Raises:
         InputError: `seconds` is not positive, ``MS_FUSION=off`` is set, or `net` cannot be called
             with `inputs`.
-        MissingError: MindSpore or a C compiler is missing, or our generator is not verified on this
-            machine.
+        MissingError: MindSpore or a C compiler is missing, or ms_fusion's generator is not verified
+            on this machine.
         CaptureError: MindSpore could not compile or run the net.
     """
     if not seconds > 0:
@@ -189,7 +191,7 @@ class _Clock:
 
     Attributes:
         started, ends: start and end of the tuning, in s of `time.perf_counter`.
-        show: shows progress.
+        show: function that shows the progress.
         whole_s: duration of the longest measurement of the whole net so far, s.
     """
 
@@ -215,9 +217,10 @@ class _Clock:
     def kernel_budget_s(self, variants: int) -> float:
         """Returns the seconds for tuning single kernels.
 
-        The rest of the time is for measuring the whole net once, and `variants` times with an
-        operator family excluded. But the result is at least half of the remaining time less one
-        measurement. It is all of the remaining time if there is no time to measure the whole net.
+        The rest of the remaining time is kept for measuring the whole net once, and `variants`
+        times with an operator family excluded. But the result is not below half of the remaining
+        time minus one measurement of the whole net. If there is no time to measure the whole net,
+        the result is all of the remaining time.
         """
         if not self.has_room():
             return self.remaining_s
@@ -231,7 +234,7 @@ class _Clock:
 
     @contextlib.contextmanager
     def time_whole_net(self, name: str) -> Iterator[None]:
-        """Times the block, which measures the whole net, and updates `whole_s`."""
+        """Context manager that updates `whole_s` with the time that its ``with`` block takes."""
         began = time.perf_counter()
         self.show_step(name)
         yield
@@ -243,7 +246,8 @@ def _exclusion_candidates(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields (name, operators to exclude from clustering) for each variant to measure.
 
-    The operator families are first. Single operators follow, in descending order of memory traffic.
+    The operator families come first. The single operators follow in descending order of memory
+    traffic.
     """
     moved: Counter[str] = Counter()
     for group in groups:
@@ -271,7 +275,7 @@ def _tune_kernels(
 ) -> Iterator[TunedKernel]:
     """Tunes the kernels of `groups` in descending order of modelled cost, within `seconds`.
 
-    Each kernel gets time in proportion to its modelled cost.
+    The time for each kernel is proportional to its modelled cost.
     """
     found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
     for composite in groups:

@@ -11,22 +11,23 @@ from tbe_impl.tuning.measurement import upper_bound
 MARGIN = 0.05
 """Minimum relative saving of time for which a variant counts as faster."""
 UNFUSED_RATIO = 1.1
-"""A net stays unfused if its fused time divided by its unfused time is above this ratio.
+"""A net stays unfused if its fused time divided by its unfused time exceeds this ratio.
 
-It is well above 1, since call times vary and a wrong decision costs more than a few per cent.
+The ratio is well above 1, because call times vary and a wrong decision costs more than a few per
+cent.
 """
 
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """A tuned kernel in one of the net's groups.
+    """The result of tuning one kernel of a net.
 
     Attributes:
         name: name of the kernel.
         operators: types of the basic operators that the kernel computes.
-        choice: the tuned options that differ from the default, as text.
+        choice: the tuned options that differ from the default, as a string.
         default_us, tuned_us: time of one call with the default and with the tuned options, µs.
-        ratio: tuned time ÷ default time, measured in pairs; 1 if the default options stay.
+        ratio: tuned time ÷ default time, measured in pairs of calls; 1 if the default options stay.
         key: key of the kernel's tuning record on disk.
     """
 
@@ -44,7 +45,7 @@ class CallComparison:
     """Times of whole calls of a net in two variants, in alternating turns.
 
     Attributes:
-        pairs: µs of a call of the first and of the second variant, for each turn.
+        pairs: for each turn, the time of a call of the first variant and of the second variant, µs.
     """
 
     pairs: tuple[tuple[float, float], ...]
@@ -66,9 +67,9 @@ class CallComparison:
 
     @property
     def least_ratio(self) -> float:
-        """Lower bound of `ratio` with 99 % confidence, or the ratio of the minimum times if lower.
+        """Lower 99 % confidence bound of `ratio`, or the ratio of the minimum times if it is lower.
 
-        The minimum times are the times that other load on the machine has affected least.
+        Other load on the machine affects the minimum times least.
         """
         quiet = min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
         return min(1 / upper_bound([other / one for one, other in self.pairs]), quiet)
@@ -87,7 +88,7 @@ class Variant:
     Attributes:
         name: name of the variant.
         kept_out: the excluded operators.
-        calls: times of this variant (first) and of the unfused net (second).
+        calls: times of whole calls of this variant (first) and of the unfused net (second).
     """
 
     name: str
@@ -112,15 +113,15 @@ class Variant:
 
 @dataclass(frozen=True)
 class TunedNet:
-    """The result of `ms_fusion.tune`; printing it shows the table.
+    """The result of `ms_fusion.tune`; printing it shows a table of the measurements.
 
     Attributes:
         title: name of the net.
         kernels: the measured kernels, in descending order of modelled cost.
         variants: the net without exclusions, followed by the variants with exclusions.
         seconds: duration of the tuning, s.
-        again: second measurement: times of the net without exclusions (first) and of `proposal`
-            (second); None if not measured.
+        again: times in the second measurement of the net without exclusions (first) and of the
+            net according to `proposal` (second); None if there was no second measurement.
     """
 
     title: str
@@ -131,9 +132,10 @@ class TunedNet:
 
     @property
     def best_variant(self) -> Variant:
-        """The fastest variant with exclusions, if it is faster than the first beyond the noise.
+        """The best variant: the one without exclusions, unless another one is clearly faster.
 
-        Otherwise it is the first variant, which has no exclusions.
+        In that case, it is the fastest variant with exclusions. Clearly faster means that the
+        difference exceeds the noise and `MARGIN`.
         """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
@@ -144,7 +146,7 @@ class TunedNet:
     def proposal(self) -> NetChoice:
         """The choice that the measurements suggest.
 
-        `choice` adopts it if it is the default or if the second measurement confirms it.
+        It becomes the final `choice` if it is the default or if the second measurement confirms it.
         """
         best, everything = self.best_variant, self.variants[0]
         losses = tuple(
@@ -205,9 +207,9 @@ class TunedNet:
         return "\n".join(lines).rstrip()
 
     def _conclusion(self) -> list[str]:
-        """Returns a sentence with the decision, or why the proposal was not adopted.
+        """Returns a sentence with the decision, or with the reason against the proposal.
 
-        Empty if the proposal is the default.
+        Returns an empty list if the proposal is the default.
         """
         if self.is_default:
             return []

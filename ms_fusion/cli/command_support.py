@@ -1,4 +1,4 @@
-"""Helpers shared by several commands: log lines, progress, checks of output places."""
+"""Contains helpers that several commands share: log lines, progress, checks of output paths."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record_debug_option(context: click.Context, _: click.Parameter, given: bool)
 
 
 def check_places(*files: Path | None) -> None:
-    """Raise `InputError` for a file whose directory is missing; called before long work."""
+    """Raise `InputError` if a file's directory is missing; commands call this before long work."""
     for file in files:
         if file is not None and not file.parent.is_dir():
             raise InputError(
@@ -42,9 +42,9 @@ def check_places(*files: Path | None) -> None:
 
 
 def check_can_make(directory: Path) -> None:
-    """Raise `InputError` if a directory cannot be created; called before long work.
+    """Raise `InputError` if a directory cannot be created; commands call this before long work.
 
-    Creates nothing.
+    This function creates nothing.
     """
     there = directory.absolute()
     while not there.exists():
@@ -64,7 +64,8 @@ def check_can_make(directory: Path) -> None:
 def show_progress() -> Iterator[Progress]:
     """Yield a function that shows the progress of long work.
 
-    On a terminal, standard error shows a bar with the current step. Milestones become log lines.
+    If standard error is a terminal, it shows a bar with the current step. Each `Milestone` becomes
+    a log line.
     """
     from rich.console import Console
     from rich.markup import escape

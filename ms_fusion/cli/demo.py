@@ -19,8 +19,8 @@ def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> 
     Writes ``fusion.html`` and ``fusion.json`` into `output`.
 
     Args:
-        output: a directory, created when absent.
-        progress: called with a short message before each long step.
+        output: a directory, which is created if it does not exist.
+        progress: function that is called with a short message before each long step.
 
     Raises:
         InputError: the directory cannot be created.
@@ -40,7 +40,7 @@ def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> 
 
 
 def last_line(ledger: Ledger, output: Path) -> str:
-    """Returns a line with the fused kernels, the operators inside them, and the report's path."""
+    """Returns a line with the numbers of fused kernels and of their operators, and the path."""
     operators = sum(len(kernel.operators) for kernel in ledger.kernels)
     return (
         f"fused kernels: {len(ledger.kernels)}, operators: {operators}, "

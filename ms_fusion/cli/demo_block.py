@@ -48,7 +48,7 @@ class FeedForward(nn.Cell):
 
 
 class Block(nn.Cell):
-    """Layer norm, attention, layer norm, feed-forward, each with its residual.
+    """Layer norm and attention, then layer norm and feed-forward, each pair with a residual.
 
     Args:
         width: size of a token's vector.

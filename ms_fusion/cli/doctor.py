@@ -1,10 +1,10 @@
 """Checks this machine and environment for obstacles to fusion; each finding has a remedy.
 
-A check is a function without arguments that returns one `Check`; `CHECKS` holds them in execution
-order. No check imports a framework: MindSpore may crash, so it runs in a child process with a time
-limit. One file of more than 500 lines: the list of checks is the table of contents.
+A check is a function without arguments that returns one `Check`. `CHECKS` holds the checks in
+execution order. No check imports a framework: MindSpore may crash, so it runs in a child process
+with a time limit.
 
-More than 500 lines in one file: each check is a few lines, and their order is the report's order.
+This module exceeds 500 lines because it is the list of all checks, in the order of the report.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Check:
         name: the checked thing.
         status: ``ok``, ``hint`` (worth knowing), ``warning`` (something is lost) or ``broken``
             (fusion will not work).
-        what: the finding.
-        remedy: how to fix the finding; empty if there is nothing to fix.
+        what: the finding, as a sentence.
+        remedy: how to fix what the check found; empty if there is nothing to fix.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Diagnosis:
 
 
 def diagnose(checks: Iterable[Callable[[], Check]] | None = None) -> Diagnosis:
-    """Run every check; a check that raises is reported as broken."""
+    """Run every check; a check that raises an exception is reported as ``broken``."""
     return Diagnosis(tuple(_run_check(check) for check in (CHECKS if checks is None else checks)))
 
 
@@ -300,7 +300,7 @@ def check_compiler() -> Check:
 
 
 def last_line(text: str) -> str:
-    """Returns the last non-empty line of a text, shortened to 300 characters."""
+    """Returns the last non-empty line of `text`, shortened to 300 characters."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "no message"
 
@@ -422,10 +422,10 @@ def check_convolution() -> Check:
 
 
 def check_generator() -> Check:
-    """Check whether our generator builds the kernels.
+    """Check whether ms_fusion's generator can build the kernels.
 
-    Uses the recorded result for this machine. Without a record, tries the generator now, in a
-    child process.
+    The check uses the result that is recorded for this machine. If there is no record, the
+    generator is tried now, in a child process.
     """
     from ms_fusion.mindspore.presets import generator_proof
 
@@ -467,7 +467,7 @@ def check_fusion() -> Check:
 
 
 def judge_trial(seen: dict[str, object]) -> Check:
-    """Judge the trial's result: the net must have fused, and its values must be right."""
+    """Judge the result of `run_trial`: the small net must be fused, with correct values."""
     bodies, error = seen["bodies"], seen["max_abs_error"]
     assert isinstance(bodies, list) and isinstance(error, float)
     fused = [body for body in bodies if len(body) > 1]
@@ -484,7 +484,7 @@ def judge_trial(seen: dict[str, object]) -> Check:
 
 
 def run_trial(directory: Path, timeout_s: float) -> str:
-    """Run `ms_fusion.cli.doctor_net` in a child process; returns its failure, or an empty text."""
+    """Run `ms_fusion.cli.doctor_net` in a child process; return its failure, or an empty string."""
     root = str(Path(__file__).resolve().parents[2])
     paths = filter(None, [root, os.environ.get("PYTHONPATH", "")])
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -23,7 +23,7 @@ def formula(x: Any, y: Any) -> Any:
 
 
 def prepare(directory: Path) -> None:
-    """Point MindSpore at private directories; must run before MindSpore is imported."""
+    """Set private directories for MindSpore; must be called before MindSpore is imported."""
     kernels = directory / "kernels"
     kernels.mkdir(exist_ok=True)
     os.environ["MS_COMPILER_CACHE_PATH"] = str(kernels)
@@ -35,7 +35,7 @@ def prepare(directory: Path) -> None:
 def fused_bodies(directory: Path) -> list[list[str]]:
     """Returns the operators of each kernel that this run generated and built.
 
-    Reads them from MindSpore's metadata files.
+    The operators are read from MindSpore's metadata files.
     """
     bodies = []
     for file in sorted((directory / "kernels").rglob("*.info")):

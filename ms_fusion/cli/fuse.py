@@ -139,7 +139,10 @@ def fuse(
 
 
 def _split_assumptions(text: str) -> list[str]:
-    """Split ``n=2,t=16`` at commas; with a single ``=``, the name may contain a comma."""
+    """Split assumptions such as ``n=2,t=16`` at their commas.
+
+    A text with at most one ``=`` is a single assumption, whose name may contain commas.
+    """
     return text.split(",") if text.count("=") > 1 else [text]
 
 

@@ -1,7 +1,7 @@
 """Defines the commands of `ms-fusion`: converts arguments to calls, without logic.
 
-A command checks its arguments before any heavy import: a refusal imports no NumPy, ONNX or
-MindSpore.
+A command checks its arguments before it imports NumPy, ONNX or MindSpore, so that invalid arguments
+are refused quickly.
 
 Exit codes:
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "hint": "cyan", "warning": "yellow", "broken": "bold red"}
 DEVICE = click.Choice(["CPU", "GPU", "Ascend"])
 EXIT_CODES = {"already-fused": 3}
-"""Error code → exit code, for errors with an exit code of their own."""
+"""A dict from an error's code to its exit code; other errors have exit code 2."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -336,7 +336,7 @@ def show_ledger(ledger: Ledger, html_file: Path | None, json_file: Path | None) 
 
 
 def print_ledger(ledger: Ledger) -> None:
-    """Print a ledger: coloured at terminal width, or as plain text into a file or pipe."""
+    """Print a ledger: in colour on a terminal, or as plain text into a file or pipe."""
     from rich.console import Console
 
     from ms_fusion.report.text import render_text
@@ -391,7 +391,7 @@ def run(arguments: list[str]) -> int:
 
 
 def fail(sentence: str, code: int = 2) -> int:
-    """Print an error in one line, terminal control characters escaped; returns the exit code."""
+    """Print an error in one line, with control characters escaped; return the exit code."""
     click.echo(f"ms-fusion: {printable_text(sentence)}", err=True)
     return code
 

@@ -17,13 +17,13 @@ RULE_LIST_NAMES = ("RULES", "fusion_rules")
 def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
     """Load the comma-separated rules: names of known rules, or Python files that define rules.
 
-    The name of a known rule is returned unchanged. ``my_rules.py`` stands for the rules in the
-    file's ``RULES`` (or ``fusion_rules``), ``my_rules.py:GATE`` for its object ``GATE``. A rule in
-    a file is a `Rule`, or a dict as for `ms_fusion.onnx.fuse.rule_dicts`. The file is executed as
-    Python, so it must be trusted like any program.
+    The name of a known rule is returned unchanged. ``my_rules.py`` stands for the rules in the list
+    ``RULES`` (or ``fusion_rules``) of this file, ``my_rules.py:GATE`` for its object ``GATE``. A
+    rule in a file is a `Rule`, or a dict as for `ms_fusion.onnx.fuse.rule_dicts`. The file is
+    executed as Python code, so it must be trusted like any program.
 
     Raises:
-        InputError: a file does not exist or fails, or the named object is no rule.
+        InputError: a file does not exist or fails, or the named object is not a rule.
 
     >>> load_rules("SwiGLU, Cluster")
     ('SwiGLU', 'Cluster')
@@ -32,7 +32,7 @@ def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
 
 
 def plain_rule_names(text: str) -> tuple[str, ...]:
-    """Returns the comma-separated rules that name no file; executes no file.
+    """Returns those of the comma-separated rules that are not in files; executes no file.
 
     Raises:
         InputError: one of the files does not exist.
@@ -45,9 +45,10 @@ def plain_rule_names(text: str) -> tuple[str, ...]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Returns a rule's file, which exists, and the name of the object in it.
+    """Splits ``my_rules.py:GATE`` into the file and the name of the object in the file.
 
-    The file is empty if `name` is the name of a known rule.
+    The file is "" if `name` is the name of a known rule. Raises `InputError` if the file does not
+    exist.
     """
     file, _, wanted = (
         (name, "", RULE_LIST_NAMES[0]) if name.endswith(".py") else name.rpartition(":")

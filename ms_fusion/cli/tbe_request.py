@@ -1,4 +1,4 @@
-"""Parses command-line texts into the `Request` from which `tbe_impl` builds an operator."""
+"""Parses command-line arguments into the `Request` from which `tbe_impl` builds an operator."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def request_of(
     backend: str = "cpu",
     seed: int = 0,
 ) -> Request:
-    """Parse the command-line texts into a request.
+    """Parse command-line arguments into a `Request`.
 
     Args:
         target: ``FILE.py:operator`` or ``FILE.py``.
-        inputs, outputs: texts such as ``16x32:float16``; see `description_of`.
-        attributes: pairs of name and text.
+        inputs, outputs: strings such as ``16x32:float16``; see `description_of`.
+        attributes: pairs of strings (name, value).
         soc, search_path, backend, seed: see `tbe_impl.cli.commands.Request`.
 
     Raises:
-        InputError: a text is malformed.
+        InputError: an argument is malformed.
     """
     names = [name for name, _ in attributes]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -73,7 +73,7 @@ def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
 
     Forms: ``16x32:float16``, ``1x1x4x4x16:float16:NC1HWC0`` (with a format), ``:int32`` (a scalar)
     or ``file.npy``. A size of -1 is unknown at build time; -2 stands for any number of unknown
-    sizes. After such a size, the actual sizes of the array follow an @: ``-1x128@64x128:float32``.
+    sizes. If a size is unknown, the array's actual sizes follow an @: ``-1x128@64x128:float32``.
 
     Raises:
         InputError: the text is malformed; the message names the error.
@@ -84,7 +84,7 @@ def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
 def _parse_description(
     text: str, *, option: str = "--input"
 ) -> tuple[ArrayDescription, Path | None]:
-    """Returns the description and the path of the file with its array, which is not read here."""
+    """Returns the description and the path of the array's file, or None; does not read the file."""
     shape_and_dtype, layout = text, "ND"
     if text.count(":") == 2:
         shape_and_dtype, _, layout = text.rpartition(":")
@@ -131,7 +131,7 @@ def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescri
 def _dynamic_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the build-time shape, in which sizes may be unknown.
 
-    Raises `InputError` if the actual shape contradicts it.
+    Raises `InputError` if the actual shape does not fit the build-time shape.
     """
     if list(told) == ["-2"]:
         return (-2,)

@@ -5,8 +5,9 @@ a dataclass therefore appears in the JSON and in the schema.
 Values without a JSON form are encoded as follows:
 
 - a field of type float may hold the strings "nan", "inf" or "-inf";
-- in a field of type Any, a non-finite float becomes ``{"$float": "nan"}``, an array is read as a
-  tuple, and a key that starts with ``$`` gets a second ``$``.
+- in a field of type Any, a non-finite float becomes an object such as ``{"$float": "nan"}``, a
+  tuple or list becomes an array, which is read as a tuple, and a key that starts with ``$`` gets a
+  second ``$`` in front.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ Converter = Callable[[Any], Any]
 
 
 def _text_to_plain(value: Any) -> str:
-    """Returns `value` as text in which each lone surrogate is replaced by its backslash escape.
+    """Returns `value` as a string in which a backslash escape replaces each lone surrogate.
 
-    Damaged names contain lone surrogates; UTF-8 cannot encode them.
+    Lone surrogates occur in damaged names. UTF-8 cannot encode them.
     """
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -93,9 +94,10 @@ def _tuple_converter(parts: list[Converter], make: Callable[[Any], Any]) -> Conv
 
 @functools.cache
 def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
-    """Returns the wire type of an annotation, and two converters.
+    """Returns the wire type of an annotation, and two converters for its values.
 
-    The first converts a value to plain JSON, the second converts a decoded wire value to a value.
+    The first converter turns a ledger value into plain JSON. The second one turns a decoded wire
+    value back into a ledger value.
     """
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
@@ -148,7 +150,7 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """Returns `_wire` of a dataclass; the wire type is a struct of the same name and fields."""
+    """Returns the result of `_wire` for a dataclass; its wire type has the same name and fields."""
     name = record.__name__
     if record in _open_records:
         return name, lambda value: _wire(record)[1](value), lambda value: _wire(record)[2](value)
@@ -184,16 +186,17 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
         }
 
     def from_wire(value: Any) -> Any:
-        # A field absent from the JSON has the struct's default, which encodes the record's default.
+        # If the JSON omits a field, the struct holds the field's default, which `load` decodes.
         return record(**{key: load(getattr(value, key)) for key, _, _, load in plan})
 
     return struct, to_plain, from_wire
 
 
 def _default(value: Any, dump: Converter) -> Any:
-    """Returns the plain form of a field's default, for msgspec and the schema.
+    """Returns a field's default as msgspec and the schema need it: as plain JSON.
 
-    A record or a mapping becomes a default factory, so that instances do not share it.
+    If the default is a record or a mapping, returns a default factory, so that instances do not
+    share one object.
     """
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -226,8 +229,8 @@ def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
     """Parse the output of `to_json`.
 
     Raises:
-        ParseError: the text is no JSON, no ledger, or of another schema version. The error names
-            line and column.
+        ParseError: the text is not JSON, is not a ledger, or has another schema version. The error
+            names the line and the column.
     """
     data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else bytes(text)
     try:
@@ -271,7 +274,7 @@ def schema_text() -> str:
 
 
 def _position(text: str, offset: int) -> tuple[int, int, str]:
-    """Returns the line and column of an offset, both from 1, and the text around the offset."""
+    """Returns the line and column of an offset, both counted from 1, and the text around it."""
     start = text.rfind("\n", 0, offset) + 1
     return (
         text.count("\n", 0, offset) + 1,
@@ -281,7 +284,7 @@ def _position(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def _place_of_damage(data: bytes) -> tuple[int, int, str]:
-    """Returns the position at which the standard library's JSON parser fails on `data`."""
+    """Returns the `_position` at which the standard library's JSON parser fails on `data`."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -296,9 +299,10 @@ def _place_of_damage(data: bytes) -> tuple[int, int, str]:
 
 
 def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
-    """Returns the position of a path such as ``$.ledger.kernels[0].name`` in a JSON text.
+    """Returns the `_position` of the JSON value at a path such as ``$.ledger.kernels[0].name``.
 
-    If the text does not contain the whole path, returns the position of the longest prefix found.
+    If `text` has no value at this path, returns the position of the value at the longest prefix of
+    the path that exists.
     """
     offset = 0
     skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]

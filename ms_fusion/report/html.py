@@ -35,7 +35,7 @@ from ms_fusion.report.wording import (
 
 REPORT_DIRECTORY = Path(__file__).parent
 SCRIPTS = ("page.js", "graph.js", "bars.js", "details.js", "tables.js", "search.js", "main.js")
-"""Script files; the page contains them joined in this order."""
+"""Script files, in the order in which the page joins them."""
 
 _ESCAPES = {
     "<": "\\u003c",
@@ -138,10 +138,10 @@ def to_html(ledger: Ledger) -> str:
 
 
 def metrics(ledger: Ledger) -> list[dict[str, Any]]:
-    """Returns the rows of the summary.
+    """Returns the rows of the summary table.
 
-    ``bars`` holds the lengths of the bars before and after, in percent of the longer one. It is
-    None if a value is unknown.
+    In each row, ``bars`` holds the lengths of the two bars, without and with fusion, in percent of
+    the longer bar. It is None if one of the two values is unknown.
     """
     rows = []
     for (name, old, new, change), (_, first, second, _) in zip(
@@ -165,7 +165,7 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _facts(ledger: Ledger) -> list[tuple[str, str]]:
-    """Returns the environment as (name, value) texts; a nested value becomes one line."""
+    """Returns the ledger's environment as strings (name, value); a nested value is one line."""
     found = []
     for key, value in ledger.environment.items():
         if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Draws a directed graph in layers (Sugiyama): ranks, crossing reduction, straight long edges.
 
-The layout is computed once, when the report is written. The JavaScript library dagre in the page
-took 4 s for 1,000 operators in boxes (2 cores, Node 20).
+The layout is computed once, when the report is written, and not in the page: there, the JavaScript
+library dagre took 4 s for 1,000 operators in boxes (2 cores, Node 20).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Vertex:
 class Link:
     """An edge from vertex `tail` to vertex `head`.
 
-    The offsets give the x of its two ends, relative to the middle of the vertex.
+    Each offset is the x coordinate of one end of the edge, relative to the middle of the vertex at
+    that end.
     """
 
     tail: int
@@ -53,7 +54,8 @@ class Placement:
 
     Attributes:
         corners: top left corner of each vertex.
-        routes: points of each link; None if the link spans too many ranks or goes backwards.
+        routes: points of each link; None if the link spans too many ranks or does not lead
+            downwards.
         width, height: extent of the drawing.
     """
 
@@ -71,14 +73,14 @@ def place(
     rise: float = 34.0,
     longest: int = 24,
 ) -> Placement:
-    """Place the vertices top-down.
+    """Computes a top-down layout of a graph.
 
     Args:
         vertices: the vertices; their order breaks ties.
-        links: edges; a cycle is broken at the link that goes against the order.
-        gap: least horizontal distance between neighbours of one rank.
+        links: the edges. A cycle is broken at a link that goes against the order of the vertices.
+        gap: smallest horizontal distance between neighbours of one rank.
         rise: vertical distance between consecutive ranks.
-        longest: largest number of ranks that a link may span to be routed.
+        longest: largest number of ranks that a routed link may span.
     """
     if not vertices:
         return Placement((), tuple(None for _ in links), 0.0, 0.0)
@@ -90,7 +92,7 @@ def place(
 
 
 def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int], list[bool]]:
-    """Returns the rank of each vertex (longest path), and whether each link goes forward."""
+    """Returns each vertex's rank, by longest path, and whether each link leads downwards."""
     count = len(vertices)
     below: list[list[int]] = [[] for _ in range(count)]
     waiting = [0] * count
@@ -127,7 +129,7 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
         for other in ahead[vertex]:
             ranks[other] = max(ranks[other], ranks[vertex] + 1)
     for vertex in order:
-        # A source without predecessors moves just above its first successor.
+        # A vertex without predecessors moves to the rank just above its first successor.
         if not has_above[vertex] and ahead[vertex] and not vertices[vertex].pin:
             ranks[vertex] = min(ranks[other] for other in ahead[vertex]) - 1
     if any(vertex.pin == "bottom" for vertex in vertices):
@@ -151,10 +153,11 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
 def _separate_positions(
     wanted: list[float], weights: list[float], apart: list[float]
 ) -> list[float]:
-    """Returns positions near `wanted` such that neighbours are at least `apart` from each other.
+    """Returns the positions nearest to `wanted` that keep the distances between neighbours.
 
-    The positions minimise the weighted sum of squared distances from `wanted`. After the distances
-    `apart` are subtracted, this is isotonic regression, solved by pooling adjacent violators.
+    The positions minimise the sum, weighted by `weights`, of squared distances from `wanted`. Two
+    neighbours keep at least their distance in `apart`. After these distances are subtracted, the
+    problem is isotonic regression, which is solved by pooling adjacent violators.
     """
     shift, shifts = 0.0, [0.0]
     for distance in apart:
@@ -173,7 +176,7 @@ def _separate_positions(
 
 
 class _Drawing:
-    """Layout state: vertices and the dummy vertices of long edges, in layers from the top."""
+    """Layout state: the vertices, and the dummy vertices of long edges, in layers from the top."""
 
     def __init__(
         self,
@@ -233,7 +236,7 @@ class _Drawing:
         return item >= len(self.vertices)
 
     def order(self) -> None:
-        """Order each layer by the barycentre of its neighbours, sweeping down and up in turn."""
+        """Order each layer by the barycentres of its vertices' neighbours; sweep down and up."""
         place = [0.0] * len(self.widths)
 
         def settle(layer: list[int]) -> None:
@@ -257,7 +260,7 @@ class _Drawing:
                 settle(layer)
 
     def spread(self) -> None:
-        """Assign x coordinates that bring linked vertices near each other; the order is kept."""
+        """Assign x coordinates that bring linked vertices near each other; the order stays."""
         for layer in self.layers:
             at = 0.0
             for item in layer:
@@ -341,7 +344,7 @@ class _Drawing:
 
 
 def straighten(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Returns the polyline without interior points of vertical segments, rounded to a tenth."""
+    """Returns the polyline rounded to a tenth, without interior points of vertical segments."""
     kept: list[Point] = []
     for x, y in ((round(x, 1), round(y, 1)) for x, y in points):
         if kept and kept[-1] == (x, y):

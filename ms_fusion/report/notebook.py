@@ -26,8 +26,8 @@ NAME_LIMIT = 160
 def to_static_html(ledger: Ledger) -> str:
     """Returns the notebook's HTML for a ledger.
 
-    It shows bars before and after, the kernels that save most, and the unfused edges with the most
-    bytes at stake.
+    It shows bars that compare the net without and with fusion, the kernels that save the most
+    bytes, and the unfused edges with the most bytes at stake.
     """
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
     unfused, groups = edges_at_stake(ledger.unfused), group_identical_rows(kernels)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tbe_impl.comparing import Difference
 
 PLAIN_WIDTH = 1000
-"""Width of output to a file or pipe, columns; so large that sentences are not wrapped."""
+"""Width of the output to a file or pipe, in columns: so large that no sentence is wrapped."""
 
 
 def render_run(found: RunResult, console: Console) -> None:
-    """Print the outputs of a kernel run."""
+    """Print the result of a kernel run: its arrays, times, findings and differences."""
     write = Writer(console)
     write.put(
         f"{found.operator}: kernel {found.kernel}, built for {found.soc}, run by {found.backend}",
@@ -81,7 +81,7 @@ def render_run(found: RunResult, console: Console) -> None:
 
 
 def difference_text(operator: str, found: Difference) -> str:
-    """Returns a sentence on the difference of an array from its reference."""
+    """Returns a sentence about the difference between an output array and its reference."""
     which = {"definition": "its definition in float64", "formula": "its formula"}[found.against]
     if found.problem:
         return f"{operator}: {found.name} differs from {which}: {found.problem}"
@@ -138,7 +138,7 @@ def render_bench(found: BenchResult, console: Console) -> None:
 
 
 def to_json_text(found: Any, **more: Any) -> str:
-    """Returns a record as JSON, with the items of `more` added.
+    """Returns a result, which is a dataclass instance, as JSON with the items of `more` added.
 
     Non-finite floats become ``"nan"``, ``"inf"`` or ``"-inf"``.
     """
@@ -161,7 +161,7 @@ def _json_value(value: Any) -> Any:
 
 
 def number_text(value: float | None) -> str:
-    """Returns the text of a number, with five significant digits."""
+    """Returns the text of a number with five significant digits; ``–`` for None."""
     return "–" if value is None else f"{value:.5g}".replace("-", "−")
 
 

@@ -82,7 +82,10 @@ class _Group:
     def lay_out(self, widths: Sequence[float], where: Callable[[int], float]) -> None:
         """Place the nodes and ports.
 
-        `where` returns the x of an outside producer; input ports are ordered by it.
+        Args:
+            widths: width of each node of the graph.
+            where: returns the x coordinate of a producer outside the box. The ports at which edges
+                enter are ordered by this coordinate.
         """
         vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
         producers = sorted(dict.fromkeys(producer for producer, _ in self.entering), key=where)
@@ -108,7 +111,7 @@ class _Group:
         self.left = (self.width - inner) / 2
 
     def port(self, number: int) -> float:
-        """Returns the x of a port, relative to the middle of the box."""
+        """Returns the x coordinate of a port, relative to the middle of the box."""
         return self.left + self.placement.corners[number][0] + 2.0 - self.width / 2
 
     def route(self, tail: int, head: int, corner: Point) -> list[Point]:
@@ -128,7 +131,7 @@ def lay_out(
         widths: width of each node.
         edges: (producer, consumer) pairs.
         groups: disjoint groups of nodes.
-        group_widths: least width of each group.
+        group_widths: smallest width of each group's box.
     """
     boxes = [_Group(list(nodes), least) for nodes, least in zip(groups, group_widths, strict=True)]
     home = {node: number for number, box in enumerate(boxes) for node in box.nodes}

@@ -1,7 +1,8 @@
 """Plots the cost model's predicted savings against the measured ones: a dot per fused kernel.
 
-Predictions without a measurement are ticks below the plot. Both axes are symmetric-logarithmic:
-about linear up to 1 µs on both sides of 0, logarithmic beyond, so that losses are visible too.
+Predictions without a measurement are marks in a rug plot below the dots. Both axes are
+symmetric-logarithmic: about linear between −1 µs and 1 µs, and logarithmic beyond. So losses, which
+are negative savings, are visible too.
 """
 
 from __future__ import annotations
@@ -30,16 +31,19 @@ class PredictionDot:
 
 @dataclass(frozen=True)
 class Predictions:
-    """The data of the drawing, in the drawing's units; an axis tick is (position, label).
+    """The data of the drawing, in the drawing's units.
 
     Attributes:
         dots: one dot for each measured kernel.
-        made: positions, in the rug plot, of kernels that were built but not measured.
-        not_made: positions, in the rug plot, of fusions that were not built.
-        counts: number of kernels in `made` and of fusions in `not_made`, each counted although
-            several may share a position.
+        made: positions in the rug plot for the kernels that were built but not measured.
+        not_made: positions in the rug plot for the fusions that were not built.
+        counts: (number of kernels that were built but not measured, number of fusions that were not
+            built). Several of them may share one position in the rug plot.
         right: number of dots whose prediction has the sign of the measurement.
         near: number of dots whose prediction is within a factor of 2 of the measurement.
+        ticks_x, ticks_y: (position, label) of each axis tick.
+        line: end points (x, y, x, y) of the line on which prediction and measurement are equal;
+            None if it is not drawn.
     """
 
     dots: tuple[PredictionDot, ...]
@@ -59,7 +63,7 @@ class Predictions:
 
 
 def predictions(ledger: Ledger) -> Predictions | None:
-    """Returns the drawing; None if the ledger contains no prediction."""
+    """Returns the data of the drawing; None if the ledger contains no prediction."""
     both: list[tuple[int, float, float]] = []
     made: list[float] = []
     for number, kernel in enumerate(ledger.kernels):
@@ -105,7 +109,7 @@ def predictions(ledger: Ledger) -> Predictions | None:
 def symmetric_log(value: float) -> float:
     """Returns sign(`value`) · log₁₀(1 + |`value`|).
 
-    This is about linear up to 1 and logarithmic beyond.
+    The function is about linear for |`value`| < 1 and logarithmic beyond.
 
     >>> symmetric_log(9.0), symmetric_log(-99.0)
     (1.0, -2.0)
@@ -133,7 +137,7 @@ class _Axis:
 
 
 def _strokes(places: Iterable[float]) -> tuple[float, ...]:
-    """Returns the distinct positions, rounded to whole units to keep the drawing small."""
+    """Rounds positions to whole units, which keeps the drawing small; returns the distinct ones."""
     return tuple(sorted({float(round(place)) for place in places}))
 
 

@@ -19,7 +19,7 @@ and line and paragraph separators.
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 LIMIT = 2000
-"""Length of the longest name that a report shows unshortened, characters."""
+"""Length of the longest name that a report shows in full, in characters."""
 
 
 def _escape(character: str) -> str:
@@ -38,7 +38,7 @@ def _escape(character: str) -> str:
 def printable_text(text: str, *, limit: int = LIMIT) -> str:
     """Returns `text` as one line of visible characters.
 
-    A text of more than `limit` characters is cut and ends with …; escapes are not counted.
+    If `text` has more than `limit` characters before the escaping, it is cut and ends with ….
     """
     if len(text) > limit:
         text = text[: limit - 1] + "…"

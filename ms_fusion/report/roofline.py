@@ -1,9 +1,10 @@
 """Draws the roofline of the fused kernels: arithmetic intensity against speed, both logarithmic.
 
-The plot has one roof for matrix products and one for all other arithmetic. A roof comes from the
-ledger's environment if the environment contains it. Otherwise it is the median over the modelled
-stages of the kernels: bytes ÷ µs of reading and writing, FLOP ÷ µs of computing. A kernel measured
-above its roof raises the roof. A kernel that was not timed is plotted at its modelled speed.
+The plot has one roof for matrix products and one for all other arithmetic. A roof consists of the
+bandwidth and a peak rate, which come from the ledger's environment. If the environment lacks one,
+it is the median over the kernels' modelled stages: the bandwidth is bytes ÷ time of reading and
+writing, the peak rate is FLOP ÷ time of computing. If a kernel was measured above its roof, the
+roof is raised to its speed. A kernel that was not timed is plotted at its modelled speed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Roof:
         name: label.
         peak: peak rate, as text.
         ridge: arithmetic intensity of the ridge point, as text.
-        raised: whether a kernel measured above the roof raised it.
+        raised: whether the roof was raised, since a kernel was measured above it.
         line: points of the polyline.
     """
 
@@ -161,7 +162,10 @@ def _has_matrix_product(kernel: FusedKernel) -> bool:
 
 
 def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
-    """Returns the ledger's value for a roof; None if it is missing, infinite or not positive."""
+    """Returns the number `name` from the ledger's environment.
+
+    Returns None if it is missing, not finite or not positive.
+    """
     value = ledger.environment.get(name)
     if not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
         return None
@@ -169,7 +173,7 @@ def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
 
 
 def _bandwidth(ledger: Ledger) -> float | None:
-    """Returns the median bandwidth in the modelled stages of the kernels, GB/s."""
+    """Returns the median of the kernels' modelled bandwidths, GB/s; None if none is modelled."""
     return _median_of_valid(
         kernel.work.bytes / (kernel.stages.read_us + kernel.stages.write_us) / 1e3
         for kernel in ledger.kernels
@@ -178,7 +182,7 @@ def _bandwidth(ledger: Ledger) -> float | None:
 
 
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
-    """Returns the peak rate of matrix products, or of all other arithmetic, GFLOP/s."""
+    """Returns the peak rate of matrix products or of all other arithmetic, GFLOP/s; else None."""
     return _roof_from_ledger(
         ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s"
     ) or _median_of_valid(
@@ -194,7 +198,10 @@ def _median_of_valid(values: Iterable[float]) -> float | None:
 
 
 def _decade_range(values: Sequence[float]) -> tuple[int, int]:
-    """Returns the exponents of two powers of ten that enclose the values, at most 12 apart."""
+    """Returns the exponents of the powers of ten that enclose the values.
+
+    If the values span more than 12 decades, the range covers only the highest 12.
+    """
     low = math.floor(min(map(math.log10, values)) - 0.05)
     high = math.ceil(max(map(math.log10, values)) + 0.05)
     return max(low, high - 12), max(high, low + 1)

@@ -107,7 +107,8 @@ class Writer:
     def table(self, *columns: tuple[str, str]) -> Table:
         """Returns an empty table without borders.
 
-        A column is a pair of a heading and ``left``, ``right`` or ``wide``.
+        Each column is a pair (heading, kind). The kind is the alignment ``left`` or ``right``, or
+        ``wide`` for a column whose text wraps.
         """
         table = Table(
             box=None,
@@ -155,7 +156,7 @@ def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
 
 
 def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int) -> str:
-    """Returns the output of `render` for `found`, without colours."""
+    """Returns the output of `render` for `found` as plain text without colours."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -410,7 +411,7 @@ def _render_hot_spots(ledger: Ledger, write: Writer) -> None:
 
 
 def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> None:
-    """Print `mark`, then a paragraph whose further lines are indented below its first word."""
+    """Print `mark` and, to its right, `content` as a paragraph with a hanging indent."""
     table = Table.grid(padding=0)
     table.add_column(width=cell_len(mark), no_wrap=True)
     table.add_column(overflow="fold")
@@ -422,7 +423,7 @@ def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> N
 def _break_lines(content: str, room: int) -> str:
     """Wrap the text at `room` character cells.
 
-    A word longer than a line, such as a list in flags, is broken after commas.
+    A word that is longer than a line, such as a list in a flag, is broken after its commas.
     """
     lines = [""]
     for word in content.split():

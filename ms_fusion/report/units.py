@@ -15,9 +15,9 @@ ABSENT_TEXT = "–"
 
 
 def _three_digits(value: float) -> str:
-    """Returns the value with three significant digits, but all digits of the integer part.
+    """Returns the text of a value: three significant digits, but all digits of the integer part.
 
-    Values from 10⁶ on have an exponent.
+    Values from 10⁶ on are written with an exponent.
     """
     if value < 0:
         return f"−{_three_digits(-value)}"
@@ -38,7 +38,7 @@ def _scale_to_unit(value: float, units: tuple[str, ...], step: float) -> str:
 
 
 def bytes_text(value: int | None) -> str:
-    """Returns a number of bytes with a binary unit; without decimals below 1 KiB."""
+    """Returns the text of a number of bytes, with a binary unit; without decimals below 1 KiB."""
     if value is None:
         return ABSENT_TEXT
     if abs(value) < 1024:
@@ -47,7 +47,7 @@ def bytes_text(value: int | None) -> str:
 
 
 def decimal_bytes_text(value: int) -> str:
-    """Returns a number of bytes with a decimal unit, as for bandwidths: 1.88 GB."""
+    """Returns the text of a number of bytes, with a decimal unit as for bandwidths: 1.88 GB."""
     return (
         f"{value} B"
         if abs(value) < 1000

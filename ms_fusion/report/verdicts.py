@@ -1,4 +1,4 @@
-"""Judges whether an error is rounding, and whether a time difference exceeds its spread."""
+"""Judges whether an error is a rounding error, and whether a time saving exceeds its spread."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ms_fusion.ledger import Accuracy, FusedKernel, Ledger
 from tbe_impl.comparing import TOLERANCE
 
 UNFUSED_ERROR_FACTOR = 2.0
-"""A fused kernel's error counts as equal up to this multiple of the unfused operators' error."""
+"""Largest ratio of a fused error to the unfused error with the verdict ``as unfused``."""
 
 
 def is_good(verdict: str) -> bool:
-    """Whether an error verdict needs no attention."""
+    """Whether a verdict from `error_verdict` or `accuracy_verdict` reports no problem."""
     return verdict in ("", "exact", "as unfused", "rounding")
 
 
@@ -24,7 +24,12 @@ def tolerance_of(values: Iterable[Value]) -> float:
 
 
 def error_verdict(relative: float, tolerance: float, unfused: float | None = None) -> str:
-    """Returns a short verdict on a relative error.
+    """Returns a short verdict on the relative error of a fused computation.
+
+    Args:
+        relative: the relative error.
+        tolerance: the largest relative error that counts as rounding.
+        unfused: the relative error of the unfused computation; None if unknown.
 
     >>> error_verdict(3e-7, 2e-5), error_verdict(1e-4, 2e-5, 9e-5), error_verdict(1e-4, 2e-5, 1e-6)
     ('rounding', 'as unfused', '100× worse')
@@ -43,9 +48,9 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 
 
 def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
-    """Returns the verdict on a kernel's error; empty if no relative error is known.
+    """Returns the verdict on a kernel's error; an empty string if no relative error is known.
 
-    The verdict is ``not run`` if the kernel was not run, which a NaN as error marks.
+    The verdict is ``not run`` if the error in ULP is NaN, which marks a kernel that was not run.
     """
     if math.isnan(entry.fused_max_ulp):
         return "not run"
@@ -55,9 +60,9 @@ def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
 
 
 def output_verdict(ledger: Ledger) -> str:
-    """Returns the verdict on the outputs' difference from the unfused run.
+    """Returns the verdict on the difference between the outputs with and without fusion.
 
-    Returns an empty text if no relative difference is known.
+    Returns an empty string if no relative difference is known.
     """
     if ledger.output_max_rel is None:
         return ""
@@ -67,7 +72,7 @@ def output_verdict(ledger: Ledger) -> str:
 
 
 def is_clear_saving(kernel: FusedKernel) -> bool:
-    """Whether the measured saving exceeds its spread; True if the spread is unknown."""
+    """Whether the measured saving or loss exceeds its spread; True if either is unknown."""
     saving, spread = kernel.measured_saving_us, kernel.saving_spread_us
     return saving is None or spread is None or abs(saving) > spread
 
@@ -75,8 +80,8 @@ def is_clear_saving(kernel: FusedKernel) -> bool:
 def has_clear_times(ledger: Ledger) -> bool:
     """Whether the call times without and with fusion differ by more than their combined spread.
 
-    The combined spread is the root of the sum of squares. Returns True if a time or a spread is
-    unknown.
+    The combined spread is the square root of the sum of the squared spreads. Returns True if a
+    time or a spread is unknown.
     """
     before, after = ledger.before, ledger.after
     if None in (before.time_us, after.time_us, before.time_spread_us, after.time_spread_us):

@@ -1,4 +1,4 @@
-"""Builds the page's data as JSON-able values: display texts, sort keys, drawing positions.
+"""Builds the HTML page's data as JSON values: display texts, sort keys, drawing positions.
 
 Every text has passed `printable_text`; the page inserts texts as text nodes, never as markup.
 """
@@ -53,7 +53,7 @@ class _Texts:
 
 
 class _Sources:
-    """Deduplicates source locations; a record refers to a location by index, -1 for none."""
+    """Deduplicates source locations; a record refers to one by index, with -1 for no location."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
@@ -128,7 +128,7 @@ def build_view(ledger: Ledger) -> dict[str, Any]:
 def _pairs(
     graph: Graph, place: dict[str, int], inputs: list[Value]
 ) -> dict[tuple[int, int], list[str]]:
-    """Returns (producer index, consumer index) → the text of each edge between the two.
+    """Returns a dict from (producer index, consumer index) to the texts of the edges between them.
 
     The graph's `inputs` are producers too; their indices follow those of the nodes.
     """

@@ -1,4 +1,4 @@
-"""Sentences, counts and table contents that all forms of the report share."""
+"""Creates the sentences, counts and table contents that all formats of the report share."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
 
 
 def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
-    """Returns each compared quantity as texts (name, before, after, change)."""
+    """Returns the strings (name, before, after, change) for each compared quantity."""
     clear = has_clear_times(ledger)
     return [
         (
@@ -82,7 +82,7 @@ def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
 def spread_text(ledger: Ledger) -> str:
     """Returns a sentence on how whole calls were timed and how far their times spread.
 
-    Returns an empty text if the spread is unknown.
+    Returns an empty string if the spread is unknown.
     """
     spreads = ledger.before.time_spread_us, ledger.after.time_spread_us
     if None in spreads:
@@ -96,9 +96,9 @@ def spread_text(ledger: Ledger) -> str:
 
 
 def difference_text(ledger: Ledger) -> str:
-    """Returns a sentence on the outputs' difference from the unfused run, in the measured units.
+    """Returns a sentence about the difference between the outputs with and without fusion.
 
-    Returns an empty text if no difference was measured.
+    Returns an empty string if no difference was measured.
     """
     ulp, absolute = ledger.output_max_ulp, ledger.output_max_abs
     if ulp is None and absolute is None:
@@ -118,9 +118,9 @@ def difference_text(ledger: Ledger) -> str:
 
 
 def fused_operators(ledger: Ledger) -> int:
-    """Returns the number of operators before fusion that run in a fused kernel.
+    """Returns the number of original operators that run in fused kernels.
 
-    An operator split over two kernels counts once.
+    An operator that is split over two kernels counts once.
     """
     return len(
         {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
@@ -128,9 +128,9 @@ def fused_operators(ledger: Ledger) -> int:
 
 
 def bytes_saved(kernel: FusedKernel) -> int | None:
-    """Returns the bytes that the kernel saves against its separate operators.
+    """Returns the bytes of memory traffic that the kernel saves over its separate operators.
 
-    Returns None if no work was counted.
+    Returns None if the traffic of the separate operators was not counted.
     """
     return kernel.work_unfused.bytes - kernel.work.bytes if kernel.work_unfused.bytes else None
 
@@ -139,7 +139,7 @@ def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
     """Returns the entry with the largest error; None if no entry contains an error.
 
     Entries for inputs with special values (``edges``) count only if there are no other entries.
-    Compares relative errors if any is known, else errors in ULP.
+    The entries are compared by relative error if any relative error is known, else by ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
@@ -150,7 +150,7 @@ def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
 
 
 def operators_text(operators: Sequence[str]) -> str:
-    """Returns operators in one line: ``Mul + 2×Add``; repeated neighbours are counted."""
+    """Returns operator types in one line, such as ``Mul + 2×Add``; equal neighbours are counted."""
     parts: list[tuple[str, int]] = []
     for operator in operators:
         if parts and parts[-1][0] == operator:
@@ -161,7 +161,7 @@ def operators_text(operators: Sequence[str]) -> str:
 
 
 def build_text(kernel: FusedKernel) -> str:
-    """Returns one line on how our generator built a kernel; empty for other generators."""
+    """Returns a line on how ms_fusion's generator built the kernel; empty for other generators."""
     build = kernel.build
     if build is None:
         return ""
@@ -210,7 +210,7 @@ def appearance(kernel: FusedKernel) -> tuple[object, ...]:
 
 
 def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
-    """Returns groups of indices of kernels with equal table rows.
+    """Groups the kernels with equal table rows; returns the kernels' indices in each group.
 
     The groups are in the order of their first kernels.
     """
@@ -221,9 +221,9 @@ def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
 
 
 def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
-    """Returns a kernel's largest error, a remark on it, and whether it needs no attention.
+    """Returns the text of a kernel's largest error, a remark, and whether the error is harmless.
 
-    The error is relative, or in ULP if no relative error is known.
+    The text gives the relative error, or the error in ULP if no relative error is known.
     """
     entry = worst_accuracy(kernel.accuracy)
     if entry is None:
@@ -269,9 +269,10 @@ def saving_spread_text(kernel: FusedKernel) -> str:
 def group_rejections_by_reason(
     candidates: Iterable[RejectedCandidate],
 ) -> list[tuple[str, list[list[RejectedCandidate]]]]:
-    """Returns each reason with its candidates, which are grouped by equal operators and rule.
+    """Returns (reason, groups of candidates) for each reason.
 
-    Reasons, groups and candidates are ordered by predicted saving, largest first.
+    The candidates of a group have the same operators and the same rule. Reasons, groups and
+    candidates are ordered by predicted saving, largest first.
     """
     found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
     for one in sorted(candidates, key=lambda one: -one.saving_us):
@@ -280,7 +281,7 @@ def group_rejections_by_reason(
 
 
 def edges_at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
-    """Returns the edges with bytes at stake, most bytes first."""
+    """Returns the edges that have bytes at stake, most bytes first."""
     return sorted(
         (edge for edge in edges if edge.bytes_at_stake), key=lambda edge: -edge.bytes_at_stake
     )
@@ -297,9 +298,9 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
 
 
 def shorten(text: str, width: int) -> str:
-    """Shorten a long text with … in the middle.
+    """Returns `text`, with its middle replaced by … if it is longer than `width` characters.
 
-    About two thirds of the rest are taken from the tail, because the tail distinguishes names.
+    About two thirds of the kept characters are from the end, because names differ at their ends.
     """
     if len(text) <= width:
         return text

@@ -10,10 +10,10 @@ from tbe_impl.errors import InputError
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write UTF-8 text to a temporary file beside the target, then rename it.
+    """Write `text` in UTF-8 to a temporary file beside `path`, then rename the file to `path`.
 
     Raises:
-        InputError: the directory does not exist, the target is a directory, or the target is not
+        InputError: the directory of `path` does not exist, `path` is a directory, or `path` is not
             writable.
     """
     target = Path(path)

@@ -1,4 +1,4 @@
-"""Predicts the clusters of clusterable operators that MindSpore forms, by MindSpore's algorithm."""
+"""Predicts the clusters that MindSpore forms, with a copy of MindSpore's algorithm."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ms_fusion.graph import Graph
 
 
 def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
-    """Maps each clusterable operator to the last operator of its cluster.
+    """Returns a dict from each clusterable operator to the last operator of its cluster.
 
-    Visits the operators from the end of the program backwards. An operator that is in no cluster
-    yet absorbs all producers that it reaches through clusterable operators and clusters. To avoid a
-    cycle, it does not absorb an operator on which an outside input of the cluster depends, nor the
-    producers of that operator.
+    The algorithm visits the operators from the end of the program backwards. An operator that is in
+    no cluster yet absorbs all producers that it reaches through clusterable operators and clusters.
+    To avoid a cycle between clusters, it does not absorb an operator on which an outside input of
+    the cluster depends, nor the producers of that operator.
 
     Args:
         graph: nodes in topological order.
@@ -27,7 +27,7 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
 
 
 class _Groups:
-    """Partition of the operators; each group is named after its last operator."""
+    """A partition of the operators into groups; each group is named after its last operator."""
 
     def __init__(self, graph: Graph, free: Collection[str]):
         self.free = free
@@ -67,7 +67,7 @@ class _Groups:
         self.inputs[base].discard(base)
 
     def _ancestors(self, start: str, through: Collection[str]) -> set[str]:
-        """Returns `start` and its transitive producers that paths within `through` reach."""
+        """Returns `start` and the transitive producers that it reaches through `through` only."""
         waiting, seen = [start], {start}
         while waiting:
             for name in self.inputs[waiting.pop()]:
@@ -77,9 +77,9 @@ class _Groups:
         return seen
 
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
-        """Returns the first members of `wanted` on the paths from `start` to its producers.
+        """Returns the first member of `wanted` on each path from `start` towards its producers.
 
-        `start` is an operator outside `wanted`.
+        `start` is not in `wanted` itself.
         """
         waiting, seen, found = [start], {start}, []
         while waiting:

@@ -1,7 +1,7 @@
-"""Lists unfused edges with reason, bytes at stake and the smallest change that fuses each.
+"""Lists unfused edges, each with a reason, its bytes at stake and the smallest change to fuse it.
 
-One file of more than 500 lines: the reasons are tried in one order, each by a method of the same
-explainer.
+This module exceeds 500 lines because one class tries all reasons in a fixed order, each in a
+method.
 """
 
 from __future__ import annotations
@@ -55,22 +55,25 @@ def explain_edges(
 ) -> tuple[UnfusedEdge, ...]:
     """Returns the edges of `before` whose ends share no kernel, most bytes at stake first.
 
-    If an operator was expanded and then split over several kernels, an edge inside the operator has
-    the operator at both ends. An edge with an empty consumer is a value that leaves its sub-graph,
-    while another sub-graph takes a value of its shape and dtype.
+    If an operator was expanded and then split over several kernels, one edge stands for the values
+    between these kernels; the operator is both its producer and its consumer. An edge with an empty
+    consumer stands for a value that leaves its sub-graph; another sub-graph has an input of the
+    same shape and dtype.
 
     Args:
-        before: the original operators.
-        placement: full name of an operator → its fused kernels; an absent operator runs as
-            MindSpore's own kernel.
+        before: the graph of the original operators.
+        placement: full name of an operator → the fused kernels that contain it. An operator without
+            an entry runs as MindSpore's own kernel.
         cluster: full name of an operator → its cluster before splitting.
         flags: the flag string in force.
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        internal: operator split over several kernels → bytes written and read between them.
-        programs: sub-graph → number of its program; no edge crosses programs.
-        control: sub-graphs that compute the program's results, and those that a branch cuts.
-        after: the built graph, if known.
-        kept_out: operators that were slower when fused, so that no suggestion clusters them.
+        internal: full name of an operator that is split over several kernels → bytes that these
+            kernels write and read to exchange values.
+        programs: name of a sub-graph → index of its program. No edge connects two programs.
+        control: control flow between the sub-graphs.
+        after: the built graph; None if unknown.
+        kept_out: types of the operators that were slower when fused. No suggestion proposes to
+            cluster them.
     """
     known = _EdgeExplainer(before, placement, cluster, settings(flags, device), after, kept_out)
     found = [
@@ -118,7 +121,7 @@ class _EdgeExplainer:
 
     @cached_property
     def built_kernels(self) -> Mapping[str, KernelTraits]:
-        """Kernel → traits of its operators."""
+        """A dict from the name of each kernel to the combined traits of its operators."""
         members: dict[str, list[tuple[Node, bool]]] = defaultdict(list)
         for node in self.graph:
             kernels = self.placement.get(node.name, ())
@@ -202,8 +205,8 @@ class _EdgeExplainer:
                 shape=shape_text(value),
                 subgraph=producer.subgraph,
             )
-            # The suggested select of both results reads both and the condition, so an operator that
-            # computes the condition does not fuse with it.
+            # The suggestion replaces the branch by a select of both results. An operator that
+            # computes the condition would not fuse with this select.
             waits = producer.name in self.branch_condition_operators or (
                 by_itself and "BroadcastTo" in self.given.clustered
             )
@@ -221,7 +224,10 @@ class _EdgeExplainer:
 
     @cached_property
     def branch_condition_operators(self) -> frozenset[str]:
-        """Operators that compute a branch condition: a boolean that leaves its sub-graph."""
+        """Full names of the operators that compute a branch condition.
+
+        A branch condition is a boolean that leaves its sub-graph.
+        """
         waiting = [name for name in self.graph.outputs if self.graph.values[name].dtype == "bool"]
         found: set[str] = set()
         while waiting:
@@ -234,7 +240,7 @@ class _EdgeExplainer:
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
     ) -> tuple[str, str, tuple[Refusal, ...]]:
-        """Returns the reason code, its sentence, and the refusals of both ends."""
+        """Returns the reason code of an unfused edge, its sentence, and the refusals behind it."""
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
             return "fusion-off", sentence("fusion-off", opt_level=self.given.opt_level, **names), ()
@@ -266,20 +272,23 @@ class _EdgeExplainer:
         return "unexplained", self._unexplained_sentence(producer, consumer), ()
 
     def _find_culprits(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
-        """Returns the refusals of the operators that prevented building the common cluster."""
+        """Returns the refusals because of which the cluster of both operators has no kernel."""
         if not self._is_in_lost_kernel(producer, consumer):
             return ()
         return self.culprits.get(self.cluster[producer.name], ())
 
     def _is_in_lost_kernel(self, producer: Node, consumer: Node) -> bool:
-        """Whether both ends share a cluster whose kernel was not built."""
+        """Whether both operators are in one cluster for which no kernel was built."""
         cluster = self.cluster.get(producer.name)
         together = cluster is not None and cluster == self.cluster.get(consumer.name)
         return together and not self.placement.keys() & {producer.name, consumer.name}
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
-        """Cluster → refusals of its operators that MindSpore's own CPU generator must not build."""
+        """A dict from a cluster to the refusals of operators in it, for MindSpore's CPU generator.
+
+        This generator must not build these operators.
+        """
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
             for node in self.graph:
@@ -290,7 +299,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """Hypothetical clusters: the clusters that were not built, without their culprits."""
+        """Hypothetical clusters: those that were not built, without the refused operators."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -300,7 +309,7 @@ class _EdgeExplainer:
         return ProspectiveClusters(self.graph, cluster, self.given)
 
     def prospect_with_flags(self, added: str) -> ProspectiveClusters:
-        """Returns the hypothetical clusters of this program with additional flags in force."""
+        """Returns the clusters that this program would have with the additional flags `added`."""
         if added not in self._prospects:
             own = " ".join(f"--{name}={value}" for name, value in self.given.given.items())
             then = settings(add_flags(own, added), self.given.device)
@@ -378,7 +387,7 @@ class _EdgeExplainer:
         return sentence("cycle", producer=producer.name, consumer=consumer.name, through=through)
 
     def _is_moved(self, producer: Node, consumer: Node) -> bool:
-        """Whether the built graph computes the producer after its consumer."""
+        """Whether the built graph computes `producer` after `consumer`."""
         if self.after is None:
             return False
         ends = set(self.placement.get(producer.name, (producer.name,)))
@@ -422,9 +431,10 @@ class _EdgeExplainer:
         return split_reason(self._pair(producer, consumer, value)) is not None
 
     def _may_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
-        """Whether the consumer, once clustered, may join a reader that cannot join the producer.
+        """Whether the consumer, if clustered, may join a cluster that the producer cannot join.
 
-        MindSpore forms clusters from the end of the program, so the consumer's reader comes first.
+        This is the cluster of an operator that reads the consumer's result. It is formed first,
+        since MindSpore forms clusters from the end of the program.
         """
         if self._is_clustered(consumer):
             return False
@@ -441,9 +451,15 @@ class _EdgeExplainer:
         return Pair(self.graph, producer, consumer, value, self.given, before, after)
 
     def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
-        """Returns the traits of the last kernel that computes `node`; without `last`, of the first.
+        """Returns the traits of the last kernel with a part of `node`, or of the first kernel.
 
-        For an unclustered operator, returns the traits of the kernel that it would end in.
+        If no kernel contains `node`, returns the traits of a hypothetical kernel that does. With
+        `last`, this kernel also contains each producer's kernel, unless the producer's kernel has a
+        reduction or data movement.
+
+        Args:
+            node: the operator.
+            last: whether the last kernel is meant, and not the first.
         """
         kernels = self.placement.get(node.name, ())
         if kernels:
@@ -477,14 +493,14 @@ class _EdgeExplainer:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """Returns the kernels that contain `node`; its name if no kernel does."""
+        """Returns the names of the kernels that contain `node`; its own name if none does."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:
-        """Returns the bytes that one kernel of producer and consumer would not move.
+        """Returns the bytes of memory traffic that fusing `producer` with `consumer` would save.
 
-        They are the consumer's read, plus the producer's write if nothing else reads the value. For
-        an unclustered view as consumer they are 0.
+        These are the bytes that the consumer reads, plus the bytes that the producer writes if
+        nothing else reads the value. Returns 0 if the consumer is an unclustered view.
         """
         if consumer.op in VIEWS and not self._is_clustered(consumer):
             return 0

@@ -1,7 +1,7 @@
 """Decides whether an operator is clusterable under given flags, and names the reason if not.
 
-MindSpore logs no such reason. The reason is derived from MindSpore's operator lists, the flags in
-force, and the operator's dtypes, shapes and attributes.
+MindSpore does not log why an operator stays outside of clusters. The reason is derived from
+MindSpore's operator lists, the flags in force, and the operator's dtypes, shapes and attributes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ms_fusion.ops.op_info import Trait
 from ms_fusion.why_not.reasons import sentence, shape_text
 
 LIBRARY_OPERATORS = operators_with(Trait.LIBRARY_KERNEL)
-"""Operators with a library kernel; they are clustered only if the list in force names them."""
+"""Operators with a library kernel; they are clustered only if the cluster list names them."""
 
 IN_PLACE_OPERATORS = operators_with(Trait.IN_PLACE)
-"""Operators that overwrite an input and therefore fuse with no other, expanded or clustered."""
+"""Operators that overwrite an input and thus fuse with no other, even if expanded or clustered."""
 
 LEVEL_1_OPERATORS = operators_where(lambda operator: operator.mindspore.cluster_level == 1)
 """Operators clustered on CPU only from `--fusion_ops_level=1` on; the default level is higher."""
@@ -28,7 +28,7 @@ LEVEL_1_OPERATORS = operators_where(lambda operator: operator.mindspore.cluster_
 VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = table(
     lambda operator: operator.mindspore.constants
 )
-"""Operator → positions of the inputs that must be constants, such as axes and shapes."""
+"""A dict from an operator type to the indices of its inputs that must be constants (axes …)."""
 
 FLOAT32_ONLY_EXPANSIONS = operators_where(lambda operator: not operator.mindspore.expands_float16)
 """Operators expanded on CPU in float32 but not in float16 (measured on MindSpore 2.10)."""
@@ -51,9 +51,9 @@ class Settings:
 
     Attributes:
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        given: flag → its text, for every flag of the flag string.
-        clustered, expanded: the operator lists in force.
-        opt_level: fusion is off at level 0.
+        given: name of a flag → its value as a string, for every flag in the flag string.
+        clustered, expanded: types of the operators to cluster and to expand under these flags.
+        opt_level: optimization level of graph kernel fusion; 0 turns fusion off.
         limit: largest number of operators in a kernel.
     """
 
@@ -72,17 +72,17 @@ class Settings:
 
     @property
     def has_splitter(self) -> bool:
-        """Whether MindSpore splits clusters; without that pass each cluster is one kernel."""
+        """Whether MindSpore's splitter pass runs; without it, each cluster becomes one kernel."""
         return SPLITTER not in self.names_in_flag("disable_pass")
 
     def names_in_flag(self, flag: str) -> tuple[str, ...]:
-        """Returns the names in a flag whose text is a comma-separated list."""
+        """Returns the names in the flag `flag`, whose value is a comma-separated list."""
         return tuple(name for name in self.given.get(flag, "").split(",") if name)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why one operator is not clustered: a code of `why_not.reasons.REASONS` and its sentence."""
+    """A reason why one operator is not clustered: a code of `reasons.REASONS` and its sentence."""
 
     node: Node
     code: str
@@ -248,7 +248,7 @@ def _check_lists(node: Node, graph: Graph, given: Settings) -> Refusal | None:
         ("expand_ops", selections.CPU_EXPAND_OPS),
     ):
         only, disabled = f"enable_{name}_only", f"disable_{name}"
-        # With an only-list in force, MindSpore ignores the disable list.
+        # If the ``_only`` list is given, MindSpore ignores the disable list.
         flag = only if given.names_in_flag(only) else disabled
         if op in (default if flag == only else given.names_in_flag(disabled)):
             return _refuse(node, "disabled-by-flag", flag=f"{flag}={given.given[flag]}")

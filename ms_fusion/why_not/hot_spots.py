@@ -1,4 +1,4 @@
-"""Ranks operators and fused kernels by time and suggests what helps."""
+"""Ranks operators and fused kernels by time, and suggests how to make them faster."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from ms_fusion.ops.op_info import Trait
 
 CONVOLUTIONS = operators_with(Trait.CONVOLUTION)
 REFERENCE_GFLOPS = 10.0
-"""Rate in GFLOP/s below which a convolution, unless 1×1, runs oneDNN's reference code.
+"""Rate that tells a fast convolution from oneDNN's reference code, GFLOP/s.
 
-The reference code reached 1.1 to 1.3 GFLOP/s on AVX-512.
+A convolution larger than 1×1 that runs below this rate runs the reference code, which reached 1.1
+to 1.3 GFLOP/s on AVX-512.
 """
 KINDS_SHOWN = 4
-"""Largest number of operator types in a fused kernel's title, most frequent first."""
+"""Largest number of operator types in a fused kernel's title; it names the most frequent ones."""
 
 ISA_REMEDY = (
     "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at "
@@ -47,15 +48,15 @@ def hot_spots(
 
     Args:
         graph: the executed graph.
-        times_us: full name of an operator or kernel → µs per call; names absent from the graph
-            count in the total only.
-        spreads_us: full name → spread of its time, µs.
-        kernels: the fused kernels among them, by full name.
-        count: number of results.
-        device: device of the measurement; MindSpore's own convolution is judged on CPU only.
+        times_us: full name of an operator or kernel → µs per call. A name that is absent from the
+            graph counts in the total only.
+        spreads_us: full name of an operator or kernel → spread of its time, µs.
+        kernels: full name of a fused kernel → its record.
+        count: largest number of results.
+        device: device of the measurement. MindSpore's own convolution is judged on CPU only.
         generator: generator of the fused kernels.
         roofs: bandwidth and peak rate of the device. If they are given, the result names the roof
-            that bounds each operator and the reached share of the roof.
+            that bounds each operator, and the share of this roof that the operator reaches.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
@@ -95,7 +96,7 @@ def _title(operators: Sequence[str]) -> str:
 def _judge_node(
     node: Node, graph: Graph, time_us: float, device: str, generator: str, roofs: Device | None
 ) -> tuple[str, str]:
-    """Returns a sentence on the bound of an operator, and a remedy."""
+    """Returns a sentence on what limits an operator's speed, and a remedy ("" if unknown)."""
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
@@ -117,7 +118,7 @@ def _judge_node(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """Returns the text of the roof that bounds the operator, and of its reached share."""
+    """Returns a text with the roof that bounds the operator and the share of it that is reached."""
     operators = node.body.nodes if node.body is not None else (node,)
     matrix = any(cost.is_matrix_product(one.op) for one in operators)
     ceiling = replace(roofs, vector_flops_per_s=roofs.peak(matrix=False))

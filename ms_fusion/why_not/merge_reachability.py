@@ -1,4 +1,4 @@
-"""Tests whether two groups of nodes can merge without creating a cycle, with one bit per group."""
+"""Tests whether two groups of nodes can merge without creating a cycle; uses bit sets of groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Reachability:
 
     Args:
         graph: nodes in topological order.
-        groups: node → name of its group; an empty name makes a group of its own.
+        groups: name of a node → name of its group. A node without an entry, or with an empty group
+            name, forms a group of its own.
     """
 
     def __init__(self, graph: Graph, groups: Mapping[str, str]):
@@ -42,7 +43,7 @@ class Reachability:
         reached = [1 << number for number in range(count)]
         order = self._reverse_topological_order(count)
         changed = True
-        while changed:  # on an acyclic graph the second pass only confirms the first
+        while changed:  # On an acyclic graph, the second pass only confirms the first.
             changed = False
             for number in order:
                 bits = reached[number]
@@ -70,7 +71,8 @@ class Reachability:
     def intermediate_node(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
         """Finds a node of a third group on a path from `producer`'s group to `consumer`'s group.
 
-        Skips paths that continue with the group of `aside`. Returns None if there is no such node.
+        Ignores paths whose second group is the group of `aside`. Returns None if there is no such
+        node, or if both ends are in one group.
         """
         here, there = self._group[producer], self._group[consumer]
         if here == there:

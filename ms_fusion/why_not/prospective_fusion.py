@@ -1,8 +1,9 @@
 """Predicts which operators would certainly fuse if they were clustered together.
 
-MindSpore's splitter cuts a cluster at known edges and merges the remaining operators, in an order
-that no rule predicts. A *piece* is a connected component of a cluster after all possible cuts. The
-prediction covers only pieces that no merge order can cut: all their operators can be one kernel.
+MindSpore's splitter cuts a cluster at known edges, then merges the remaining operators in an order
+that no known rule predicts. A *piece* is a connected component of a cluster after all possible
+cuts. The prediction covers only pieces that no merge order can cut: all operators of such a piece
+can be one kernel.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class ProspectiveClusters:
     Args:
         graph: nodes in topological order.
         cluster: full name of an operator → its hypothetical cluster.
-        given: the flags assumed in force.
+        given: the flags that are assumed to be in force.
     """
 
     def __init__(self, graph: Graph, cluster: Mapping[str, str], given: Settings):
@@ -41,9 +42,10 @@ class ProspectiveClusters:
     def is_certain_to_fuse(self, producer: Node, consumer: Node) -> bool:
         """Whether the two operators certainly fuse.
 
-        They do if both are in one piece that no splitter rule cuts, and if the outside operators
-        that must run between members of the piece cannot separate them. That is so if both depend
-        on the same of these outside operators, and the same of them depend on both.
+        They fuse if both are in one piece that no splitter rule cuts and that no intermediate
+        operator can separate. An intermediate operator is outside of the piece but must run between
+        two of its members. None can separate the two operators if both depend on the same
+        intermediate operators and if the same intermediate operators depend on both.
         """
         piece = self._pieces.get(producer.name)
         if (
@@ -67,7 +69,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _pieces(self) -> dict[str, str]:
-        """Operator → its piece, after all cuts."""
+        """A dict from the name of each operator to its piece after all cuts."""
         cuts: set[Edge] = set()
         while True:
             piece = connected_components(
@@ -85,7 +87,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _uncertain_pieces(self) -> frozenset[str]:
-        """Pieces whose operators may join larger consumer pieces, as the merge order decides."""
+        """Pieces whose operators may join the piece of a consumer, depending on the merge order."""
         if not self._given.has_splitter:
             return frozenset()
         piece = self._pieces
@@ -97,9 +99,9 @@ class ProspectiveClusters:
 
     @cached_property
     def _members(self) -> dict[str, int]:
-        """Piece → bit set of its operators.
+        """A dict from each piece to the bit set of its operators.
 
-        An operator that is cut from a consumer inside the piece is left out.
+        An operator is left out if a cut separates it from a consumer in the same piece.
         """
         piece, kernels = self._pieces, self._kernels(self._pieces)
         apart = {
@@ -136,7 +138,10 @@ class ProspectiveClusters:
 
     @cached_property
     def _intermediate_operators(self) -> dict[str, int]:
-        """Piece → bit set of the outside operators on paths from the piece back into it."""
+        """A dict from each piece to the bit set of its intermediate operators.
+
+        They are the operators outside of the piece on paths from the piece back into it.
+        """
         found = {}
         for piece, members in self._members.items():
             behind = before = 0
@@ -147,10 +152,11 @@ class ProspectiveClusters:
         return found
 
     def _intermediate_dependencies(self, name: str, piece: str) -> tuple[int, int] | None:
-        """Returns two bit sets of intermediate operators of a piece.
+        """Returns two bit sets of the intermediate operators of `piece`.
 
-        The first holds those that depend on the operator `name`, the second those on which it
-        depends. Returns None if `name` is no member of the piece.
+        The first set holds the intermediate operators that depend on the operator `name`. The
+        second set holds those on which this operator depends. Returns None if the operator is not
+        in the piece's bit set in `_members`.
         """
         own = self._number[name]
         if not self._members[piece] >> own & 1:
@@ -159,7 +165,7 @@ class ProspectiveClusters:
         return self._descendants[own] & between, self._ancestors[own] & between
 
     def _is_size_change(self, edge: Edge) -> bool:
-        """Whether elementwise operators of different sizes meet at this edge."""
+        """Whether the edge connects elementwise operators with different numbers of elements."""
         consumer = self._graph.node(edge.consumer)
         if consumer.op in REDUCTION_OPERATORS | REDUCTION_FIRST_OPERATORS | DATA_MOVEMENT_OPERATORS:
             return False
@@ -176,13 +182,13 @@ class ProspectiveClusters:
         return {one: kernel_of(nodes, self._graph) for one, nodes in members.items()}
 
     def _is_cut(self, edge: Edge, whole: KernelTraits) -> bool:
-        """Whether the splitter may separate the two ends if `whole` is to be one kernel."""
+        """Whether the splitter may cut `edge`, which is inside the hypothetical kernel `whole`."""
         if not self._given.has_splitter:
             return False
         graph = self._graph
         producer, consumer = graph.node(edge.producer), graph.node(edge.consumer)
         if REDUCTION_FIRST_OPERATORS & {producer.op, consumer.op}:
-            return True  # the operator becomes several kernels, which may be cut anywhere
+            return True  # Such an operator becomes several kernels, which may be cut anywhere.
         if self._is_moved_behind_sum(producer) or self._is_moved_behind_sum(consumer):
             return True
         own = kernel_of([(producer, True)], graph).reduction
@@ -196,7 +202,7 @@ class ProspectiveClusters:
     def _is_moved_behind_sum(self, node: Node) -> bool:
         """Whether MindSpore's simplification moves `node` behind the sum that reads it.
 
-        It moves a negation, or a product or quotient with a constant.
+        MindSpore moves a negation, and a product or quotient with a constant.
         """
         inputs = self._graph.inputs_of(node)
         linear = node.op == "Neg" or (
@@ -218,7 +224,7 @@ def _bits(number: int) -> Iterator[int]:
 
 
 def connected_components(names: Iterable[str], edges: Iterable[Edge]) -> dict[str, str]:
-    """Returns name → the representative of the connected component that contains it."""
+    """Returns a dict from each name to the representative of its connected component."""
     known = tuple(names)
     sets = DisjointSets(known)
     for edge in edges:

@@ -1,4 +1,4 @@
-"""Defines the reason codes of unfused edges with their sentences, hardest to change first."""
+"""Defines the reason codes of unfused edges, the hardest to change first, and their sentences."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "({consumer_op}) were left apart",
     }
 )
-"""Code → sentence template, whose fields are filled with the facts of an edge."""
+"""A dict from a reason code to a sentence template with fields for the facts of an edge."""
 
 RANK: Mapping[str, int] = MappingProxyType({code: rank for rank, code in enumerate(REASONS)})
 
@@ -83,5 +83,5 @@ def sentence(code: str, **facts: object) -> str:
 
 
 def shape_text(value: Value) -> str:
-    """Returns the text of a shape for a sentence, with names of symbolic sizes."""
+    """Returns the shape of a value as text for a sentence, with the names of symbolic sizes."""
     return "(" + ", ".join(map(str, value.shape)) + ")"

@@ -1,7 +1,7 @@
 """Models where MindSpore's splitter cuts a cluster on CPU.
 
 Elementwise operators and broadcasts join their neighbours if both compute equally many elements. A
-reduction joins elementwise producers and no consumer. Data movement stays alone.
+reduction joins elementwise producers and no consumer. An operator that moves data joins no other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REDUCTION_FIRST_OPERATORS = operators_where(
 )
 """Operators whose expansion begins with a reduction and ends elementwise.
 
-They join producers and consumers.
+Such an operator joins its producers and its consumers.
 """
 
 BROADCAST_LAST_OPERATORS = operators_where(
@@ -49,8 +49,9 @@ class KernelTraits:
 
     Attributes:
         size: largest possible number of basic operators.
-        reduction, data_movement, broadcast: an operator of that kind in the kernel; None if none.
-        members: full names of its operators.
+        reduction, data_movement, broadcast: the first operator of this kind in the kernel; None if
+            the kernel has none.
+        members: full names of the kernel's operators.
     """
 
     size: int = 1
@@ -61,9 +62,10 @@ class KernelTraits:
 
 
 def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTraits:
-    """Returns the traits of a kernel from its members.
+    """Returns the traits of the kernel with the given members.
 
-    A member is (operator, whether the operator ends in this kernel).
+    An operator can be spread over several kernels. So each member is a pair (operator, whether the
+    operator's last part is in this kernel).
     """
     size = 0
     reduction = moving = broadcast = None
@@ -84,7 +86,15 @@ def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTrait
 
 @dataclass(frozen=True)
 class Pair:
-    """Two operators, the value between them, and the kernel of each."""
+    """A producer, a consumer and the value between them.
+
+    Attributes:
+        graph: the graph of both operators.
+        producer, consumer: the operators.
+        value: a value that the producer writes and the consumer reads.
+        given: the flags that decide clustering.
+        before, after: traits of the producer's kernel and of the consumer's kernel.
+    """
 
     graph: Graph
     producer: Node
@@ -96,9 +106,9 @@ class Pair:
 
 
 def split_reason(pair: Pair) -> tuple[str, str] | None:
-    """Returns the code and sentence of the rule that separates a pair in one cluster.
+    """Returns the splitter rule that separates two operators of one cluster: (code, sentence).
 
-    Returns None if no rule separates the pair.
+    Returns None if no rule separates them.
     """
     if not pair.given.has_splitter:
         return None
@@ -130,10 +140,11 @@ def split_reason(pair: Pair) -> tuple[str, str] | None:
 
 
 def _has_outside_readers(pair: Pair) -> bool:
-    """Whether anything but the consumer reads the value, or outsiders read an equally large one.
+    """Whether something else needs the value, or a value of equal size from the producer's kernel.
 
-    The equally large values are those made in the producer's kernel. Outsiders are operators
-    outside both kernels, and the outputs of the graph.
+    This is so in two cases: the value is a graph output or has a second reader, or a value with the
+    same number of elements from the producer's kernel is a graph output or has a reader outside
+    both kernels.
     """
     graph, value = pair.graph, pair.value.name
     if value in graph.outputs or len(graph.consumers[value]) > 1:
@@ -149,7 +160,7 @@ def _has_outside_readers(pair: Pair) -> bool:
 
 
 def _is_broadcast(node: Node, graph: Graph) -> bool:
-    """Whether an input of several elements is broadcast to more elements."""
+    """Whether the operator broadcasts an input with more than one element."""
     written = max((value.elements for value in graph.outputs_of(node)), default=0)
     if node.op in VIEWS | DATA_MOVEMENT_OPERATORS | REDUCTION_FIRST_OPERATORS:
         return False

@@ -1,8 +1,9 @@
 """Suggests the smallest change that fuses an edge, from tables of verified changes.
 
-Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator
-behind our guard. The edge was not fused before the change and fused after it, and results were
-within 1e-3 of float64. The tests repeat all changes, alone and in pairs.
+Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator.
+Kernels that this generator cannot build safely were declined. The edge was not fused before the
+change and fused after it, and the results were within 1e-3 of float64. The tests repeat all
+changes, alone and in pairs.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ ALL_DTYPES = frozenset({"float32", "float16", "int32"})
 VERIFIED_CLUSTER_FLAGS: Mapping[str, VerifiedFlag] = table(
     lambda operator: operator.advice.cluster_flag
 )
-"""Operator → what was verified when `--enable_cluster_ops` contained it."""
+"""A dict from an operator type to what was verified with this type in `--enable_cluster_ops`."""
 
 VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = table(
     lambda operator: operator.advice.expand_flag
 )
-"""Operator → what was verified when `--enable_expand_ops` contained it."""
+"""A dict from an operator type to what was verified with this type in `--enable_expand_ops`."""
 
 EXCLUSION_REASONS: Mapping[str, str] = table(lambda operator: operator.advice.no_flag)
-"""Operator that a flag of MindSpore can name but that is never suggested → the reason.
+"""A dict from an operator type that is never suggested for a MindSpore flag to the reason.
 
-Dtypes are absent from the tables above for these reasons:
+The two tables above leave out some dtypes, for these reasons:
 
 - Atan, Erf (cluster) and Sigmoid (expand) in float16 crash MindSpore's generator;
 - FloorMod in float16 is off by up to 0.3, FastGeLU in float16 by 3e-3;
@@ -61,7 +62,7 @@ ADVICE: Mapping[str, str] = MappingProxyType(
         "fence": "remove the attribute from the primitive",
     }
 )
-"""Reason code → advised change to the user's code."""
+"""A dict from a reason code to the advised change to the user's code."""
 
 ENABLE_FUSION_FLAG = "--opt_level=2"
 """Flag that turns fusion on."""
@@ -90,11 +91,16 @@ def suggest(
     """Returns the smallest change that fuses `producer` with `consumer`; None if none is known.
 
     Args:
-        reason: code of the reason why the two are not fused.
-        refused: all refusals that keep the two out of clusters.
-        blocked: whether the two would be cut apart even if both were clustered.
-        unsafe: sub-graphs in which more clustering could crash the generator
-            (`subgraphs_with_float16_casts`).
+        graph: the graph of both operators.
+        producer: the operator that computes `value`.
+        consumer: the operator that reads `value`; None if the value leaves its sub-graph.
+        value: the value between the two operators.
+        reason: code of the reason why the two operators are not fused.
+        refused: all refusals that keep the two operators out of clusters.
+        given: the flags in force.
+        blocked: whether the two operators would be cut apart even if both were clustered.
+        unsafe: sub-graphs in which more clustering could crash the generator; see
+            `subgraphs_with_float16_casts`.
     """
     if given.device != "CPU":
         return None
@@ -134,7 +140,7 @@ def add_flags(flags: str, added: str) -> str:
 
 
 def _flag_values(flags: str) -> dict[str, str | tuple[str, ...]]:
-    """Returns flag → value for the flags of a string; a list becomes a tuple."""
+    """Returns a dict from each flag in a flag string to its value; a list becomes a tuple."""
     return {
         name: tuple(filter(None, text.split(","))) if is_list(name) else text
         for name, text in read_flags(flags).items()
@@ -162,7 +168,7 @@ class _Step:
 def _remedy_steps(
     one: Refusal, graph: Graph, producer: Node, consumer: Node, given: Settings
 ) -> tuple[_Step, ...]:
-    """Returns the steps that remove one refusal; empty if none are known."""
+    """Returns the steps that remove the refusal `one`; empty if no such steps are known."""
     op, code = one.node.op, one.code
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)
@@ -192,9 +198,10 @@ def _remedy_steps(
 
 
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps that remove one refusal if our generator builds the kernels.
+    """Returns the steps that remove the refusal `one` if ms_fusion's generator builds the kernels.
 
-    Uses the flags of its presets, which the tests build.
+    The steps use the flags of this generator's presets, whose kernels the tests build. Returns an
+    empty tuple if no such steps are known.
     """
     op, code = one.node.op, one.code
     if code in ADVICE:
@@ -220,7 +227,11 @@ def _enable_operator(
     """Returns the steps that put `op` on the list `name`, ``cluster_ops`` or ``expand_ops``.
 
     Args:
-        cautious: whether the text names the operator's known faults in MindSpore's own generator.
+        op: the operator type.
+        name: name of the list.
+        given: the flags in force.
+        caution: known fault of `op`, if the operator table has none.
+        cautious: whether the text mentions the known faults of `op` in MindSpore's own generator.
     """
     words = (operator_info(op).advice.caution or caution) if cautious else ""
     words = f" ({words})" if words else ""
@@ -257,8 +268,8 @@ def _is_applicable(
 def subgraphs_with_float16_casts(graph: Graph) -> frozenset[str]:
     """Returns the names of the sub-graphs in which the user's code casts to float16.
 
-    Such a cast crashes MindSpore's CPU generator in one kernel with MindSpore's own casts.
-    Therefore nothing is suggested for these sub-graphs.
+    MindSpore's CPU generator crashes if such a cast and a cast that MindSpore inserted are in one
+    kernel. Therefore nothing is suggested for these sub-graphs.
     """
     return frozenset(
         node.subgraph
@@ -270,7 +281,7 @@ def subgraphs_with_float16_casts(graph: Graph) -> frozenset[str]:
 
 
 def _dtypes(node: Node, graph: Graph) -> frozenset[str]:
-    """Returns the dtypes of the node's tensors, without booleans and arguments such as axes."""
+    """Returns the dtypes of the node's tensors except bool; constants such as axes do not count."""
     values = [value for value in graph.inputs_of(node) if value.kind != "constant"]
     return frozenset(value.dtype for value in (*values, *graph.outputs_of(node))) - {"bool"}
 
@@ -287,7 +298,7 @@ def _compute_in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Ste
 
 
 def _restore_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps that restore MindSpore's default for a node; empty if it is faulty."""
+    """Returns the steps that restore MindSpore's default for a node; empty if none is safe."""
     for name, default in _DEFAULT_OPERATORS.items():
         if node.op in default and _is_harmless(node, graph):
             return _enable_operator(node.op, name, given)
@@ -300,14 +311,17 @@ def _is_harmless(node: Node, graph: Graph) -> bool:
 
 
 def _combine_steps_or_none(steps: Sequence[tuple[_Step, ...]]) -> Suggestion | None:
-    """Returns all steps as one suggestion; None without steps or if a refusal has none."""
+    """Combines the steps that remove all refusals into one suggestion.
+
+    Returns None if there are no refusals, or if there are no steps for one of them.
+    """
     if not steps or not all(steps):
         return None
     return _combine_steps([step for some in steps for step in some])
 
 
 def _combine_steps(steps: Sequence[_Step]) -> Suggestion:
-    """Combine steps into one suggestion with the flags to merge."""
+    """Combines steps into one suggestion, with the flags to merge into the current ones."""
     lists: dict[str, dict[str, None]] = {}
     for step in steps:
         if step.flag:
