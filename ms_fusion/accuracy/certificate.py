@@ -32,7 +32,10 @@ from tbe_impl import environment
 from tbe_impl.errors import FusionError
 
 MAX_BYTES = 64 << 20
-"""A kernel is not run if its inputs and outputs together, or one of its tensors, are larger."""
+"""Size limit in bytes: of all inputs and outputs of a kernel together, and of each tensor.
+
+A kernel that exceeds the limit is not run.
+"""
 
 DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
 
@@ -88,7 +91,9 @@ def certify(
     max_bytes: int = MAX_BYTES,
     compiled_worker: str = WORKER,
 ) -> dict[str, tuple[Accuracy, ...]]:
-    """Returns one `Accuracy` per kernel and kind of inputs: captured (if any), seeded, edges.
+    """Returns the accuracies of each kernel, by full name: one `Accuracy` per kind of inputs.
+
+    The kinds are captured inputs (if there are any), seeded inputs and edge cases.
 
     Args:
         kernels: fused kernels of one capture.
@@ -97,9 +102,10 @@ def certify(
         flags: flag string with which the kernels were compiled; it selects the calling convention.
         captured: full name of a kernel → its inputs in a run, in order; see
             `ms_fusion.accuracy.tensor_dump`.
-        timeout_s: total time limit; kernels that exceed it are recorded as not run.
+        timeout_s: time limit for all kernels together; kernels that are not finished by then are
+            recorded as not run.
         seed: seed of the sampled inputs.
-        max_bytes: a kernel with larger tensors is not run.
+        max_bytes: size limit; a kernel with larger tensors is not run, see `MAX_BYTES`.
         compiled_worker: the module whose child process calls the compiled kernels.
 
     The reference is the float64 replay of the compiled body. Its constants are from the ``.info``
@@ -135,7 +141,7 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds the files of a kernel and checks them against their digest and against the ledger.
+    """Finds the files of a kernel and checks them against their digest and the ledger's `kernel`.
 
     Raises:
         _CertificationError: the files are missing or wrong, or the kernel cannot be certified.
@@ -190,7 +196,7 @@ class _Bench:
     """Runs requests in the child processes.
 
     Attributes:
-        directory: directory of the files by which tensors are exchanged.
+        directory: directory of the files through which tensors are passed.
         compiled: child process that calls compiled kernels.
         unfused: child process that runs MindSpore's operators.
         deadline: end of the time limit, in s of `time.monotonic`.
@@ -237,7 +243,7 @@ def _certify_kernel(
             "seeded": seeded_inputs(files.graph, seed),
             "edges": edge_inputs(files.graph, seed),
         }
-        if captured:  # It is empty for a kernel beside control flow or Python code.
+        if captured:  # It is empty for a kernel next to control flow or Python code.
             kinds = {"captured": _bind_captured_inputs(files.graph, captured), **kinds}
         for kind, inputs in kinds.items():
             entries.append(_compare(kind, files, inputs, bench))

@@ -1,15 +1,16 @@
-"""Runs compiled kernels or MindSpore's operators in a child process of the certificate.
+"""Runs compiled kernels or MindSpore's operators, in a child process that certification starts.
 
 Run as ``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``. Each line of standard
 input is a request in JSON. Each answer is one line of JSON, written to the file descriptor FD.
 Tensors are exchanged as raw bytes in ``.npz`` files.
 
 A kernel of MindSpore's own CPU generator has the entry function ``void OP_kernel(void **args)``.
-``args[0]`` points to a table of four pointers: parallel launch, malloc, free, spare. The addresses
-of the inputs and outputs follow. The parallel launch has the arguments ``(int (*body)(int task, int
-tasks, void *data), void *data, int tasks)``. This was derived from the machine code of kernels and
-of their caller (MindSpore 2.10, x86-64). A kernel of ``AKG_V2`` has the entry function
-``void OP(void *callback, int *threads, void **args)``.
+``args[0]`` points to a table of four pointers: a function for parallel launch, malloc, free, and
+one unused pointer. The other elements of ``args`` are the addresses of the inputs and outputs. The
+function for parallel launch has the arguments
+``(int (*body)(int task, int tasks, void *data), void *data, int tasks)``. This was derived from the
+machine code of kernels and of their caller (MindSpore 2.10, x86-64). A kernel of ``AKG_V2`` has the
+entry function ``void OP(void *callback, int *threads, void **args)``.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class _Callbacks(ctypes.Structure):
 def main(
     arguments: Sequence[str], *, before: Callable[[Mapping[str, Any]], None] | None = None
 ) -> None:
-    """Answers requests until standard input ends; first calls `before` with each request.
+    """Answers requests until standard input ends.
 
-    `arguments` are the mode, ``compiled`` or ``unfused``, and the file descriptor for answers.
+    `arguments` are the mode, ``compiled`` or ``unfused``, and the file descriptor for answers. If
+    `before` is given, it is called with each request before the request is answered.
     """
     mode, descriptor = arguments
     handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
@@ -69,8 +71,9 @@ def main(
 def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
     """Calls the kernel of the request once and saves its outputs.
 
-    The answer's ``unwritten`` has the indices of outputs that the kernel did not write. To detect
-    them, all bytes of the output buffers are 0xFF before the call, which is NaN for floats.
+    The item ``unwritten`` of the answer lists the indices of the outputs that the kernel did not
+    write. To detect them, all bytes of the output buffers are set to 0xFF before the call, which is
+    NaN for floats.
 
     The request has ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs``
     (.npz file), ``results`` (.npz file to write) and ``outputs``. ``outputs`` is a list of {bytes,

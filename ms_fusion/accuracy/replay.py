@@ -25,19 +25,20 @@ def replay(
     dtype: Any = np.float64,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, Array]:
-    """Returns value name → array for all outputs of `graph` on `inputs`.
+    """Computes `graph` on `inputs`; returns its outputs, as arrays by value name.
 
     Args:
         graph: the body of a fused kernel, or any graph of operators with a formula.
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
-        constants: value name → exact value of a constant, since MindSpore's dumps print only six
-            digits.
+        constants: name of a constant → its exact value, because MindSpore's dumps print only six
+            digits. The value in the graph is used for constants that are absent here.
 
     An output of ``Assign`` is the new content of the parameter that it overwrites.
 
     Raises:
-        InputError: an input is missing or has a wrong shape, or an operator has no formula.
+        InputError: an input or constant is missing, an input has a wrong shape, or an operator has
+            no formula or does not accept its inputs.
     """
     arithmetic = np.dtype(dtype)
     known = {
@@ -120,7 +121,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
-    """Returns a constant in the arithmetic dtype; first it is rounded to its own dtype."""
+    """Returns a constant, rounded to its own dtype and then cast to `dtype` if it is a float."""
     value = graph.values.get(name)
     data = exact.get(name, value.data if value else None)
     if value is None or data is None or isinstance(data, str):

@@ -14,7 +14,7 @@ from ms_fusion.ops.op_info import Trait
 from tbe_impl.errors import InputError
 
 POSITIVE_ONLY = operators_with(Trait.LIMITED_DOMAIN)
-"""Operators that return NaN for operands outside of a limited range, for example below 0."""
+"""Operators that return NaN for operands outside a limited range, for example below 0."""
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
@@ -34,10 +34,11 @@ def _draw_above_one(random: np.random.Generator, shape: tuple[int, ...]) -> Arra
 def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     """Returns random inputs with the shapes and dtypes of the graph, reproducible by `seed`.
 
-    Floats have a normal distribution with a standard deviation of 2. Inputs from which operands of
-    `POSITIVE_ONLY` operators are computed are from 0.1 … 0.9. If the graph returns NaN for these
-    inputs, all floats are drawn from 0.1 … 0.9. If it still returns NaN, they are drawn from
-    1.1 … 3. Integers are small. Indices are in range.
+    Floats have a normal distribution with a standard deviation of 2. An input is drawn from
+    0.1 … 0.9 instead if an operand of a `POSITIVE_ONLY` operator depends on it. If the graph
+    returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If it still returns NaN, they
+    are drawn from 1.1 … 3. If that does not help either, the inputs of the first attempt are
+    returned. Integers are small. Indices are in range.
     """
     drawn: dict[str, Array] = {}
     for everywhere, fussy in (
@@ -61,9 +62,9 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     """Returns `seeded_inputs` with special values mixed in (`special_values`).
 
     The special values fill the first elements of each floating-point input, at most half of the
-    input. Two inputs have all pairs of special values at common indices, if there is space for
-    them. The rest stays ordinary, so that a reduction has rows with and rows without special
-    values. An input of one element stays ordinary.
+    input. If there is space, each pair of special values occurs at some index in two neighbouring
+    floating-point inputs. The other elements stay ordinary, so that a reduction has rows with and
+    rows without special values. An input of one element stays ordinary.
     """
     inputs = seeded_inputs(graph, seed)
     period = 1
@@ -82,7 +83,7 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def special_values(dtype: str) -> Array:
-    """Returns NaN, ±inf, ±0, subnormal, smallest, largest and threshold values of a dtype."""
+    """Returns special values of a dtype: NaN, ±inf, ±0, its limits, and thresholds of exp."""
     import ml_dtypes
 
     limits = ml_dtypes.finfo(numpy_dtype(dtype))
@@ -131,7 +132,7 @@ def _draw(graph: Graph, seed: int, everywhere: Draw, fussy: Draw) -> dict[str, A
 
 
 def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
-    """Returns the names of the values from which operands of these operator types are computed."""
+    """Returns the names of all operands of these operators and of the values they depend on."""
     reaching: set[str] = set()
     for node in reversed(graph.nodes):
         if node.op in operators or any(name in reaching for name in node.outputs):
@@ -142,7 +143,7 @@ def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
 def _integer_range(graph: Graph, value: Value) -> tuple[int, int]:
     """Returns the half-open range from which elements of an integer input are drawn.
 
-    Indices are in the range of their table. Other integers are small.
+    Indices are in the range of the table that they index. Other integers are small.
     """
     for node in graph.consumers.get(value.name, ()):
         if node.op == "Gather" and node.inputs[1] == value.name:

@@ -52,7 +52,7 @@ def can_dump_to(directory: Path) -> bool:
 
 
 def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
-    """Writes and returns the file for `MINDSPORE_DUMP_CONFIG`.
+    """Writes the configuration file for `MINDSPORE_DUMP_CONFIG` and returns its path.
 
     Args:
         directory: directory for the file and the dumped tensors.
@@ -80,7 +80,7 @@ def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
 
 
 def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
-    """Returns full name of a kernel → its tensors in a dump.
+    """Returns the tensors of each kernel in a dump, by the full name of the kernel.
 
     If the dump has several iterations, the tensors are from the first iteration.
 
@@ -124,7 +124,7 @@ class _KernelFiles:
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Adds a file unless a file of an earlier iteration or launch was added."""
+        """Adds the file of a tensor, unless files of an earlier iteration or launch were added."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
@@ -138,7 +138,7 @@ class _KernelFiles:
 
 
 def _full_names(directory: Path) -> dict[str, str]:
-    """Returns name of a kernel in file names, with ``_`` for ``/`` → full name of the kernel."""
+    """Returns the full name of each kernel by its name in file names, with ``_`` for each ``/``."""
     names: dict[str, str] = {}
     for order in sorted(directory.rglob(_ORDER)):
         for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:
@@ -148,10 +148,10 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """Returns numbered file → its intended name.
+    """Returns the intended name of each file that has a number as its name.
 
-    MindSpore numbers a file whose name is too long for the file system, and writes the name to a
-    table beside the file.
+    If a name is too long for the file system, MindSpore uses a number instead and writes the
+    intended name to a table beside the file.
     """
     found: dict[Path, str] = {}
     for table in directory.rglob(_LONG_NAMES):

@@ -14,7 +14,7 @@ _FORMATS = {
     "float32": (23, -126, 127),
     "float64": (52, -1022, 1023),
 }
-"""Dtype → (fraction bits, exponent of the smallest normal number, exponent of the largest)."""
+"""Dtype → (fraction bits, exponent of the smallest normal number, exponent of the largest one)."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class UlpDifference:
         max_ulp: largest difference in units of the output dtype's spacing at the reference. For
             integers and bools it is the largest absolute difference.
         max_abs: largest absolute difference.
-        max_rel: `max_abs` divided by the largest finite magnitude of the reference, unless that
-            is 0.
+        max_rel: `max_abs` divided by the largest finite magnitude of the reference, or `max_abs`
+            if that magnitude is 0.
         mismatched: number of elements that are NaN or inf only in the result or only in the
             reference, or inf of different signs.
         elements: number of compared elements.
@@ -45,7 +45,7 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference
     One ULP is the spacing of `dtype` at the reference; for a subnormal reference it is the smallest
     subnormal number. So a correctly rounded result has at most 0.5 ULP. Special cases:
 
-    - If both are NaN, the difference is 0. If only one is NaN, it is inf.
+    - If both elements are NaN, the difference is 0. If only one is NaN, the difference is inf.
     - −0 and +0 are equal.
     - If the reference rounds to inf in `dtype`, the result inf is right. The difference of a finite
       result is measured in the spacing at the largest finite number.
@@ -53,7 +53,7 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference
       number that would follow the largest finite number.
     - If the reference is inf, the difference of any other result is inf.
 
-    Precondition: both have the same number of elements.
+    Precondition: `result` and `reference` have the same number of elements.
 
     >>> import numpy as np
     >>> ulp_difference(np.float32([1.0000001]), np.array([1.0]), "float32").max_ulp
@@ -105,7 +105,7 @@ def _exact_difference(got: Array, wanted: Array) -> UlpDifference:
 
 
 def _magnitude(values: Array) -> float:
-    """Returns the largest finite magnitude of `values`; 1 if it is 0."""
+    """Returns the largest finite magnitude of `values`, or 1 if that magnitude is 0."""
     return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
 
 

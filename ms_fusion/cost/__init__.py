@@ -8,12 +8,12 @@ The counts are exact under these assumptions:
   MindSpore 2.10 on CPU);
 - a fused kernel reads each distinct input once, writes its outputs once, and is one launch; an
   in-place write counts the size of the overwritten tensor;
-- the ledger adds second passes of our kernels, such as relu over the result of a oneDNN product or
-  convolution;
+- the bytes of second passes of our kernels, such as relu over the result of a oneDNN product or
+  convolution, are not included; the ledger adds them;
 - sizes not known before run time count as 1.
 
-`benefit` returns the saving of a fusion in µs, with its terms. `estimate_benefit` takes given costs
-instead of a graph.
+`benefit` returns the saving of a fusion in µs, with its terms. `estimate_benefit` computes the
+saving from given costs instead of a graph.
 
 In: graphs, devices. Out: work, times, benefits. Must not build or run a kernel.
 """

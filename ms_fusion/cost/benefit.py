@@ -1,11 +1,11 @@
-"""Computes what one fused kernel saves over its separate operators, in µs, term by term.
+"""Computes the time in µs that one fused kernel saves over its separate operators, term by term.
 
     benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost
               − loss ÷ bandwidth − recomputation ÷ rate − hidden
 
 - *bytes not moved*: internal results, and inputs shared by several operators; `ms_fusion.cost.work`
   defines the counts.
-- *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If
+- *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If matrix
   products are library calls, relu and a residual sum are passes over the call's result and count as
   loss.
 - *recomputation*: producers of a pooling are recomputed for each overlapping window. In our CPU
@@ -19,11 +19,11 @@
   epilogue is free. The computing time of our own kernel is that of its vector steps
   (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product passes over tiles in the
   nearest cache, so its pass runs at that cache's rate.
-- *bandwidth*: bandwidth of the memory level that holds the traffic of the largest operator; scratch
-  memory is reused.
-- *on-chip need*: size of the smallest tile. A kernel that needs more than 80 % of the on-chip
-  memory, or more than a given constraint, is refused.
-- Independent matrix products in one kernel must share an input.
+- *bandwidth*: bandwidth of the memory level that can hold all bytes moved by the largest operator.
+  The operators do not add up here, because their scratch memory is reused.
+- *on-chip need*: size of the smallest tile. A kernel is refused if it needs more than a given share
+  of the on-chip memory (80 % by default).
+- Independent matrix products in one kernel must share an input; otherwise the kernel is refused.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from ms_fusion.ops import operators_with
 from ms_fusion.ops.op_info import Trait
 
 POOLINGS = operators_with(Trait.POOLING)
-"""Operators with overlapping windows."""
+"""Pooling operators, whose windows may overlap."""
 RELU = frozenset({"ReLU", "Maximum"})
-"""Operators that compute relu: in a model, and in a graph lowered for a library call."""
+"""Operators that compute relu: ReLU in a model, Maximum in a graph lowered for a library call."""
 MIN_PARALLEL_ELEMENTS = 1 << 19
 """Number of input and output elements from which a CPU kernel is parallel, as in `tbe_impl`."""
 
@@ -58,11 +58,12 @@ class Benefit:
         saved_launches: number of launches saved.
         loss_bytes: bytes re-read because tiles hold whole rows, or moved by passes over the result
             of a library call.
-        recomputed_flops: FLOPs repeated because windows overlap.
+        recomputed_flops: FLOPs repeated because pooling windows overlap.
         on_chip_bytes: bytes of one tile.
         hidden_us: part of the saved memory time that overlaps with computation.
         us: the benefit in µs; negative if the kernel is slower than its separate operators.
-        refusal_reason: why the kernel cannot exist, whatever its benefit; else empty.
+        refusal_reason: the reason if the kernel must not be built, whatever its benefit; else
+            empty.
     """
 
     saved_bytes: int
@@ -100,9 +101,9 @@ def benefit(
         fused: node with a body; its inputs and outputs are values of `graph`.
         graph: graph with known or assumed sizes.
         device: the device.
-        split: splits the body into library calls, which compute products with few epilogues, and
-            the parts between the calls. All of them together are one launch; they pass results
-            through memory.
+        split: splits the body into library calls (matrix products with simple epilogues) and the
+            parts between the calls. All of them together are one launch; they pass results to each
+            other through memory.
         capacity_share: share of the on-chip memory that a tile may fill.
     """
     assert fused.body is not None
@@ -174,12 +175,10 @@ def _kernel_time_us(
     rate: float,
     repeated: float = 0.0,
 ) -> float:
-    """Returns the time of a kernel in µs.
+    """Returns the time in µs of a kernel that moves `moved` bytes at `rate` bytes per second.
 
-    It moves `moved` bytes at `rate` bytes per second and computes `repeated` vector steps more than
-    its operators.
-
-    The epilogue of a library call is free.
+    `repeated` is the number of vector steps that the kernel adds to those of its operators. If the
+    operators contain matrix products, the kernel is a library call, and its epilogue is free.
     """
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
@@ -191,7 +190,7 @@ def _kernel_time_us(
 
 
 def _recomputed_steps_per_core(part: Graph, device: Device) -> float:
-    """Returns the vector steps per core that recompute values for further read positions."""
+    """Returns the vector steps per core by which a kernel recomputes values at read positions."""
     elements = sum(part.values[name].elements for name in (*part.inputs, *part.outputs))
     return recomputed_steps(part) / (device.cores if elements >= MIN_PARALLEL_ELEMENTS else 1)
 
@@ -202,8 +201,9 @@ class _EpiloguePasses:
 
     Attributes:
         more_bytes: bytes of the result that the passes read and write again.
-        read_bytes: bytes of added operands, which the pass reads instead of the call.
-        is_tiled: whether the pass covers tiles that are still in the nearest cache.
+        read_bytes: bytes of the operands that residual sums add. The passes read them, not the
+            call.
+        is_tiled: whether the passes run over tiles that are still in the nearest cache.
     """
 
     more_bytes: int = 0
@@ -212,7 +212,7 @@ class _EpiloguePasses:
 
 
 def _epilogue_passes(part: Graph) -> _EpiloguePasses:
-    """Returns the passes after a library call: relu, and a sum with an operand of equal shape."""
+    """Returns the passes after a library call: relu, and residual sums of equal shapes."""
     if not _products(part):
         return _EpiloguePasses()
     more = read = 0
@@ -230,7 +230,7 @@ def _epilogue_passes(part: Graph) -> _EpiloguePasses:
 
 
 def _recomputed_flops(part: Graph) -> int:
-    """Returns the FLOPs that are repeated for each further window that covers their result."""
+    """Returns the FLOPs that are repeated because overlapping pooling windows read their result."""
     times: dict[str, float] = {}
     for node in reversed(part.nodes):
         own = max((times.get(name, 1.0) for name in node.outputs), default=1.0)
@@ -250,7 +250,7 @@ def _recomputed_flops(part: Graph) -> int:
 
 
 def _has_unrelated_products(products: Sequence[Node], body: Graph) -> bool:
-    """Whether the kernel has several independent products and no input common to all of them."""
+    """Whether the kernel has several independent matrix products that share no common input."""
     if len(products) < 2 or upstream_products(body):
         return False
     return not set(products[0].inputs).intersection(*(node.inputs for node in products[1:]))

@@ -1,6 +1,6 @@
-"""Estimates the saving of one kernel over two operators with given costs.
+"""Estimates the saving of one fused kernel over two separate operators with given costs.
 
-`ms_fusion.cost.benefit` counts the costs of a graph instead.
+`ms_fusion.cost.benefit` derives the costs from a graph instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUSION_TYPES: Mapping[str, Any] = {
     "cross_operator": "cross-operator",
     "pipeline": "pipeline",
 }
-"""Fusion types as named in dicts → rule kinds."""
+"""Fusion type as passed to `estimate_benefit` → kind of fusion rule."""
 COSTS = ("hbm_read", "hbm_write", "schedule_cost", "tiling_loss")
 
 
@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the fusion saves time; without a device: saves bytes without losing time."""
+        """Whether the fusion saves time or, without a device, saves bytes and loses no time."""
         if self.us is not None:
             return self.us > 0
         return self.hbm_save_gb > self.performance_loss_gb and self.schedule_save_ms >= 0
@@ -66,16 +66,18 @@ def estimate_benefit(
     *,
     device: str | None = None,
 ) -> Estimate:
-    """Estimate the saving of one kernel over two operators of known costs.
+    """Estimates the saving of one fused kernel over two separate operators of known costs.
 
-    The fused kernel reads, writes and schedules as much as the larger operator; both losses remain:
+    The costs of the fused kernel for reads, writes and scheduling are those of the costlier
+    operator. The losses of both operators remain. The bytes saved, without these losses, are:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 
     Args:
         op1, op2: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes), ``schedule_cost`` in ms,
             ``tiling_loss`` in GB re-read.
-        fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the sum is the same.
+        fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the estimate is the
+            same for all of them.
         device: a name for `ms_fusion.cost.device`; its bandwidth converts bytes to µs.
 
     Raises:

@@ -23,10 +23,10 @@ def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
 
 
 def roofline_bound(parts: Stages) -> str:
-    """Returns ``compute`` if a kernel's FLOPs take longer than its bytes, else ``memory``."""
+    """Returns ``compute`` if the FLOPs of a kernel take longer than its bytes, else ``memory``."""
     return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
 
 
 def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
-    """Returns the µs that one kernel saves against the separately launched kernels `before`."""
+    """Returns the time in µs that the kernel `after` saves over the separate kernels `before`."""
     return sum(parts.total_us for parts in before) - after.total_us

@@ -3,8 +3,8 @@
 A single matrix product uses square t × t tiles, each a third of the on-chip memory. Let M be the
 number of rows of the product. Other operators in the same kernel change the tiling:
 
-- a reduction *before* the product needs a separate pass for its statistics, so that its source is
-  read once more;
+- a reduction *before* the product needs a separate pass for its statistics, so that the operand of
+  the reduction is read once more;
 - with a softmax between the product and a second product, rows of the first product are streamed
   (online softmax). A tile holds r rows of the first operand and of the last result, and both right
   operands are read ⌈M/r⌉ times instead of ⌈M/t⌉ times;
@@ -34,7 +34,7 @@ ROW_REDUCTIONS = operators_with(Trait.ROW_REDUCTION)
 ONLINE_REDUCTIONS = frozenset({"Softmax"})
 """Reductions that can be computed while rows are streamed (online), if a product follows."""
 CONVOLUTIONS = frozenset({"Conv2D", "Conv2DTranspose"})
-"""Convolutions, modelled as matrix products: pixels of an image are rows, channels columns."""
+"""Convolutions, modelled as matrix products: pixels are the rows, channels are the columns."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
 
 
 def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
-    """Returns value name → names of the matrix products on which the value depends."""
+    """Returns, by value name, the names of the matrix products on which each value depends."""
     found: dict[str, frozenset[str]] = {name: frozenset() for name in part.values}
     for node in part.nodes:
         before = frozenset[str]().union(*(found[name] for name in node.inputs))
@@ -130,7 +130,8 @@ def _is_row_reduction(node: Node) -> bool:
 def _row_bytes(node: Node, body: Graph) -> int:
     """Returns the bytes of one row of a node's first input.
 
-    A row is as long as the product of the reduced axes, or as the last axis if no axis is reduced.
+    Its length is the product of the sizes of the reduced axes, or the size of the last axis if no
+    axis is reduced.
     """
     source = body.values[node.inputs[0]]
     reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)
@@ -158,7 +159,7 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 
 
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Returns the bytes of the right operand that are re-read because of whole-row tiles.
+    """Returns the bytes of a product's right operand that are re-read because of whole-row tiles.
 
     A tile holds `row_bytes` bytes of each row.
     """

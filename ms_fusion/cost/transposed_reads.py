@@ -19,13 +19,13 @@ from ms_fusion.ops.op_info import Trait
 DATA_MOVEMENT_OPERATORS = operators_with(Trait.DATA_MOVEMENT)
 """Operators that move elements to other positions."""
 PLACES_MAX = 256
-"""Search limit: further (value, path) pairs are not counted."""
+"""Maximum number of (value, path) pairs that a search visits; further pairs are not counted."""
 
 
 def values_to_materialize(graph: Graph) -> tuple[str, ...]:
-    """Returns the computed values to store before their transpose.
+    """Returns the names of the computed values that should be stored before they are transposed.
 
-    Computing an element of such a value takes more than one read on average.
+    They are the values whose computation takes more than one read per element on average.
     """
     found = [
         node
@@ -65,11 +65,12 @@ def count_reads(source: str, graph: Graph) -> int:
 
 
 def recomputed_steps(graph: Graph) -> int:
-    """Returns the vector steps that a kernel repeats to compute values at each read position.
+    """Returns the vector steps by which a kernel recomputes values at further read positions.
 
-    A path from a result back to a value gives the read positions: each data-movement operator on
-    the path changes them. Halves read along two paths count as one whole. Reductions and
-    materialised values are computed once.
+    The path from a result back to a value determines the positions at which the value is read:
+    each data-movement operator on the path changes them. Two halves of a value that are read along
+    two paths count as one computation of the value. Reductions, and values that are stored before
+    their transpose (`values_to_materialize`), are computed once.
     """
     kept = {
         *values_to_materialize(graph),

@@ -1,10 +1,9 @@
 """Estimates the arithmetic time of an operator in our generated kernels, in vector steps.
 
 A step is one vector instruction. The records of the operators (`ms_fusion.ops`) hold times within
-the nearest cache on AVX-512, divided by the time of one step (0.017 ns an element): an exp of
-0.17 ns is 10 steps. The steps depend on
-the implementation of an operator, not on its name: x² is computed as a product, but a power whose
-exponent is read from memory is not.
+the nearest cache on AVX-512, divided by the time of one step (0.017 ns per element): an exp of
+0.17 ns is 10 steps. The number of steps depends on the implementation of an operator, not on its
+name: x² is computed as a product, but a power whose exponent is read from memory is not.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from ms_fusion.ops.op_info import Trait
 
 FREE = Trait.VIEW | Trait.CONTROL | Trait.BOOKKEEPING
 PRODUCT_EXPONENTS = frozenset({2.0, 3.0, 0.5})
-"""Exponents for which a power is a product or a root."""
+"""Exponents for which a power is computed as a product or a root."""
 
 
 def vector_steps(node: Node, graph: Graph) -> int:
-    """Returns the vector steps of an operator.
+    """Returns the vector steps of an operator: steps per element × number of elements.
 
-    The number of elements is that of its first input or of a result, whichever is largest.
+    The number of elements is the largest among the operator's first input and its results.
     """
     if operator_info(node.op).traits & FREE:
         return 0

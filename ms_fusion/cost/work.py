@@ -1,4 +1,4 @@
-"""Counts bytes, FLOPs and launches of one operator or fused kernel, one rule per family."""
+"""Counts bytes, FLOPs and launches of an operator or fused kernel; one rule per operator family."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ms_fusion.ops.op_info import Trait, WorkRule
 
 
 def has_rule(op: str) -> bool:
-    """Whether `work_of` has a rule for the operator; otherwise its figures are estimates."""
+    """Whether `work_of` has a rule for the operator; without a rule it returns an estimate."""
     return operator_info(op).work is not WorkRule.UNKNOWN
 
 
@@ -35,7 +35,7 @@ def work_of(node: Node, graph: Graph) -> Work:
 
 
 def _flops(node: Node) -> int:
-    """Returns the FLOPs per element of an operator, as its rule counts elements."""
+    """Returns the FLOPs of an operator per element; its rule defines which elements count."""
     return operator_info(node.op).flops or 0
 
 
@@ -102,7 +102,7 @@ def _normalisation_work(node: Node, graph: Graph) -> Work:
 
 
 def _matmul_work(node: Node, graph: Graph) -> Work:
-    """Counts 2 m n k FLOPs; k is the reduced axis of the left operand, transposed or not."""
+    """Counts 2 m n k FLOPs; k is the size of the reduced axis of the left operand."""
     left, right = graph.inputs_of(node)[:2]
     out = graph.outputs_of(node)[0]
     if len(left.shape) >= 2 and len(out.shape) >= 2 and len(right.shape) >= 2:
@@ -116,7 +116,7 @@ def _matmul_work(node: Node, graph: Graph) -> Work:
 
 
 def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
-    """Returns a flag: the attribute `name` in older files, the input at `position` in newer."""
+    """Returns a flag: attribute `name` in older files, the input at `position` in newer ones."""
     if not name:
         return False
     found = node.attr(name)
@@ -126,9 +126,9 @@ def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
 
 
 def _conv2d_work(node: Node, graph: Graph) -> Work:
-    """Counts 2 FLOPs per output element and weight of its channel.
+    """Counts 2 FLOPs for each output element and each weight of its output channel.
 
-    Axis 0 of the filter is the output channels.
+    Axis 0 of the filter is the axis of the output channels.
     """
     weight = graph.inputs_of(node)[1]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
@@ -169,7 +169,7 @@ def _is_argument(value: Value) -> bool:
 
 
 def _pooling_work(node: Node, graph: Graph) -> Work:
-    """Counts one FLOP per window element and output element.
+    """Counts one FLOP for each output element and each element of its window.
 
     For a gradient, the output elements are those of the forward pooling.
     """

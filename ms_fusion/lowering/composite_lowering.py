@@ -116,9 +116,7 @@ def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
 
 
 def _operand(value: Value, tensors: Mapping[str, Tensor]) -> Any:
-    """Returns an operand as formulas take it: a NumPy array for a constant, else a traced
-    tensor.
-    """
+    """Returns an operand for a formula: a NumPy array for a constant, else a traced tensor."""
     if value.kind != "constant":
         return TracedArray(tensors[value.name])
     found = np.asarray(value.data, numpy_dtype(value.dtype))

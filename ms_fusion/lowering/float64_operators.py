@@ -9,8 +9,9 @@ from ms_fusion.ops import operators_with
 from ms_fusion.ops.op_info import Trait
 
 NARROWED_OPERATORS = operators_with(Trait.FLOAT32_ONLY_ON_CPU)
-"""Operators that MindSpore's CPU library computes only in float32, so that a float64 operator
-stands between two Casts.
+"""Operators that MindSpore's CPU library computes only in float32.
+
+For float64 operands, MindSpore inserts Casts before and after the operator.
 """
 
 
@@ -42,7 +43,7 @@ def widen_to_float64(graph: Graph) -> Graph:
 
 
 def _cast_behind(node: Node, graph: Graph) -> Node | None:
-    """Returns the Cast to float64 that is the only reader of a node's float32 result; else None."""
+    """Returns the only reader of a node's float32 result if it is a Cast to float64; else None."""
     (name,) = node.outputs
     readers = graph.consumers.get(name, ())
     if name in graph.outputs or len(readers) != 1 or readers[0].op != "Cast":

@@ -33,18 +33,19 @@ PROCESSOR = Device(
     source="two cores with AVX-512: what was measured there of copies and of swish; "
     "nests that threads share cost their waking",
 )
-"""Device for which plans are costed. Only the ratios of its figures matter; tuning measures on the
-actual machine.
+"""Device for which the cost of plans is computed.
+
+Only the ratios of its figures matter; tuning measures on the actual machine.
 """
 
 FRESH_BYTES_PER_S = 8e9
-"""Rate in bytes/s at which page faults map the large buffers between nests, anew in each call.
+"""Rate in bytes/s at which page faults map the large buffers between nests.
 
-The allocator reuses small buffers, which cause no page faults.
+Each call maps them anew. The allocator reuses small buffers, which cause no page faults.
 """
 
 GAIN = 0.97
-"""A further value is stored only if this reduces the modelled cost to at most this fraction."""
+"""A further value is stored only if this multiplies the modelled cost by at most this factor."""
 TRIES_PER_STEP, STEPS = 6, 3
 """Number of values tried per search step, and number of steps.
 
@@ -57,7 +58,7 @@ A strided reduction runs over an axis other than the innermost. In a longer chai
 recompute all reductions before it.
 """
 SMALL_RATIO = 8
-"""A reduction by at least this factor has a result that costs little to store."""
+"""If a reduction makes a tensor smaller by at least this factor, its result is cheap to store."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Plan:
     """A partition of a group into nests.
 
     Attributes:
-        stored: names of the intermediate values that the plan stores on request.
+        stored: names of the intermediate values that the back end is told to store.
         nests: for each nest in execution order, the names of the operators that it computes.
         cost_us: cost by the cost model, in µs.
         layout: the loop nests of the back end.
@@ -88,11 +89,13 @@ class Plan:
 
 
 def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PROCESSOR) -> Plan:
-    """Returns the cheaper of two plans: greedy search from full fusion, or one nest per
-    operator.
+    """Returns the cheaper of two plans for a group.
+
+    One plan is found by a greedy search that starts from full fusion. The other plan has one nest
+    per operator; it is considered only if the first plan recomputes an operator.
     """
     best = _plan_few_nests(group, graph, device)
-    if best.repeated_operators:  # if nothing is recomputed, more nests only cost
+    if best.repeated_operators:  # if nothing is recomputed, more nests only add cost
         apart = plan_with_stored(full_fission_values(group, graph), group, graph, device)
         best = min(best, apart, key=lambda plan: plan.cost_us)
     return best
@@ -186,9 +189,9 @@ def _places(group: LoweredGroup) -> dict[int, int]:
 
 
 def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
-    """Returns the values whose storing can pay off, the largest saving first.
+    """Returns the names of the values that may be worth storing, the largest saving first.
 
-    Candidates are the results of `_recomputed_boundary_nodes`.
+    The candidates are the results of `_recomputed_boundary_nodes`.
     """
     dear = [
         (_saved_us(node, plan, graph, device), node.outputs[0])
@@ -199,7 +202,7 @@ def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
 
 
 def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
-    """Returns the recomputed operators whose result an operator of a single nest reads.
+    """Returns the recomputed operators whose result is read by an operator that is not recomputed.
 
     Outputs of the group and values that the plan stores are left out.
     """
@@ -245,7 +248,7 @@ def _is_strided_reduction(node: Node, graph: Graph) -> bool:
 def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
     """Yields the nearest ancestors of a value that have several readers.
 
-    This may be the value itself.
+    If the value itself has several readers, it is the only one.
     """
     waiting = [name]
     while waiting:
@@ -263,9 +266,9 @@ def _is_small_sum(node: Node, graph: Graph) -> bool:
 
 
 def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
-    """Returns an upper bound of the cost in µs that storing a value saves.
+    """Returns an upper bound of the cost in µs that storing the result of `node` saves.
 
-    This is the cost of its recomputation in all nests except the most expensive one.
+    The bound is the cost of recomputing the result in all nests except the most expensive one.
     """
     before = _ancestors(node, graph)
     nests = [frozenset(nest) for nest in plan.nests if node.name in nest]
@@ -316,7 +319,7 @@ def _work(
     inside: Mapping[int, Node],
     device: Device,
 ) -> tuple[list[Node], Work]:
-    """Returns the operators of a nest, and its floating-point operations and memory traffic."""
+    """Returns the operators of a nest, and its work: FLOPs, memory traffic and one launch."""
     stored = {id(root.tensor) for other in layout.nests for root in other.roots}
     roots = [root.tensor for root in nest.roots]
     own = {id(tensor) for tensor in roots}

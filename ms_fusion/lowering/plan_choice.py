@@ -41,7 +41,11 @@ def argument(tensor: Tensor, name: str) -> Argument:
 
 
 def choose_options(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """Returns the result of `default_kernel` with its chosen options."""
+    """Returns `kernel`, made by `default_kernel`, with its chosen options.
+
+    Tuned options are chosen if there are any, else those of the cheapest plan. If the back end
+    finds no plan, each operator gets a loop nest of its own.
+    """
     found = tuning_store.apply_tuning(kernel)
     if found.tuning is not None:
         return found
@@ -58,12 +62,12 @@ def _make_plan(group: LoweredGroup, graph: Graph) -> plan_cache.StoredValues:
 
 
 def split_per_operator(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """Returns the result of `default_kernel` with one small nest per operator."""
+    """Returns `kernel`, made by `default_kernel`, with one small loop nest per operator."""
     return store_values(kernel, group, full_fission_values(group, graph))
 
 
 def store_values(kernel: Kernel, group: LoweredGroup, names: Sequence[str]) -> Kernel:
-    """Returns the result of `default_kernel` with the named values stored."""
+    """Returns `kernel`, made by `default_kernel`, with options that store the named values."""
     return _set_stored(kernel, value_numbers(names, group))
 
 

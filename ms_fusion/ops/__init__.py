@@ -1,9 +1,9 @@
 """One record per operator type; every table of operator names is derived from the records.
 
 In: nothing. Out: `OPERATORS` and selections from it. Must not read files, import MindSpore or know
-how a room uses a record.
+how other packages use a record.
 
-A file has one family of operators, with their formulas, lowering rules and records.
+Each module describes one family of operators: their formulas, lowering rules and records.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ OPERATORS: Mapping[str, OpInfo] = MappingProxyType(
 """Operator type → record, in alphabetical order."""
 
 UNKNOWN = OpInfo("")
-"""The record of an operator type that no file describes."""
+"""The record of an operator type that no module describes."""
 
 
 def operator_info(name: str) -> OpInfo:
@@ -74,9 +74,10 @@ def operators_where(condition: Callable[[OpInfo], bool]) -> frozenset[str]:
 
 
 def table(field: Callable[[OpInfo], Any]) -> Mapping[str, Any]:
-    """Returns operator type → value of a field, for the operators for which it is not empty.
+    """Returns a dict from operator type to the value of a field; empty values are left out.
 
-    False, None and empty texts, tuples and sets are empty; the number 0 is not.
+    `field` returns the value for a record. False, None and empty strings, tuples and sets count as
+    empty; the number 0 does not.
     """
     values = {name: field(operator) for name, operator in OPERATORS.items()}
     return MappingProxyType(

@@ -56,7 +56,7 @@ def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
 
 
 def _hard_swish(x: Array) -> Any:
-    """x · hard_sigmoid(x); 0 for x ≤ −3, since the product would be NaN at −∞."""
+    """Computes x · hard_sigmoid(x); returns 0 for x ≤ −3, since the product would be NaN at −∞."""
     return np.where(x <= -3, 0 * _clip(x, -3, 0), x * _hard_sigmoid(x))
 
 
@@ -66,7 +66,7 @@ def _hard_swish_gradient(dy: Array, x: Array) -> Any:
 
 
 def _elu(x: Array, *_: Array) -> Any:
-    """Elu with alpha 1, the only value that MindSpore supports."""
+    """Computes Elu with alpha = 1, the only value that MindSpore supports."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
 
@@ -75,12 +75,12 @@ def _elu_gradient(dy: Array, y: Array) -> Any:
 
 
 def sigmoid(x: Array) -> Any:
-    """1 / (1 + e^−x)."""
+    """Computes 1 / (1 + e^−x)."""
     return 1 / (1 + np.exp(-x))
 
 
 def softplus(x: Array) -> Any:
-    """ln(1 + e^x)."""
+    """Computes ln(1 + e^x)."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -101,14 +101,15 @@ def _gelu_gate(x: Array) -> Any:
 def gelu_gradient(
     dy: Array, x: Array, *_: Array, gate_of: Callable[[Any], Any] = _gelu_gate
 ) -> Any:
-    """Gradient of GeLU in its tanh form.
+    """Computes the gradient of GeLU in its tanh form.
 
-    x is clipped to ±20, since x² may overflow. Beyond ±20 the slope is 0 or 1.
+    x is clipped to ±20, since x² may overflow. Beyond ±20 the derivative is 0 or 1.
 
     Args:
         dy: gradient of the result y of GeLU.
         x: input of GeLU.
-        gate_of: computes y / x from x; a caller may pass a DSL operation instead of the formula.
+        gate_of: function that computes y / x from x; the default is the formula. A caller may pass
+            a DSL operation instead.
     """
     inner = _clip(x, -20, 20)
     gate = gate_of(inner)

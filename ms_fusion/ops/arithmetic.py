@@ -1,6 +1,6 @@
 """Arithmetic of one, two and three operands, and rounding.
 
-One file of more than 500 lines: it is the table of arithmetic operators.
+This module exceeds 500 lines because the records of the arithmetic operators belong together.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def _lower_divide(call: Call) -> Any:
 def _lower_power(call: Call) -> Any:
     """Computes a power of integers by repeated squaring, with wrap-around.
 
-    A negative exponent gives the quotient 1 / xⁿ, truncated to an integer. Other dtypes use the
-    formula.
+    For a negative exponent −n, the result is the quotient 1 / xⁿ, truncated to an integer. Operands
+    of other dtypes use the formula.
     """
     x, y = call.inputs
     if x.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""Calls of operators, as formulas and lowering rules receive them, and how to make formulas."""
+"""Defines `Call`, the argument of formulas and lowering rules, and functions that make formulas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 def is_float(name: str) -> bool:
-    """Returns whether the dtype of this NumPy name is floating-point; includes bfloat16."""
+    """Returns whether `name` is NumPy's name of a floating-point dtype, or ``bfloat16``."""
     return name in ("float16", "bfloat16", "float32", "float64")
 
 
@@ -29,11 +29,12 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Call:
-    """One operator to be replayed.
+    """One operator with its inputs, for a formula or a lowering rule.
 
     Attributes:
         node: the operator.
-        inputs: arrays of the operator's inputs in order, constants included.
+        inputs: the operator's inputs in order, constants included; NumPy arrays, or traced tensors
+            if the operator is lowered.
         output: description of the operator's first result in the graph.
         dtype: dtype of floating-point arithmetic.
     """
@@ -69,7 +70,7 @@ class Call:
 
 
 Formula = Callable[[Call], Array]
-"""Maps a call to the result.
+"""Function that computes the result of a call.
 
 Operands are NumPy arrays, or traced tensors with NumPy's interface (`tbe_impl.tracing`). Floating
 operands have the dtype of the arithmetic, float64 for a reference; integer and bool operands keep

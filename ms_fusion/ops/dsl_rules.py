@@ -11,6 +11,6 @@ from tbe_impl.tracing.arrays import TracedArray, tensor_of
 def dsl_operation(operation: Any) -> LoweringRule:
     """Returns the rule that applies one DSL operation to all operands.
 
-    They have one shape and dtype.
+    The operands must have the same shape and dtype.
     """
     return lambda call: TracedArray(operation(*(tensor_of(item) for item in call.inputs)))

@@ -102,8 +102,8 @@ def _slice(call: Call) -> Array:
 def _gather(call: Call) -> Array:
     """Computes Gather of the inputs (table, indices, axis).
 
-    A negative index counts from the end. The result of an index out of range is 0, but MindSpore
-    raises an error for it.
+    A negative index counts from the end. For an index out of range the result is 0, whereas
+    MindSpore raises an error.
     """
     table, given = call.inputs[:2]
     axis = int(call.number("axis", 2))

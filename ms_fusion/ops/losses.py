@@ -20,9 +20,10 @@ from ms_fusion.ops.op_info import (
 
 
 def _kl_divergence(call: Any) -> Any:
-    """Computes target · (ln target − x) for the inputs (x, target), reduced by the mode.
+    """Computes target · (ln target − x) for the inputs (x, target), then applies the reduction.
 
-    The term of an element is 0 if its target is not positive.
+    The reduction mode is ``none``, ``sum``, ``mean`` or ``batchmean``. The term of an element is 0
+    if its target is not positive.
     """
     x, wanted = call.inputs[:2]
     none = wanted <= 0
@@ -32,7 +33,10 @@ def _kl_divergence(call: Any) -> Any:
 
 
 def _kl_divergence_gradient(call: Any) -> Any:
-    """Computes −target · dy / divisor for the inputs (gradient dy of the loss, x, target)."""
+    """Computes −target · dy / divisor for the inputs (gradient dy of the loss, x, target).
+
+    The divisor depends on the reduction mode.
+    """
     dy, x, wanted = call.inputs[:3]
     return -wanted * dy / _reduction_divisor(_reduction_mode(call), x)
 

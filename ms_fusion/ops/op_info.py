@@ -1,4 +1,4 @@
-"""The record of one operator: its meaning, its costs, and what each fusion may do with it."""
+"""The record of one operator: its meaning, its costs, and how each kind of fusion treats it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trait(enum.Flag):
         BOOKKEEPING: a framework node that computes nothing and launches no kernel.
         CONTROL: calls another graph.
         RANDOM: the results are random and differ in each run.
-        COMMUTATIVE: the two operands may change places.
+        COMMUTATIVE: the two operands may be swapped.
         CORRECTLY_ROUNDED: fusion changes no bit of the result, except by contraction of a product
             and a sum.
         REDUCTION: sums or compares along axes.
@@ -45,15 +45,18 @@ class Trait(enum.Flag):
         DATA_MOVEMENT: moves elements to other positions.
         ONEDNN: our kernels call oneDNN for it.
         LIBRARY_KERNEL: MindSpore has a library kernel for it, so that it is clustered only if the
-            list in force names it.
+            list of operators to cluster names it.
         IN_PLACE: overwrites an input.
         FLOAT32_ONLY_ON_CPU: MindSpore's CPU library computes float64 in float32 between two Casts.
-        ANY_LAYOUT: elementwise or a reduction, and built in any order of the axes of an image.
-        LIMITED_DOMAIN: returns NaN for operands outside of a limited range, for example below 0.
+        ANY_LAYOUT: an elementwise operator or a reduction that our generator builds for any order
+            of the axes of an image.
+        LIMITED_DOMAIN: returns NaN for operands outside a limited range, for example below 0.
         FORWARDING: only forwards its operands, or a view of them.
-        PRECISE_ON_ACCELERATORS: `precise` clusters it on GPU and Ascend, since it is correctly
-            rounded and never contracted (not measured, since no such device was available).
-        FLAG_INPUT: MindSpore passes a flag as a further input, which the kernel's description has.
+        PRECISE_ON_ACCELERATORS: the preset `precise` clusters it on GPU and Ascend, since it is
+            correctly rounded and never contracted (not measured, since no such device was
+            available).
+        FLAG_INPUT: MindSpore passes a flag as a further input and omits its value from the
+            composite JSON.
     """
 
     NONE = 0
@@ -112,7 +115,7 @@ class Cluster(enum.Enum):
         BY_DEFAULT_FOR_MINDSPORE: without a flag, for MindSpore's own generator only.
         BY_FLAG: under `--enable_cluster_ops`; MindSpore's own generator builds it.
         BY_FLAG_FOR_OTHERS: under `--enable_cluster_ops`; MindSpore's own generator does not build
-            it. No generator builds some of them.
+            it. For some of these operators, no generator does.
         BY_DEFAULT_FOR_OTHERS: without a flag, for generators other than MindSpore's.
     """
 
@@ -134,7 +137,7 @@ class Expand(enum.Enum):
         NEVER: no.
         BY_DEFAULT: without a flag.
         BY_FLAG: under `--enable_expand_ops`.
-        BY_FLAG_FOR_OURS: under the same flag, and our presets set it for our generator.
+        BY_FLAG_FOR_OURS: under `--enable_expand_ops`, which our presets set for our generator.
     """
 
     NEVER = enum.auto()
@@ -144,14 +147,16 @@ class Expand(enum.Enum):
 
 
 class Split(enum.Flag):
-    """What the expansion of an operator means to MindSpore's splitter (measured on 2.10).
+    """Properties of an operator that matter to MindSpore's splitter (measured on 2.10).
+
+    The splitter sees the operator after its expansion into basic operators.
 
     Attributes:
-        NONE: nothing.
-        ENDS_IN_REDUCTION: the expansion ends in a reduction, which joins no consumer.
+        NONE: none of these properties.
+        ENDS_IN_REDUCTION: the expansion ends in a reduction, which is not fused with a consumer.
         BEGINS_WITH_REDUCTION: the expansion begins with a reduction and ends elementwise.
-        ENDS_IN_BROADCAST: the expansion ends in a broadcast, so that no reduction joins it.
-        OPAQUE: joins no other operator, since it moves elements or adds them up one by one.
+        ENDS_IN_BROADCAST: the expansion ends in a broadcast, which is not fused with a reduction.
+        OPAQUE: is not fused with any operator, since it moves elements or adds them up one by one.
     """
 
     NONE = 0
@@ -163,22 +168,23 @@ class Split(enum.Flag):
 
 @dataclass(frozen=True, kw_only=True)
 class MindSporeFusion:
-    """What MindSpore's fusion passes do with an operator; measured on MindSpore 2.10 on CPU.
+    """How MindSpore's fusion passes treat an operator; measured on MindSpore 2.10 on CPU.
 
     Attributes:
         cluster: whether the cluster pass takes it on CPU.
         cluster_level: lowest `--fusion_ops_level` at which it is clustered on CPU by default.
         expand: whether it is expanded on CPU.
-        ascend_level: lowest `--fusion_ops_level` at which it is clustered on Ascend by default (read
-            from MindSpore's source); None for never.
+        ascend_level: lowest `--fusion_ops_level` at which it is clustered on Ascend by default
+            (read from MindSpore's source); None for never.
         basics: number of basic operators after expansion.
-        expansion: types of the basic operators to which MindSpore expands it before clustering, if
-            the result depends only on the inputs; empty if it is not known.
-        split: what its expansion means to the splitter.
+        expansion: types of the basic operators to which MindSpore expands it before clustering;
+            empty if they are not known, or if its result depends on more than its inputs.
+        split: properties of its expansion that matter to the splitter.
         constants: indices of the inputs that must be constants, such as axes and shapes.
         expands_float16: whether it is expanded in float16.
-        ignores_expand_flag: whether it stays whole although the expand lists name it.
-        becomes: type to which MindSpore's simplification may change it; empty for none.
+        ignores_expand_flag: whether it is not expanded although the lists of operators to expand
+            name it.
+        becomes: type to which MindSpore's simplification may change it; empty if there is none.
     """
 
     cluster: Cluster = Cluster.NEVER
@@ -196,25 +202,31 @@ class MindSporeFusion:
 
 @dataclass(frozen=True, kw_only=True)
 class MindSporeGenerator:
-    """What MindSpore's own kernel generator does with an operator on CPU; measured on 2.10.
+    """How MindSpore's own kernel generator treats an operator on CPU; measured on 2.10.
+
+    `auto`, `basic`, `aggressive` and `precise` are presets. A string is empty if it does not apply.
 
     Attributes:
-        crashes: whether it crashes.
-        crash_dtypes: dtypes that crash it; empty for all, if `crashes`. The dtype bfloat16 crashes
-            the generator with every operator.
-        wrong: what is wrong with its results; empty for nothing.
-        wrong_for: whether the results are wrong for (working dtype, dtype of the result); None if
-            they are not refused.
-        refusal: text of that refusal; empty for `wrong`.
-        unsafe: why no preset clusters it although MindSpore does by default; empty if one does.
-        inaccurate: why `auto` and `basic` do not cluster it although MindSpore does by default.
-        inaccurate_expansion: why `auto` and `basic` do not expand it although MindSpore does by
-            default.
-        auto_cluster: measurement for which `auto` clusters it in addition to MindSpore's default.
-        auto_expand: measurement for which `auto` expands it in addition to MindSpore's default.
-        not_auto: why `auto` neither clusters nor expands it although a flag could.
-        for_speed: whether `aggressive` clusters or expands it in spite of `not_auto`.
-        precise: whether `precise` clusters it on CPU, since the result has the same bits.
+        crashes: whether the generator crashes on the operator.
+        crash_dtypes: dtypes for which the generator crashes; empty if it crashes for all dtypes or
+            never. The dtype bfloat16 crashes the generator with every operator.
+        wrong: description of the error in the generator's results.
+        wrong_for: function of (working dtype, dtype of the result) that returns whether the results
+            are wrong and the kernel must be refused; None if no kernel is refused.
+        refusal: reason to state when the kernel is refused; if it is empty, `wrong` is stated.
+        unsafe: reason why no preset clusters the operator although MindSpore does by default.
+        inaccurate: reason why `auto` and `basic` do not cluster the operator although MindSpore
+            does by default.
+        inaccurate_expansion: reason why `auto` and `basic` do not expand the operator although
+            MindSpore does by default.
+        auto_cluster: measurement that justifies that `auto` clusters the operator although
+            MindSpore does not by default.
+        auto_expand: measurement that justifies that `auto` expands the operator although MindSpore
+            does not by default.
+        not_auto: reason why `auto` neither clusters nor expands the operator although a flag could.
+        for_speed: whether `aggressive` clusters or expands the operator in spite of `not_auto`.
+        precise: whether `precise` clusters the operator on CPU, since the fused result has the same
+            bits as the unfused result.
     """
 
     crashes: bool = False
@@ -234,13 +246,13 @@ class MindSporeGenerator:
 
 @dataclass(frozen=True)
 class VerifiedFlag:
-    """What was verified for an operator under a flag, with MindSpore's own generator.
+    """The verified effect of a flag that fuses an operator, with MindSpore's own generator.
 
     Attributes:
         dtypes: dtypes for which the flag was verified.
         takes_producer: whether the operator then fuses with its producer.
         takes_consumer: whether the operator then fuses with its consumer.
-        caution: warning that a suggestion of the flag contains; empty if none.
+        caution: warning to give with a suggestion of the flag; empty if there is none.
     """
 
     dtypes: frozenset[str] = frozenset({"float32"})
@@ -254,12 +266,16 @@ class Advice:
     """Changes that fuse an operator; each was verified on a small net.
 
     Attributes:
-        cluster_flag: what was verified when `--enable_cluster_ops` contained it.
-        expand_flag: what was verified when `--enable_expand_ops` contained it.
-        no_flag: why a flag is never suggested although MindSpore accepts it; empty if one is.
-        rewriting: an equivalent of basic operators; empty for none.
+        cluster_flag: verified effect of adding the operator to `--enable_cluster_ops`; None if this
+            is not suggested.
+        expand_flag: verified effect of adding the operator to `--enable_expand_ops`; None if this
+            is not suggested.
+        no_flag: reason why no flag is suggested although MindSpore accepts one; empty if there is
+            no such reason.
+        rewriting: equivalent expression of basic operators; empty if there is none.
         rewriting_operators: operator types of `rewriting`.
-        caution: cost at which it fuses correctly; empty for none.
+        caution: inaccuracy of the fused operator, to give with a suggestion; empty if there is
+            none.
     """
 
     cluster_flag: VerifiedFlag | None = None
@@ -271,7 +287,10 @@ class Advice:
 
 
 class Batch(enum.Enum):
-    """How an operator keeps the samples of a batch apart; `mindspore/specialize` has the rules."""
+    """How an operator keeps the samples of a batch separate.
+
+    `ms_fusion.mindspore.specialize` contains the rule for each member.
+    """
 
     ELEMENTWISE = enum.auto()
     ALONG_AXES = enum.auto()
@@ -297,14 +316,15 @@ class Batch(enum.Enum):
 
 @dataclass(frozen=True)
 class BatchRule:
-    """The rule by which a batch may be padded.
+    """The rule that decides whether the batch of an operator's inputs may be padded.
 
     Attributes:
         kind: the rule.
-        axis: for `Batch.ALONG_AXES`, name and default of the attribute with the axes, which newer
-            graphs have as input 1.
-        sizes: indices of the inputs that may be sizes that grow with the batch. Such an operator may
-            create a batch from inputs without one: all its samples are equal.
+        axis: for `Batch.ALONG_AXES`, name and default of the attribute that holds the axes. In
+            newer graphs, input 1 holds the axes.
+        sizes: indices of the inputs that may hold sizes that grow with the batch. With such an
+            input, the operator may create a batch from inputs without one; then all samples are
+            equal.
     """
 
     kind: Batch
@@ -314,26 +334,28 @@ class BatchRule:
 
 @dataclass(frozen=True)
 class OpInfo:
-    """One operator type: everything that this package knows about it.
+    """The record of one operator type.
 
     Attributes:
-        name: type in MindSpore's graphs and in composite JSON.
+        name: operator type in MindSpore's graphs and in composite JSON.
         onnx: operator types of ONNX with the same meaning.
-        formula: NumPy formula, the definition in float64; None if it is not known.
-        lowering: the DSL operations, where they give better code than the traced formula; None to
-            trace the formula.
+        formula: NumPy formula that defines the operator in float64; None if it is not known.
+        lowering: rule that lowers the operator to DSL operations, where this gives better code than
+            the traced formula; None to trace the formula.
         traits: yes-or-no properties.
         work: how bytes and FLOPs are counted.
-        flops: FLOPs per element, as `work` counts them; None if `work` does not need them.
+        flops: FLOPs per element; `work` defines which elements count. None if `work` does not need
+            them.
         steps: vector steps per element in our generated kernels.
         overwrites: indices of the inputs that an optimizer overwrites.
-        batch: how it keeps the samples of a batch apart; None if it may mix them.
-        mindspore: what MindSpore's fusion passes do with it.
-        mindspore_generator: what MindSpore's own kernel generator does with it.
-        whole: whether our generator gets it whole where MindSpore could expand it, since the
-            expansion computes in float32 and returns float32.
-        excluded: why it is never clustered for our generator; empty if it may be.
-        advice: changes that fuse it.
+        batch: how the operator keeps the samples of a batch separate; None if it may mix them.
+        mindspore: how MindSpore's fusion passes treat the operator.
+        mindspore_generator: how MindSpore's own kernel generator treats the operator.
+        whole: whether MindSpore passes the operator unexpanded to our generator, although it could
+            expand it. The expansion computes in float32 and returns float32.
+        excluded: reason why the operator is never clustered for our generator; empty if it may be
+            clustered.
+        advice: changes that fuse the operator.
     """
 
     name: str
@@ -355,7 +377,7 @@ class OpInfo:
 
     @property
     def lowering_rule(self) -> LoweringRule | None:
-        """The rule that lowers it to the DSL: `lowering`, else the formula; None without both."""
+        """The rule that lowers the operator: `lowering`, else `formula`; None if both are None."""
         return self.lowering or self.formula
 
 

@@ -94,7 +94,7 @@ def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> A
 def window_divisors(where: PoolingWindows, rank: int) -> Array:
     """Returns the divisor of each window's sum.
 
-    It is `where.divisor`, or the number of elements that the mean counts if that is 0.
+    The divisor is `where.divisor`; if that is 0, it is the number of elements that a mean counts.
     """
     if where.divisor:
         return np.full((1,) * rank, where.divisor)

@@ -1,6 +1,6 @@
-"""Lowers pooling and its gradients.
+"""Lowers pooling and its gradients to the DSL.
 
-Each element of a gradient gathers from the windows that contain the element.
+Each element of a gradient is computed as a sum over the windows that contain the element.
 """
 
 from __future__ import annotations

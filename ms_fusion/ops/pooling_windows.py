@@ -42,14 +42,14 @@ class PoolingWindows:
 
     @property
     def counted_ranges(self) -> tuple[tuple[int, int], ...]:
-        """For each axis the half-open range of element indices that a mean counts."""
+        """For each axis, the half-open range of element indices that a mean counts."""
         if self.ends:
             return tuple((-start, end) for start, end in zip(self.starts, self.ends, strict=True))
         return tuple((0, size) for size in self.sizes)
 
     @property
     def pads(self) -> tuple[tuple[int, int], ...]:
-        """(padding before, after) of each axis for `counts` windows; negative values crop."""
+        """For each axis, the padding (before, after) for `counts` windows; negative values crop."""
         every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)
         return tuple(
             (start, (count - 1) * step + span - size - start)
@@ -95,8 +95,8 @@ def windows(
         node: the operator; its attributes describe the windows if `given` is empty.
         shape: shape of the input x.
         pooled: shape of the result y; with explicit padding it gives the number of windows.
-        given: window, strides, padding mode and data format, if they are inputs of the operator, as
-            of AvgPool and its gradient.
+        given: window, strides, padding mode and data format if they are inputs of the operator, as
+            for AvgPool and its gradient; else empty.
 
     Raises:
         InputError: the padding mode or data format is not supported.
@@ -143,10 +143,11 @@ def _padded_windows(
     counts: tuple[int, ...],
     mode: str,
 ) -> PoolingWindows:
-    """Returns windows with the attributes `pad_list`, `count_include_pad` and `divisor_override`.
+    """Returns the windows of a pooling with explicit padding or with a modified mean.
 
-    `pad_list` is the explicit padding, with two entries per axis. Without it the padding is that of
-    the padding mode `mode`.
+    The attributes `pad_list`, `count_include_pad` and `divisor_override` apply. `pad_list` is the
+    explicit padding, with two entries per axis. Without it, the padding is that of the padding mode
+    `mode`.
     """
     found = sliding_windows(axes, sizes, spans, strides, mode)
     listed = [int(one) for one in node.attr("pad_list") or ()] if mode == "PAD" else []

@@ -92,7 +92,7 @@ def _reduction_rule(word: Any) -> LoweringRule:
         axes = sorted({axis % max(x.ndim, 1) for axis in named or range(x.ndim)})
         if not axes:
             return call.inputs[0]
-        # `keep_dims` may be an input without a known value. The rank of the output tells its value.
+        # `keep_dims` may be an input of unknown value. The rank of the output shows its value.
         return TracedArray(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
 
     return meaning

@@ -53,10 +53,11 @@ def resize_sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> Re
 
 
 def nearest_resize_sizes(call: Any, source: Sequence[Any], result: Sequence[Any]) -> ResizeSizes:
-    """Returns `resize_sizes` of a nearest-neighbour operator; `call` is its `formulas.Call`.
+    """Returns the same as `resize_sizes`, for the `Call` of a nearest-neighbour operator.
 
     Raises:
-        InputError: `align_corners` or `half_pixel_centers` is set; else as `resize_sizes`.
+        InputError: `align_corners` or `half_pixel_centers` is set, or a shape does not have four
+            axes.
     """
     if call.flag("align_corners", 2) or call.flag("half_pixel_centers", 3):
         raise InputError(
@@ -82,7 +83,10 @@ def adaptive_average_pool(how: ResizeSizes, x: Array) -> Array:
 
 
 def adaptive_average_pool_gradient(how: ResizeSizes, gradient: Array) -> Array:
-    """Returns the gradient of adaptive average pooling: a window distributes it evenly."""
+    """Returns the gradient of adaptive average pooling.
+
+    Each window distributes its gradient evenly over its elements.
+    """
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
         matrix = np.zeros((size, count))
         for at, (first, end) in enumerate(adaptive_window_bounds(size, count)):
@@ -94,7 +98,7 @@ def adaptive_average_pool_gradient(how: ResizeSizes, gradient: Array) -> Array:
 def nearest_indices(size: int, count: int) -> Array:
     """Returns the source index of each result: ⌊i · size ÷ count⌋ for i in 0 … count − 1.
 
-    It is computed in float32, as in MindSpore.
+    The index is computed in float32, as in MindSpore.
     """
     found = np.floor(np.arange(count, dtype=np.float32) * (np.float32(size) / np.float32(count)))
     return np.asarray(np.minimum(found.astype(np.int64), size - 1))

@@ -1,4 +1,4 @@
-"""Lowers operators that resize images; all index arithmetic is on integers."""
+"""Lowers operators that resize images to the DSL; all index arithmetic is on integers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def adaptive_average_pool(call: Call) -> TracedArray:
     """Lowers adaptive average pooling of x: the mean of each window in height and width."""
     x = widen(tensor_of(call.inputs[0]))
     how = resize_sizes(call.node, call.inputs[0].shape, call.output.shape)
-    # If the result's size does not divide the size of x, a window may start and end within
-    # elements of x. It then covers more elements.
+    # If the size of x is no multiple of the result's size, a window may begin and end inside an
+    # element of x. It then covers up to two elements more.
     spans = [
         size // count + (2 if size % count else 0)
         for size, count in zip(how.large, how.small, strict=True)

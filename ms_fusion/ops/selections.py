@@ -1,4 +1,4 @@
-"""Sets of operator types that several rooms use, derived from the records.
+"""Sets of operator types that several packages use, derived from the records.
 
 The CPU sets were measured on MindSpore 2.10; the Ascend sets were read from MindSpore's source.
 """
@@ -18,37 +18,37 @@ def _names_expanded(*kinds: Expand) -> frozenset[str]:
 
 
 CPU_CLUSTER_OPS = _names_clustered(Cluster.BY_DEFAULT, Cluster.BY_DEFAULT_FOR_MINDSPORE)
-"""Clustered on CPU by default."""
+"""Operators that MindSpore clusters on CPU by default."""
 
 MINDSPORE_GENERATOR_ONLY_OPS = _names_clustered(Cluster.BY_DEFAULT_FOR_MINDSPORE)
-"""Subset of `CPU_CLUSTER_OPS` that is a default for MindSpore's own generator only.
+"""Subset of `CPU_CLUSTER_OPS` that is clustered by default for MindSpore's own generator only.
 
-Presets enable it.
+For other generators, presets enable these operators.
 """
 
 CPU_CLUSTERABLE_OPS = _names_clustered(Cluster.BY_FLAG)
-"""Clustered on CPU under `--enable_cluster_ops`, and built by MindSpore's own generator."""
+"""Operators that `--enable_cluster_ops` can cluster on CPU and MindSpore's own generator builds."""
 
 CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY = _names_clustered(*FOR_OTHER_GENERATORS)
-"""Clustered on CPU under `--enable_cluster_ops`; built only by generators other than MindSpore's.
+"""Operators that can be clustered on CPU, but that MindSpore's own generator does not build.
 
-No generator builds some of them.
+Some of them are built by no generator.
 """
 
 CPU_EXPAND_OPS = _names_expanded(Expand.BY_DEFAULT)
-"""Expanded into basic operators on CPU by default."""
+"""Operators that MindSpore expands into basic operators on CPU by default."""
 
 CPU_EXPANDABLE_OPS = _names_expanded(Expand.BY_FLAG, Expand.BY_FLAG_FOR_OURS)
-"""Expanded into basic operators on CPU under `--enable_expand_ops`."""
+"""Operators that `--enable_expand_ops` can expand into basic operators on CPU."""
 
 CPU_EXPAND_OPS_OF_OWN_GENERATOR = _names_expanded(Expand.BY_FLAG_FOR_OURS)
 """Subset of `CPU_EXPANDABLE_OPS` that the presets expand for our generator."""
 
 ASCEND_CLUSTER_OPS = operators_where(lambda operator: operator.mindspore.ascend_level == 0)
-"""Clustered on Ascend by default."""
+"""Operators that MindSpore clusters on Ascend by default."""
 
 ASCEND_CLUSTER_OPS_LEVEL_1 = operators_where(lambda operator: operator.mindspore.ascend_level == 1)
-"""Clustered on Ascend additionally from `--fusion_ops_level=1`."""
+"""Further operators that MindSpore clusters on Ascend from `--fusion_ops_level=1` on."""
 
 CRASHING_OPS = {
     name: operator.crash_dtypes or None
@@ -61,7 +61,7 @@ The dtype bfloat16 crashes the generator with every operator.
 """
 
 MISCOMPUTED_OPS = table(lambda operator: operator.mindspore_generator.wrong)
-"""Operator that MindSpore's own CPU generator computes wrongly → what is wrong."""
+"""Operator that MindSpore's own CPU generator computes wrongly → description of the error."""
 
 REDUCTIONS = operators_with(Trait.REDUCTION)
 CORRECTLY_ROUNDED_OPS = operators_with(Trait.CORRECTLY_ROUNDED)

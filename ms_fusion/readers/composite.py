@@ -60,11 +60,12 @@ class CompositeKernel:
     """A composite kernel with its metadata.
 
     Attributes:
-        name: name of the kernel, the ``info_name`` of the IR.
-        graph: graph of its operators; scalars in the file become constants.
+        name: name of the kernel; the IR contains it as the attribute ``info_name``.
+        graph: graph of the kernel's operators; scalars in the file become constants.
         composite_graph: name of the IR sub-graph from which the kernel was built.
-        node_name: name of the cluster part that became this kernel; empty if the file has none.
-        platform: intended generator (``AKG``, ``AKG_V2``, ``DVM``).
+        node_name: name of the part of a cluster from which the kernel was built; empty if the
+            file contains none.
+        platform: intended kernel generator (``AKG``, ``AKG_V2``, ``DVM``).
         process: ``cpu``, ``cuda`` or ``aicore``.
         target: architecture and features of the target.
     """
@@ -82,12 +83,15 @@ _DECODER = msgspec.json.Decoder(_Kernel)
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 MAX_DEPTH = 100
-"""Nesting limit of brackets; Python's own limit varies with the call depth and the framework."""
+"""Maximum nesting depth of brackets in the JSON text.
+
+Python's recursion limit is not used: the depth that it leaves varies with the call stack.
+"""
 _POINTER = re.compile(r"_\d+$")
 
 
 def _depth(text: str) -> int:
-    """Returns the maximum nesting depth of brackets outside strings."""
+    """Returns the maximum nesting depth of the brackets in a JSON text, outside its strings."""
     depth = deepest = 0
     for found in _BRACKET.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
@@ -96,16 +100,17 @@ def _depth(text: str) -> int:
 
 
 def parse_composite(text: str, *, file: str) -> Graph:
-    """Parse a composite kernel into its graph; `file` names it in errors.
+    """Parses the JSON text of a composite kernel into a graph; error messages show `file`.
 
     Raises:
-        ParseError: the text is no JSON or no composite kernel, or reads an undefined tensor.
+        ParseError: the text is no JSON or no composite kernel, or an operator in it reads an
+            undefined tensor.
     """
     return parse_kernel(text, file=file).graph
 
 
 def parse_kernel(text: str, *, file: str) -> CompositeKernel:
-    """Parse a composite kernel with its target; raises like `parse_composite`."""
+    """Parses a composite kernel with its metadata; raises the same error as `parse_composite`."""
     data = text.encode("utf-8", errors="replace")
     if _depth(text) > MAX_DEPTH:
         refuse("brackets are nested too deeply", file=file, line=1, remedy=REMEDY)
@@ -188,7 +193,10 @@ class _Builder:
         )
 
     def read(self, tensor: _Tensor, operator: _Operator) -> str:
-        """Returns the name of the value that an operator reads; adds a constant on first use."""
+        """Returns the name of the value that `operator` reads as `tensor`.
+
+        If the value is a constant that the graph does not contain yet, it is added.
+        """
         name = tensor.tensor_name
         if tensor.value is msgspec.UNSET:
             if name in self.values:
@@ -197,7 +205,7 @@ class _Builder:
             if data is None:
                 self.fail(f"{operator.name} reads {name!r}, which is made nowhere before it")
         else:
-            # As value of an empty list, MindSpore writes stray memory contents.
+            # As the value of an empty list, MindSpore writes arbitrary memory contents.
             data = () if tensor.shape == [0] else _freeze(tensor.value)
         if self.values.get(name) == _value(tensor, "constant", data):
             return name
@@ -221,9 +229,9 @@ _RESIZE_OPERATORS = frozenset({"ResizeNearestNeighbor", "ResizeNearestNeighborGr
 
 
 def _omitted_value(tensor: _Tensor, operator: _Operator) -> Any:
-    """Returns the value of an input that MindSpore omits, derived from shapes.
+    """Returns the value of an input that MindSpore does not write to the JSON.
 
-    Returns None if it cannot be derived.
+    The value is derived from the operator type and the shapes; None if that is not possible.
     """
     groups = operator.input_desc or []
     if not all(len(group) == 1 for group in groups) or not operator.output_desc:
@@ -246,8 +254,8 @@ def _omitted_value(tensor: _Tensor, operator: _Operator) -> Any:
             return _freeze(
                 (result if operator.name == "ResizeNearestNeighbor" else given[0].shape)[2:]
             )
-        # These inputs are two flags that cannot both be true. Equal flags have the same name, so
-        # both are false.
+        # These inputs are two flags that cannot both be true. If they have the same name, they are
+        # equal, so both are false.
         if place > 1 and given[2].tensor_name == given[3].tensor_name:
             return False
     return None
@@ -272,7 +280,7 @@ def _size(size: int | str) -> int | str:
 
 
 def _freeze(value: Any) -> Any:
-    """Recursively converts lists to tuples and objects to sorted pairs, which are hashable."""
+    """Makes a JSON value hashable: lists become tuples, objects become sorted pairs."""
     if isinstance(value, list):
         return tuple(_freeze(item) for item in value)
     if isinstance(value, dict):

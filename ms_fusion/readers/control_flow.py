@@ -1,4 +1,4 @@
-"""Reads the order of a program's kernel graphs from actor dumps (``final_actor_set_*.ir``)."""
+"""Reads the control flow between kernel graphs from actor dumps (``final_actor_set_*.ir``)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ControlFlow:
     """Control flow between the kernel graphs of a program.
 
     Attributes:
-        last: kernel graphs that compute the program's results.
-        branched: kernel graphs of programs that branch and do not loop.
+        last: names of the kernel graphs that compute the program's results.
+        branched: names of the kernel graphs of programs that have branches but no loops.
     """
 
     last: frozenset[str] = frozenset()
@@ -37,12 +37,12 @@ class _Actor:
 
 
 def parse_actors(text: str) -> ControlFlow:
-    """Parse one actor dump.
+    """Parses one actor dump.
 
-    Unknown lines are skipped; a text without control flow gives an empty `ControlFlow`. Each block
-    of the dump is a function. ``%7 = RunGraph[kernel_graph1]()`` runs a kernel graph,
-    ``RunGraph[f, g](…)`` calls other functions, ``SwitchActor`` branches, and the last
-    ``ExitActor`` returns the function's result.
+    Each block of the dump describes a function: ``%7 = RunGraph[kernel_graph1]()`` runs a kernel
+    graph, ``RunGraph[f, g](…)`` calls other functions, ``SwitchActor`` branches, and the last
+    ``ExitActor`` returns the function's result. Unknown lines are skipped. If the text describes
+    no function, the returned `ControlFlow` is empty.
     """
     functions: dict[str, dict[str, _Actor]] = {}
     block: dict[str, _Actor] | None = None
@@ -92,7 +92,7 @@ def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) ->
 
 
 def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) -> Iterable[str]:
-    """Yields the first ``RunGraph`` actor on each path backwards from `numbers`."""
+    """Yields the nearest ``RunGraph`` actor on each path backwards from the actors `numbers`."""
     waiting, seen = list(numbers), set()
     while waiting:
         number = waiting.pop()
@@ -106,7 +106,7 @@ def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) ->
 
 
 def _has_loop(functions: Mapping[str, Mapping[str, _Actor]]) -> bool:
-    """Whether a function calls itself, directly or through others."""
+    """Whether any function calls itself, directly or through other functions."""
     called = {
         name: [run for run in _run_targets(actors) if run in functions]
         for name, actors in functions.items()

@@ -1,6 +1,7 @@
-"""Finds and reads a directory of MindSpore dumps by pass name.
+"""Finds and reads the files in a directory of MindSpore dumps.
 
-Pass names identify a file: the numbers in file names are process-wide counters.
+The dump of a compiler pass is identified by the pass name in its file name, because the number in
+the file name is a process-wide counter.
 """
 
 from __future__ import annotations
@@ -36,24 +37,27 @@ MAX_DEPTH = 8
 class Dumps:
     """The dumps of one process.
 
-    Each tuple holds one module per kernel graph, in order of compilation. The tuples `before`,
-    `expanded`, `clustered` and `split` are empty when the dump level was below 2. Modules of two
-    tuples belong together if their `entry` is equal.
+    The tuples `built`, `before`, `expanded`, `clustered` and `split` hold one module per kernel
+    graph, in order of compilation. All of them except `built` are empty if the dump level
+    (``MS_DEV_SAVE_GRAPHS``) was below 2. Modules of different tuples describe the same kernel
+    graph if their `entry` is equal.
 
     Attributes:
-        directory: directory of the IR files: the given one, or the first ``rank_*`` directory in
-            it that holds dumps.
-        built: the executed graphs, sorted by their number (``graph_build``).
-        before: the graphs before graph kernel fusion, after the preparing passes.
+        directory: directory of the IR files. It is the directory that was read or, if that holds no
+            dumps itself, the first ``rank_*`` directory in it with dumps.
+        built: the executed graphs, sorted by the graph number in the name ``graph_build_…``.
+        before: the graphs after the preprocessing passes, before graph kernel fusion.
         expanded: the graphs after composite operators were expanded.
         clustered: the graphs after operators were clustered.
         split: the graphs after clusters were split into kernels.
-        composites: name (``Fused_…``) → kernel as passed to the generator. The kernel directory
-            may hold kernels of earlier runs, so look a kernel up by the name in `built`.
-        programs: for each graph in `built` the index of its compilation. A process compiles many
-            programs, and control flow cuts a program into several graphs.
+        composites: name of a kernel (``Fused_…``) → its graph as passed to the kernel generator.
+            The dict may also contain kernels of earlier runs; those of this run are named in
+            `built`.
+        programs: for each graph in `built`, the index of the compilation that built it. A process
+            may compile many programs, and control flow splits a program into several graphs.
         control: control flow between the kernel graphs.
-        sources: module → its file: ``built[0]``, ``split[1]``, ``composite[Fused_…]``.
+        sources: label of a module or kernel (``built[0]``, ``split[1]``, ``composite[Fused_…]``) →
+            the file that it was read from.
     """
 
     directory: Path
@@ -79,7 +83,7 @@ _CLUSTER_PASSES = frozenset(
 
 
 def check_directory(top: Path) -> None:
-    """Raise `InputError`, with instructions for writing dumps, unless the directory exists."""
+    """Raises `InputError` if the directory does not exist; the error says how to write dumps."""
     if not top.is_dir():
         raise InputError(
             "there is no such directory",
@@ -90,12 +94,12 @@ def check_directory(top: Path) -> None:
 
 
 def read_dumps(directory: str | Path) -> Dumps:
-    """Find and read the dumps below a directory.
+    """Finds and reads the dumps below a directory.
 
     Raises:
-        InputError: the directory does not exist or holds no dumps; names the expected files and
-            how to write them.
-        ParseError: a required file is damaged.
+        InputError: the directory does not exist, or holds no dumps or too many files. The error
+            says which files are expected or how to write them.
+        ParseError: one of the dumps is damaged.
     """
     top = Path(directory)
     check_directory(top)
@@ -185,7 +189,10 @@ def _files_below(top: Path) -> list[Path]:
 
 
 def _root_of(top: Path, files: list[Path]) -> Path:
-    """Returns `top`, or the first ``rank_*`` directory below it that holds dumps."""
+    """Returns the first directory that holds dumps: `top` or a ``rank_*`` directory below it.
+
+    If none of them holds dumps, returns `top`.
+    """
     holding = {path.parent for path in files if _GRAPH_BUILD_FILE.match(path.name)}
     states = {path.parent for path in files if _STATE_FILE.match(path.name)}
     holding |= {
@@ -215,7 +222,8 @@ class _State:
 def _states(paths: Iterable[Path]) -> list[list[_State]]:
     """Groups the dumps of graph-kernel passes by kernel graph.
 
-    A restart of the stages begins a new group.
+    The dumps are taken in the order in which they were written. A new group begins where the
+    stage and pass numbers do not increase, because the stages restart for each kernel graph.
     """
     numbered: list[tuple[int, tuple[int, int], _State]] = []
     for path in paths:
@@ -241,9 +249,9 @@ def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], b
 
 
 def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> list[Path]:
-    """Returns, for each kernel graph, the dump after the last preparing pass.
+    """Returns, for each kernel graph, the dump after the last preprocessing pass.
 
-    If there are no such dumps, returns `finals`, the back end's final graphs.
+    If there are no such dumps, returns `finals`, the dumps of the back end's final graphs.
     """
     found = (
         [state.path for state in group if state.stage == "stage0_preprocess"] for group in groups
@@ -252,10 +260,10 @@ def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> lis
 
 
 def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...]:
-    """Returns, for each graph, the index of the compilation that built it.
+    """Returns, for each graph in `built`, the index of the compilation that built it.
 
-    File numbers are process-wide, so the index is the number of compilations begun before the
-    graph.
+    Each compilation writes a bootstrap file at its beginning. The numbers in file names are
+    process-wide, so the index is the number of bootstrap files written before the graph's file.
     """
     begun = sorted(int(found[1]) for path in paths if (found := _BOOTSTRAP_FILE.match(path.name)))
     return tuple(bisect(begun, int(path.stem.rpartition("_")[2])) for path in built)
@@ -264,7 +272,7 @@ def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...
 def _files_by_graph_number(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[Path]:
     """Returns the files that match `pattern`, sorted by graph number.
 
-    If several files have one graph number, only the newest is returned.
+    If several files have the same graph number, only the newest of them is returned.
     """
     found: dict[int, tuple[int, Path]] = {}
     for path in paths:

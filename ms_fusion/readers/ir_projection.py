@@ -1,4 +1,4 @@
-"""Projects a parsed dump (`ms_fusion.readers.ir_text`) to nodes, values and kernel bodies.
+"""Converts a parsed dump (`ms_fusion.readers.ir_text`) to graphs, with bodies of fused kernels.
 
 Framework bookkeeping (loads, monads, packing and unpacking of tuples) is removed, so that each edge
 of the graph is a tensor from one operator to another.
@@ -34,7 +34,7 @@ NOISE_ATTRIBUTES = frozenset(
 
 @dataclass(frozen=True)
 class _Bundle:
-    """A tuple of operands without a node; exists only during projection."""
+    """A tuple of operands; it exists only during the conversion and is no value of the graph."""
 
     items: tuple[_Operand, ...]
     leaves: int
@@ -49,7 +49,7 @@ class _NamedOperand:
 
 
 _Operand = _NamedOperand | Literal | _Bundle | None
-"""The operand that a name of the file stands for; None for a monad."""
+"""The operand that a name in the dump stands for; None if the name stands for a monad."""
 
 _KERNEL_NAME = re.compile(r"(?:^|/)GraphKernel_(.+?)(?:-op\d+)?$")
 _CALLEE = re.compile(r"%(para)?(\d+)")
@@ -58,7 +58,10 @@ _MAX_BUNDLE_DEPTH = 64
 
 @dataclass
 class IrProjector:
-    """Projects one document; `budget` bounds how far aliased tuples are expanded."""
+    """Converts one document to graphs.
+
+    `budget` limits the number of elements that arise when aliased tuples and kernels are expanded.
+    """
 
     document: Document
     budget: int
@@ -83,7 +86,7 @@ class IrProjector:
         return built
 
     def body(self, section: Section, subgraph: str, formats: tuple[str, ...]) -> Graph:
-        """Returns the body of a fused kernel; it is built once per calling graph."""
+        """Returns the body of a fused kernel; a body is built once per calling `subgraph`."""
         key = (section.name, subgraph)
         if key not in self.bodies:
             if section.name in self.kernels:
@@ -143,7 +146,10 @@ class _GraphBuilder:
         )
 
     def _hints(self) -> dict[str, Type]:
-        """Returns parameter → type as its first reader has it; for dumps without declared types."""
+        """Returns the type of each parameter, by index, as its first reader states the type.
+
+        The dict is empty if the sub-graph declares the types of all its parameters.
+        """
         found: dict[str, Type] = {}
         if any(parameter.type == UNKNOWN_TYPE for parameter in self.section.parameters):
             for statement in self.section.statements:
@@ -162,7 +168,10 @@ class _GraphBuilder:
         self.parameters[parameter.index] = self._add_external_values(spelling, kind, layout, role)
 
     def _add_external_values(self, name: str, kind: Type, layout: str, role: str) -> _Operand:
-        """Adds external values to the graph, one per tensor of `kind`; returns their operand."""
+        """Adds one value from outside the graph for each tensor in the type `kind`.
+
+        Returns the operand for these values: a single value, or a bundle if `kind` is a tuple.
+        """
         leaves = list(_leaves(kind))
         made: list[_Operand] = []
         for number, leaf in enumerate(leaves):
@@ -265,7 +274,10 @@ class _GraphBuilder:
     def _resolve_bookkeeping(
         self, op: str, operands: tuple[_Operand, ...], statement: Statement
     ) -> tuple[bool, _Operand]:
-        """Returns whether a node is bookkeeping, and the operand that its result stands for."""
+        """Returns whether `statement` is bookkeeping, and the operand that its result stands for.
+
+        The operand is None if the statement is no bookkeeping or if its result is a monad.
+        """
         if op in ("Load", "Depend", "StopGradient") and operands:
             return True, operands[0]
         if op == "UpdateState":
@@ -345,7 +357,7 @@ class _GraphBuilder:
         return operand
 
     def _spread_tuple(self, operand: _Operand, kind: Type) -> _Operand:
-        """Split a constant tuple passed to a kernel into one operand per element."""
+        """Splits a constant tuple into one operand per element; other operands stay unchanged."""
         if (
             isinstance(operand, Literal)
             and isinstance(kind, tuple)
@@ -355,7 +367,11 @@ class _GraphBuilder:
         return operand
 
     def _kernel(self, statement: Statement) -> Section | None:
-        """Returns the sub-graph of a call that runs as one fused kernel; else None."""
+        """Returns the sub-graph that `statement` calls, if it runs as one fused kernel; else None.
+
+        Raises:
+            ParseError: the file does not contain the called sub-graph.
+        """
         if not statement.head.startswith("call @"):
             return None
         name = statement.head.removeprefix("call @")
@@ -422,6 +438,6 @@ def _kernel_label(statement: Statement) -> str | None:
 
 
 def _user_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Returns the locations in user code; framework locations if there are no others."""
+    """Returns the locations in user code, or all locations if none is in user code."""
     distinct = tuple(dict.fromkeys(sources))
     return tuple(source for source in distinct if not is_mindspore_file(source.file)) or distinct

@@ -1,7 +1,8 @@
-"""Parses the terms of MindSpore's IR text: arguments, attribute blocks and type lines.
+"""Parses the terms of MindSpore's IR text: arguments and attribute blocks.
 
-Each function reads from a `Cursor` over one statement. The cursor maps positions to the file, so
-that errors name line and column. Each function reads its statement once, and nothing beyond it.
+Each function reads from a `Cursor` over one statement. The cursor knows the place of the statement
+in its file, so that errors state line and column. Each function reads its statement once, and
+nothing beyond it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from ms_fusion.graph import DTYPE_BYTES
 from ms_fusion.readers.refusal import refuse
 
 MAX_DEPTH = 64
-"""Nesting limit of brackets in a file."""
+"""Maximum nesting depth of brackets in a file."""
 
 MAX_RANK = 16
-"""Largest rank of a constant whose elements are read."""
+"""Maximum rank of a constant tensor whose elements are read."""
 
 REMEDY = (
     "The file is damaged or was written by a version that is not known here: make the dump again"
@@ -30,7 +31,8 @@ class Reference:
     """A name used as an argument.
 
     `kind` is ``local`` (``%3``), ``parameter`` (``%para3_x``), ``graph`` (``@name``) or ``free``
-    (``$(@graph:%3)``). `name` is the number for ``local`` and ``parameter``, else the text.
+    (``$(@graph:%3)``). `name` is the number for ``local`` and ``parameter``, the name without ``@``
+    for ``graph``, and the whole text for ``free``.
     """
 
     kind: str
@@ -39,7 +41,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant in the text; `data` is None when the file omits it (``[...]``)."""
+    """A constant in the text; `data` is None if the file omits the elements (``[...]``)."""
 
     data: Any
     dtype: str
@@ -48,7 +50,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Group:
-    """A tuple of arguments that `group` cannot join to one constant."""
+    """A tuple of terms that `group` cannot join to one constant."""
 
     items: tuple[Term, ...]
 
@@ -83,7 +85,7 @@ class Cursor:
         )
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Match at the position and advance past the match."""
+        """Matches `pattern` at the position and advances past the match; else returns None."""
         found = pattern.match(self.text, self.position)
         if found:
             self.position = found.end()
@@ -145,7 +147,8 @@ def read_term(
 ) -> Term:
     """Parse one argument or attribute value.
 
-    `spellings` maps the index of a parameter to the full text of its name, if the name is unusual.
+    `spellings` maps the index of a parameter to its name, for names with brackets, commas or
+    spaces.
     """
     if depth > MAX_DEPTH:
         cursor.fail("brackets are nested too deeply")
@@ -180,14 +183,14 @@ def read_term(
 
 
 def _is_call(found: re.Match[str]) -> bool:
-    """Whether an opening bracket follows, as in ``@FuncUnion(@a, @b)``."""
+    """Whether an opening bracket follows the match, as in ``@FuncUnion(@a, @b)``."""
     return found.string.startswith("(", found.end())
 
 
 def read_raw(cursor: Cursor) -> str:
     """Returns the text up to the first comma or closing bracket outside inner brackets.
 
-    Inner brackets must pair.
+    Raises `ParseError` if the inner brackets do not pair.
     """
     start, open_brackets, text = cursor.position, [], cursor.text
     while not cursor.is_at_end:
@@ -229,7 +232,7 @@ def read_attributes(cursor: Cursor, spellings: Mapping[str, str]) -> dict[str, A
 
 
 def python_value(term: Term) -> Any:
-    """Returns a term as numbers, strings and nested tuples; a name becomes its text."""
+    """Returns a term as numbers, strings and nested tuples; a reference becomes its text."""
     if isinstance(term, Literal):
         return term.data
     if isinstance(term, Group):
@@ -238,7 +241,7 @@ def python_value(term: Term) -> Any:
 
 
 def group(items: tuple[Term, ...]) -> Term:
-    """Returns a tuple of terms as one constant if all terms are constants, else as a `Group`.
+    """Returns a tuple of terms as one `Literal` if all terms are constants, else as a `Group`.
 
     A monad does not count as a constant here.
     """
@@ -335,7 +338,7 @@ def read_size(text: str) -> int | str:
 
 
 def _tensor_data(text: str, dtype: str, shape: tuple[int | str, ...]) -> Any:
-    """Returns the elements of a tensor as nested tuples; None if the text omits some."""
+    """Returns the elements of a tensor as nested tuples; None if the text does not list all."""
     if len(shape) > MAX_RANK:
         return None
     words = text.replace("[", " ").replace("]", " ").split()

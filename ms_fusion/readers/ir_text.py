@@ -42,7 +42,7 @@ from ms_fusion.readers.refusal import refuse
 class Parameter:
     """A parameter ``%paraN_name``; `index` is N, which is unique in the file.
 
-    `is_weight` is whether it persists over calls, as a weight or state does.
+    `is_weight` tells whether the parameter keeps its value between calls: a weight or a state.
     """
 
     index: str
@@ -61,12 +61,12 @@ class Statement:
         label: the name in brackets after ``%N``.
         head: the callee: ``PrimFunc_Mul``, ``call @graph``, ``%7[@…]``, ``Return``.
         arguments: the arguments, in order.
-        attributes: primitive and node attributes, merged; node attributes win.
+        attributes: primitive and node attributes, merged; node attributes take precedence.
         full_name: full name with scope; empty if the dump contains none.
-        argument_types, argument_formats, result_type, result_formats: from the type lines, as far
-            as the dump contains them.
+        argument_types, argument_formats, result_type, result_formats: types and formats from the
+            type lines below the statement; empty or `UNKNOWN_TYPE` if the dump contains none.
         sources: source locations in the dump's order, outermost first.
-        line: number of the first line of the statement.
+        line: index of the statement's first line in the file, from 0.
     """
 
     result: str
@@ -105,7 +105,7 @@ class Document:
 
 
 def read_document(text: str, *, file: str) -> Document:
-    """Parse an IR dump; raises `ParseError` for other or truncated text."""
+    """Parses an IR dump; raises `ParseError` if the text is no IR dump or is truncated."""
     return _Reader(text, file).read()
 
 
@@ -184,7 +184,11 @@ class _Reader:
         return Cursor(text, file=self.file, line=index + 1, indent=indent)
 
     def _head(self) -> tuple[str, int | None, int]:
-        """Parse the head: entry graph, number of sub-graphs, line of the entry."""
+        """Parses the head of the dump.
+
+        Returns the entry graph's name, the number of sub-graphs (None if the head does not state
+        it), and the index of the line that names the entry graph.
+        """
         entry, total, entry_line = None, None, 0
         while self.line_index < len(self.lines):
             line = self.lines[self.line_index]
@@ -313,7 +317,7 @@ class _Reader:
         )
 
     def _callee(self, cursor: Cursor) -> str:
-        """Returns the text before the brackets of the arguments."""
+        """Returns the callee: the text before the bracket that opens the arguments."""
         start = cursor.position
         if cursor.text.startswith("$(", start):
             cursor.position += 1
@@ -417,7 +421,11 @@ def _parse_value(text: str) -> Any:
 
 
 def _insert_symbols(kind: Type, tail: str) -> Type:
-    """Returns a type with the symbolic sizes of ``[s1<[1,inf]>, 128]`` in place of -1."""
+    """Returns the type `kind` with the names of symbolic sizes in place of -1.
+
+    The text `tail` lists the sizes, as in ``[s1<[1,inf]>, 128]``. If it does not list all of them,
+    `kind` is returned unchanged.
+    """
     if not isinstance(kind, Leaf) or -1 not in kind.shape:
         return kind
     found = _SYMBOLS.match(tail)

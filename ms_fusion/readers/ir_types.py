@@ -22,7 +22,7 @@ Type = Leaf | tuple["Type", ...]
 """Type of a result: a leaf, or nested tuples of leaves for an operator that returns a tuple."""
 
 UNKNOWN_TYPE = Leaf("unknown")
-"""The type if the dump contains none."""
+"""The type of a value for which the dump contains no type."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,10 @@ def read_types(cursor: Cursor) -> tuple[Type, ...]:
 
 
 def read_type(cursor: Cursor) -> Type:
-    """Parse one ``<Tensor[Float32], (8, 64)>``; an unknown type becomes a leaf with its text."""
+    """Parses one type, such as ``<Tensor[Float32], (8, 64)>``.
+
+    A type in an unknown notation becomes a leaf whose dtype is the text of the type.
+    """
     cursor.expect("<")
     start = cursor.position
     end = _TYPE_END.search(cursor.text, start)

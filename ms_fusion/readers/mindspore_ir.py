@@ -25,8 +25,9 @@ class IrModule:
     Attributes:
         entry: name of the kernel graph.
         graph: the kernel graph; its fused kernels hold their bodies.
-        subgraphs: name → other graph of the file that is no fused kernel (branches, loops).
-        attrs: graph name → attributes, for every graph in the file, fused kernels included.
+        subgraphs: name of a graph → graph, for the other graphs of the file that are no fused
+            kernels (branches, loops).
+        attrs: name of a graph → its attributes, for all graphs in the file, fused kernels included.
         file: path of the dump.
     """
 
@@ -75,10 +76,10 @@ def parse_ir(text: str, *, file: str) -> IrModule:
 
     Args:
         text: the whole dump.
-        file: name of the dump in errors.
+        file: name of the dump in error messages.
 
     Raises:
-        ParseError: the text is damaged, truncated or no IR dump. The error names line and column.
+        ParseError: the text is damaged, truncated or no IR dump. The error states line and column.
     """
     document = read_document(text, file=file)
     projection = IrProjector(document, budget=1_000_000 + 4 * len(text))

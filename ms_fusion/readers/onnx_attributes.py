@@ -1,4 +1,4 @@
-"""Checks that attributes of ONNX operators have the names and types of their schemas.
+"""Checks that attributes of ONNX operators have the names and types that the schemas define.
 
 Attribute values reach generated code, so a string where ONNX requires a number must be refused.
 """
@@ -18,11 +18,12 @@ def check_attributes(node: ir.Node, version: int) -> None:
     """Check an operator's attributes against its schema.
 
     Args:
-        node: the operator; operators of other domains are not checked.
-        version: opset version of its model.
+        node: the operator; it is checked only if ONNX itself defines it.
+        version: opset version of the model.
 
     Raises:
-        InputError: the schema has no attribute of that name, or its attribute has another type.
+        InputError: the schema does not define an attribute of the operator, or defines it with
+            another type.
     """
     known = _attribute_types(node.op_type, version) if node.domain in ("", "ai.onnx") else None
     if known is None:
@@ -42,9 +43,9 @@ def check_attributes(node: ir.Node, version: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _attribute_types(op: str, version: int) -> Mapping[str, ir.AttributeType] | None:
-    """Returns attribute → type for an operator; None for an unknown operator.
+    """Returns the type of each attribute of an operator, by name; None for an unknown operator.
 
-    Uses the newest schema if `version` has none.
+    If the opset version has no schema for the operator, the newest schema is used.
     """
     if not onnx.defs.has(op):
         return None

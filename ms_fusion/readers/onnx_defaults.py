@@ -9,7 +9,8 @@ import onnx_ir as ir
 SINCE_IR_VERSION = 4
 """IR version from which an initializer need not be listed as an input.
 
-In earlier versions every initializer is an input too, and none can be fed.
+In earlier versions every initializer is listed as an input too, but a caller cannot replace its
+value.
 """
 
 
@@ -19,9 +20,9 @@ def convert_defaults_to_weights(model: ir.Model) -> None:
 
 
 def remove_defaults(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
-    """Remove the defaults of inputs, in place, so that later passes cannot fold them.
+    """Removes the defaults of inputs, in place, so that later passes cannot constant-fold them.
 
-    Returns input name → default.
+    Returns a dict from the name of each such input to its default.
     """
     defaults = {}
     for value in model.graph.inputs:

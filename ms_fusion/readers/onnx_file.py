@@ -24,7 +24,10 @@ from tbe_impl.errors import InputError
 
 TENSORS_MAX = 1 << 20
 REASON_LENGTH_MAX = 400
-"""Length limit of a reason, characters; names in a file may be of any length."""
+"""Maximum length of a text from the file in an error message, in characters.
+
+Names in a file may have any length.
+"""
 ONNX_DOMAIN = "ai.onnx"
 _EXTERNAL_LOCATION = onnx.TensorProto.EXTERNAL
 _BITS = {
@@ -74,7 +77,8 @@ REMEDY = "The file is damaged or is no ONNX model: export it again"
 def open_model(path: Path | str) -> ir.Model:
     """Open a model; its weights are read lazily.
 
-    In files of old IR versions every weight is listed as an input; the returned model lists none.
+    In files of IR versions before 4, every weight is listed as an input. For such files, the
+    returned model lists no weight as an input.
 
     Raises:
         InputError: the file does not exist, is not regular, is damaged or too large, is no ONNX
@@ -89,7 +93,7 @@ def open_model(path: Path | str) -> ir.Model:
             model = ir.serde.deserialize_model(proto)
         ir.external_data.set_base_dir(model.graph, Path(os.path.realpath(path)).parent)
         model.graph.sort()
-    except Exception as error:  # a hostile file can raise any exception in the library
+    except Exception as error:  # a hostile file can make the library raise any exception
         raise _input_error("this is no valid ONNX model", path, str(error)) from error
     _canonicalize_domain(model, path)
     _check_values(model, path)
@@ -103,9 +107,9 @@ def open_model(path: Path | str) -> ir.Model:
 
 @contextmanager
 def _silence_log() -> Iterator[None]:
-    """Suppress the library's warnings about a damaged model.
+    """Context manager that suppresses onnx-ir's warnings about a damaged model.
 
-    Our own error reports the damage once.
+    The damage is reported once, by our own error.
     """
     log = logging.getLogger("onnx_ir.serde")
     was, log.disabled = log.disabled, True
@@ -135,7 +139,7 @@ def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
 
 
 def _canonicalize_domain(model: ir.Model, path: Path) -> None:
-    """Rename ONNX's own domain ``ai.onnx`` to its short name, in place.
+    """Renames ONNX's own domain ``ai.onnx`` to its short name, the empty string, in place.
 
     Raises:
         InputError: the model imports two versions of this domain.
@@ -155,7 +159,10 @@ def _canonicalize_domain(model: ir.Model, path: Path) -> None:
 
 
 def _check_values(model: ir.Model, path: Path) -> None:
-    """Raises if a graph reads or returns an undefined value, or if a value's name is no string."""
+    """Raises `InputError` if a graph reads or returns an undefined value, or a name is no string.
+
+    The function checks the names of values, operators, operator types and domains.
+    """
     graphs = list(_graphs_in(model))
     nodes = [node for graph in graphs for node in graph]
     read = [value for node in nodes for value in node.inputs]
@@ -182,7 +189,7 @@ def _check_values(model: ir.Model, path: Path) -> None:
 
 
 def _graphs_in(model: ir.Model) -> Iterator[ir.Graph | ir.Function]:
-    """Yields the main graph, the functions, and all nested graphs of their operators."""
+    """Yields the main graph, the functions, and all graphs nested in their operators."""
     waiting: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     while waiting:
         graph = waiting.pop()
@@ -199,13 +206,14 @@ RUNTIME_OPERATORS = frozenset(
     """ATen Affine ConstantFill Crop DynamicSlice GRUUnit GivenTensorFill ImageScaler
     ParametricSoftplus Scale ScaledTanh SimplifiedLayerNormalization FusedConv""".split()
 )
-"""Operators that runtimes accept under ONNX's own domain although no current ONNX defines them."""
+"""Operators that runtimes accept in ONNX's own domain although the current ONNX lacks them."""
 
 
 def _check_operators(model: ir.Model, path: Path) -> None:
-    """Refuse unknown opset versions, and operators that no version of ONNX defines.
+    """Raises `InputError` for an unknown opset version or an operator that ONNX never defined.
 
-    An operator newer than the model's version passes: runtimes accept some for all versions.
+    An operator that is newer than the model's opset version is accepted, because runtimes accept
+    some of these operators too.
     """
     newest = onnx.defs.onnx_opset_version()
     own = {function.name for function in model.functions.values() if not function.domain}
@@ -238,11 +246,14 @@ def _check_operators(model: ir.Model, path: Path) -> None:
 
 
 LENIENT_OPERATORS = frozenset({"Resize", "Upsample"})
-"""Operators whose required inputs exporters leave empty; every runtime accepts that."""
+"""Operators that exporters write without some required inputs; every runtime accepts that."""
 
 
 def _check_arity(model: ir.Model, path: Path) -> None:
-    """Refuse an ONNX operator whose number of inputs or outputs its schema does not allow."""
+    """Raises `InputError` if the inputs or outputs of an ONNX operator do not fit its schema.
+
+    The function checks the numbers of inputs and outputs, and that no required input is missing.
+    """
     version = model.opset_imports.get("", 0)
     known: dict[str, onnx.defs.OpSchema | None] = {}
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
@@ -309,7 +320,10 @@ def _input_error(what: str, path: Path, got: str) -> InputError:
 
 
 def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
-    """Refuse a tensor whose data does not fit its shape or lies in a forbidden place."""
+    """Raises `InputError` if a tensor's data does not fit its shape or its place is forbidden.
+
+    External data must be in a regular file below the model's directory, not reached by a link.
+    """
     directory = Path(os.path.realpath(path)).parent
     for number, tensor in enumerate(_tensors(proto)):
         if number > TENSORS_MAX:
@@ -324,7 +338,7 @@ def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
 
 
 def _expected_bytes(tensor: onnx.TensorProto, path: Path) -> int | None:
-    """Returns the bytes of a tensor's data; None for strings, whose length is not in the shape."""
+    """Returns the size of a tensor's data in bytes; None for strings, which vary in length."""
     if any(size < 0 for size in tensor.dims):
         raise _damage_error(tensor, "a negative size", path)
     try:

@@ -1,4 +1,4 @@
-"""Projects an ONNX model to `Graph` for rules and costs; the model itself stays in onnx-ir."""
+"""Converts an ONNX model to a `Graph` for the fusion rules and the cost model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from ms_fusion.readers.onnx_attributes import check_attributes
 from ms_fusion.readers.onnx_names import MINDSPORE_NAMES
 
 ONNX_OP = "onnx_op"
-"""Node attribute: the operator's ONNX name, after ``domain.`` if the domain is not ONNX's own."""
+"""Name of a node attribute that holds the operator's ONNX name.
+
+The name is preceded by ``domain.`` if the domain is not ONNX's own.
+"""
 ONNX_VERSION = "onnx_version"
-"""Node attribute: opset version of its domain."""
+"""Name of a node attribute that holds the opset version of the operator's domain."""
 INLINE_ELEMENTS_MAX = 64
 """Largest number of elements of an integer or boolean constant that the graph stores.
 
-Such constants are axes and sizes. A constant of one element is stored for any dtype.
+Such constants are mostly axes and sizes. A constant of one element is stored for any dtype.
 """
 UNKNOWN_RANK = ("…",)
 ABSENT_INPUT = ""
@@ -34,10 +37,11 @@ class OnnxProjection:
     Attributes:
         graph: the main graph. The inputs of an operator include the outer values that its
             sub-graphs read.
-        nodes: node of the graph → node of the model.
-        values: value of the graph → value of the model.
+        nodes: name of a node of the graph → node of the model.
+        values: name of a value of the graph → value of the model.
         symbols: symbolic sizes, in order of first occurrence.
-        bodies: operator → attribute → sub-graph; empty unless requested.
+        bodies: for each operator with sub-graphs: name of the operator's node → name of an
+            attribute → its sub-graph. Empty unless requested.
     """
 
     graph: Graph
@@ -48,20 +52,22 @@ class OnnxProjection:
 
 
 def project(model: ir.Model, *, bodies: bool = False) -> OnnxProjection:
-    """Project the main graph of a model whose functions are inlined.
+    """Converts the main graph of a model whose functions are inlined.
 
     Args:
         model: the model.
-        bodies: whether to project sub-graphs of operators too; `values` then includes their values.
+        bodies: whether to convert the sub-graphs of operators too; the `values` of the result then
+            include the values of the sub-graphs.
 
     Raises:
-        InputError: an operator has an attribute that its schema does not define.
+        InputError: an operator has an attribute that its schema does not define, or defines with
+            another type.
     """
     return _Projector(model, bodies).run()
 
 
 def substitute_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Returns the graph with symbolic sizes replaced; a size absent from `sizes` becomes 1."""
+    """Returns the graph with numbers as sizes; a symbolic size absent from `sizes` becomes 1."""
 
     def with_known_sizes(value: Value) -> Value:
         if not value.is_dynamic or value.shape == UNKNOWN_RANK:
@@ -114,7 +120,8 @@ class _Projector:
             self.nodes[name] = node
             nodes.append(self.node(name, node))
             if self.with_bodies:
-                # Bodies follow the node itself, which reads only values defined before its bodies.
+                # The bodies are converted after the node, so that the node's inputs include no
+                # values of the bodies.
                 inner = {
                     key: self.project(item.value)
                     for key, item in node.attributes.items()
@@ -194,7 +201,7 @@ def _is_inlined(tensor: ir.TensorProtocol) -> bool:
 def dtype_name(dtype: ir.DataType | None) -> str:
     """Returns NumPy's name of a dtype, or ONNX's name in lower case if NumPy has none.
 
-    Returns an empty text for None.
+    Returns an empty string for None.
     """
     if dtype is None:
         return ""
@@ -229,7 +236,10 @@ def _to_tuples(array: Any) -> Any:
 
 
 def _outer_values(node: ir.Node) -> Iterator[ir.Value]:
-    """Yields the outer values that the sub-graphs of a node read."""
+    """Yields the values that the sub-graphs of a node read or return, each value once.
+
+    Values that the sub-graphs define themselves are included.
+    """
     seen: set[ir.Value] = set()
     for attribute in node.attributes.values():
         if attribute.type not in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):

@@ -1,4 +1,4 @@
-"""Raises the `ParseError` of all readers in this package."""
+"""Function with which all readers of this package raise `ParseError`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NoReturn
 from tbe_impl.errors import ParseError
 
 SENTENCE_LENGTH_MAX = 400
-"""Length limit of one sentence, characters; names in a file may be of any length."""
+"""Maximum length of a message, in characters; names in a file may have any length."""
 
 
 def refuse(
     what: str, *, file: str, line: int, column: int = 1, text: str = "", remedy: str | None = None
 ) -> NoReturn:
-    """Raise `ParseError` with the position; a sentence `what` that is too long is shortened."""
+    """Raises `ParseError` with the position and the message `what`, shortened if too long."""
     if len(what) > SENTENCE_LENGTH_MAX:
         what = f"{what[: SENTENCE_LENGTH_MAX // 2]}…{what[-SENTENCE_LENGTH_MAX // 2 :]}"
     raise ParseError(what, file=file, line=line, column=column, text=text, remedy=remedy) from None

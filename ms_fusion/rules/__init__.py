@@ -38,4 +38,4 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     LAYER_NORM_LINEAR_ACTIVATION,
     ATTENTION,
 )
-"""The rules, smaller fusions first: a match of one may be a part of a later rule's match."""
+"""The rules, smaller fusions first: a match of one rule may be part of a later rule's match."""

@@ -8,7 +8,7 @@ from ms_fusion.rules.softmax import masked_softmax
 
 
 def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
-    """Returns the pattern of two products around a softmax of scores.
+    """Returns the pattern of two matrix products around a softmax of scores.
 
     The scores may be scaled and masked.
     """

@@ -13,7 +13,7 @@ _INVERSE_ROOT = str(math.sqrt(0.5))
 def gelu(x: Pattern) -> OneOf:
     """Returns the pattern of GELU, exact or with tanh, in the operand orders of common exporters.
 
-    ½ x (1 + erf(x/√2)), or ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
+    The exact form is ½ x (1 + erf(x/√2)); the other is ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
     """
     inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, _INVERSE_ROOT))
     gate = Op("Add", Op("Erf", inner), "1.0")

@@ -15,7 +15,7 @@ def linear(x: Pattern) -> OneOf:
 
 
 def check_bias_rank(match: Match) -> str:
-    """Refuse an added operand of rank 2 or more as a bias; returns the reason or an empty text."""
+    """Returns the reason to refuse a bias of rank 2 or more; an empty string for other biases."""
     added = (match.value(name) for name in match.bound if name.startswith("bias"))
     return "what is added is no bias" if any(len(one.shape) > 1 for one in added) else ""
 

@@ -19,7 +19,7 @@ _DIRECTORY = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of one version.
+    """The names of one version of MindSpore.
 
     Attributes:
         version: version of MindSpore.
@@ -33,13 +33,13 @@ class Vocabulary:
 
 
 def versions() -> tuple[str, ...]:
-    """Returns the versions with known names, newest last."""
+    """Returns the versions of MindSpore whose names are known, newest last."""
     found = [path.stem for path in _DIRECTORY.glob("*.json")]
     return tuple(sorted(found, key=lambda one: tuple(map(int, one.split(".")))))
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """Returns the names of a version, or of the newest known version if that one is unknown.
+    """Returns the names of a version of MindSpore; if it is unknown, of the newest known version.
 
     Args:
         version: version of MindSpore; default: the installed one.

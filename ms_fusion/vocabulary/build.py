@@ -71,9 +71,9 @@ def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
 
 
 def _add_tails(strings: set[str]) -> set[str]:
-    """Add the tails of strings that begin at a word boundary.
+    """Returns the strings together with all their tails that begin at a word boundary.
 
-    Linkers store a string as the tail of a longer one (tail merging).
+    The tails are needed because linkers store a string as the tail of a longer one (tail merging).
     """
     return strings | {one[at.start() :] for one in strings for at in _TAIL.finditer(one)}
 

@@ -1,4 +1,4 @@
-"""Removes the BroadcastTo of a matrix product's operand that is the same matrix in all batches."""
+"""Removes the BroadcastTo of a matrix product's operand if all batches use the same matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ms_fusion.lowering.onednn.transposes import FOLDED_BEFORE, PRODUCTS
 
 
 def remove_broadcasts(graph: Graph) -> Graph:
-    """Removes each `BroadcastTo` of one matrix whose only readers are matrix products.
+    """Removes each `BroadcastTo` that repeats one matrix and is read only by matrix products.
 
     For example, MindSpore lowers `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) to a
     BroadcastTo of w to (64, 512, 512) and a BatchMatMul. This writes and reads the weight 64 times.
@@ -64,7 +64,7 @@ def _has_one_reader(value: str, graph: Graph) -> bool:
 def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns the operand shapes of a product of `a` and `b`.
 
-    If `b` is one matrix, the batches of `a` are merged into its rows.
+    If `b` is one matrix, the batches of `a` are merged into the rows of `a`.
     """
     rows, columns = shape_of(a), shape_of(b)
     if len(rows) > 2 and math.prod(columns[:-2]) == 1:
@@ -73,9 +73,10 @@ def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int
 
 
 def _bypass_broadcast(node: Node, graph: Graph) -> Node:
-    """Returns the product with the operands before their BroadcastTo.
+    """Returns the product `node` with operands read from before their BroadcastTo.
 
-    An operand is replaced only if the shape of the result stays the same.
+    An operand is replaced only if its BroadcastTo repeats one matrix and if the shape of the
+    product's result stays the same.
     """
     operands = [graph.values[name] for name in node.inputs[:2]]
     result = graph.outputs_of(node)[0]

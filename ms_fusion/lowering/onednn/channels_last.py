@@ -1,4 +1,4 @@
-"""Propagates channels-last layouts between library calls, which saves layout conversions.
+"""Propagates channels-last layouts (NHWC) between library calls, to save layout conversions.
 
 oneDNN is as fast on NHWC as on its blocked layouts, and the speed of our kernels does not depend on
 the layout. The NHWC form of a value is named ``NAME@last``. Inputs and outputs of the group keep
@@ -191,9 +191,9 @@ class _Rewriter:
             self.plain.add(output)
 
     def _new_channels_last(self, name: str) -> str:
-        """Declares the NHWC form of a result that the next added node produces.
+        """Declares the NHWC form of the result `name`, and returns the name of this form.
 
-        Returns its name.
+        The node that is added next produces the form.
         """
         self.last[name] = self._value(
             name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in NCHW_TO_NHWC]

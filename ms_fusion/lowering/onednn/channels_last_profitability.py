@@ -14,7 +14,7 @@ from ms_fusion.graph import Graph, Node
 
 @dataclass(frozen=True)
 class OperatorKinds:
-    """Operators by the way they use images.
+    """Operator types, classified by the way in which they use images.
 
     Attributes:
         convolutions: operator → (number of leading image inputs, whether the result is an image).

@@ -10,9 +10,9 @@ from ms_fusion.lowering.onednn.onednn_steps import LibraryStep
 
 
 def store_constants(graph: Graph, calls: Sequence[LibraryStep]) -> Graph:
-    """Prepends for each constant operand of a library call an operator that stores the constant.
+    """Returns `graph` with operators that store each constant operand of a library call in memory.
 
-    Our own kernels compute these operators.
+    These operators come first in the graph and are computed by our own kernels.
     """
     names = {
         name: f"{name} stored"

@@ -1,4 +1,4 @@
-"""Matches the epilogues of products and convolutions: scale, bias, residual and relu."""
+"""Matches the epilogues of matrix products and convolutions: scale, bias, residual and relu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class EpilogueMatch:
     Attributes:
         result: name of the final value.
         covered: names of the fused nodes.
-        operands: pairs of an operand (``scale``, ``bias`` or ``residual``) and its value's name.
+        operands: pairs of an operand's name (``scale``, ``bias`` or ``residual``) and the name of
+            its value.
         relu: whether max(0, ·) is the last operator of the chain.
     """
 
@@ -27,7 +28,7 @@ class EpilogueMatch:
 
     @property
     def reads(self) -> Mapping[str, str]:
-        """The name of the value of each operand."""
+        """Name of an operand → name of its value."""
         return dict(self.operands)
 
     def with_operand(

@@ -20,9 +20,9 @@ class LibraryStep:
     """A library call.
 
     Attributes:
-        covered: names of the nodes that it computes, the library operator first.
-        reads: names of its operands, in argument order.
-        writes: name of its result.
+        covered: names of the nodes that the call computes, the library operator first.
+        reads: names of the call's operands, in argument order.
+        writes: name of the call's result.
         call: the oneDNN call.
     """
 

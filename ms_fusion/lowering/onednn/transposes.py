@@ -1,8 +1,9 @@
 """Folds transposes around matrix products into the library calls.
 
-A transpose is removed unless its result is an output of the group or another operator reads it. The
-attributes of a product give the layouts of its operands and of its result: ``transpose_a``,
-``transpose_b``, ``transpose_y`` and ``heads_third``, as in `custom_ops.onednn.prepare_matmul`.
+A folded transpose is removed unless its result is an output of the group or another operator reads
+it. The attributes of a product describe the layouts of its operands and of its result:
+``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
+`custom_ops.onednn.prepare_matmul`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from ms_fusion.graph import Graph, Node
 
 PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
 FOLDED_BEFORE, FOLDED_BEHIND = "folded_before", "folded_behind"
-"""Attributes of a product: the types of the folded operators before it and behind it."""
+"""Names of the attributes with the types of the operators folded into a product.
+
+The first attribute lists the operators before the product, the second those after it.
+"""
 HEADS = (0, 2, 1, 3)
 
 
 class OperandLayout(NamedTuple):
     """How a product reads an operand.
 
-    It first swaps axes 1 and 2 if `heads_third`, then the last two axes if `turned`. A product
-    writes a result by the same steps in reverse order.
+    The product first swaps axes 1 and 2 of the operand if `heads_third`, then its last two axes if
+    `turned`. A product writes a result by the same steps in reverse order.
     """
 
     heads_third: bool = False
@@ -125,7 +129,7 @@ def _set_attributes(node: Node, more: Mapping[str, object]) -> Node:
 
 
 def _has_heads(node: Node, graph: Graph) -> bool:
-    """Returns whether oneDNN supports head layouts for a product.
+    """Returns whether oneDNN supports the layout `heads_third` for a product.
 
     The product must have two operands of rank 4 with equal batch sizes, and no bias.
     """
@@ -140,9 +144,9 @@ def _has_heads(node: Node, graph: Graph) -> bool:
 
 
 def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields the operands of a chain of transposes that ends in a value, nearest first.
+    """Yields the operands of the chain of transposes that ends in a value, nearest first.
 
-    Each comes with the composed permutation from the operand to the value.
+    Each operand comes with the composed permutation from the operand to the value.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name in graph.producers and name not in graph.outputs:
@@ -154,9 +158,10 @@ def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields the results of a chain of transposes that starts at a value, nearest first.
+    """Yields the results of the chain of transposes that starts at a value, nearest first.
 
-    Each comes with the composed permutation. The chain ends where a value has several readers.
+    Each result comes with the composed permutation from the value to the result. The chain ends
+    where a value has several readers.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name not in graph.outputs and len(graph.consumers.get(name, ())) == 1:
@@ -181,7 +186,10 @@ def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
 
 
 def _remove_folded_transposes(graph: Graph) -> tuple[Node, ...]:
-    """Returns the nodes without Transposes that nothing reads or whose result a product writes."""
+    """Removes each Transpose whose result is unused or is written directly by a matrix product.
+
+    Returns the remaining nodes.
+    """
     written = {node.outputs[0] for node in graph if node.op in PRODUCTS}
     read, kept = {*graph.outputs}, []
     for node in reversed(graph.nodes):
