@@ -66,7 +66,7 @@ _HOMES = {
     "set_default_route": "core.cell",
     "tbe": "core.registry",
 }
-"""Public name → the module of this package that defines it."""
+"""Dict from each public name to the module of this package that defines the name."""
 
 __all__ = sorted(_HOMES)
 

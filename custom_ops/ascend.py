@@ -27,13 +27,13 @@ from tbe_impl.errors import MissingError
 from tbe_impl.loading.operator import load_operator
 
 PREFIX = "CustomOps"
-"""Prefix of registered names, because MindSpore and CANN have operators of the same names."""
+"""Prefix of registered names, which makes them different from MindSpore's and CANN's names."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
-"""Dtype → its abbreviation in TBE registrations."""
+"""Abbreviation of each dtype in TBE registrations."""
 _FLOATS = ("float16", "float32")
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str", tuple: "listFloat"}
 _WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
-"""Window attribute → length of the list that the TBE operator takes.
+"""Length of the list that the TBE operator takes for each window attribute.
 
 Users may pass one integer instead of a list.
 """
@@ -42,16 +42,16 @@ _registered_names: set[str] = set()
 
 
 class AscendPrimitive(PrimitiveWithInfer):
-    """Primitive for Ascend graphs, whose TBE operator CANN builds.
+    """Primitive for Ascend, whose TBE operator CANN builds.
 
     Args:
         spec: the operator.
-        attributes: attributes that differ from the default.
+        attributes: the attributes that differ from their defaults.
         forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
-        MissingError: the primitive is called on another device, the operator has no TBE operator,
-            or its TBE operator lacks an attribute that differs from the default.
+        MissingError: the primitive is called on another device than Ascend, the operator has no TBE
+            operator, or the TBE operator lacks an attribute that differs from its default.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses; it raises an error if there is no gradient."""
+        """Returns the bprop that MindSpore parses; without a gradient the bprop raises an error."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -104,12 +104,12 @@ def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | No
 
     Args:
         spec: the operator.
-        attributes: attributes that differ from the default.
+        attributes: the attributes that differ from their defaults.
         forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
-        MissingError: a step has no TBE operator, or its TBE operator lacks an attribute that
-            differs from the default.
+        MissingError: the operator or a step of its sequence has no TBE operator, or the TBE
+            operator lacks an attribute that differs from its default.
     """
     if spec.tbe_steps is None:
         return AscendPrimitive(spec, attributes, forward=forward)
@@ -146,7 +146,7 @@ def registration_name(spec: OpSpec) -> str:
 
 
 def encode_attribute(name: str, value: Any) -> Any:
-    """Returns an attribute's value in the form that the TBE operator takes.
+    """Returns the value of an attribute in the form that the TBE operator takes.
 
     A tuple of pairs is flattened. A window attribute becomes a list of integers. The padding
     ``same`` becomes −1, and ``valid`` becomes 0.
@@ -174,9 +174,10 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
 
 
 def operator_file(spec: OpSpec) -> Path:
-    """Returns the path of the TBE operator's file.
+    """Returns the path of the TBE operator's file: a file of `tbe_impl.ops`, or the user's file.
 
-    It is a file of `tbe_impl.ops`, or the file named in the spec.
+    Raises:
+        MissingError: the spec names no file, or the file does not exist.
     """
     own = Path(spec.tbe)
     file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
@@ -201,14 +202,15 @@ def _load_tbe_function(spec: OpSpec) -> Any:
 def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
     """Returns the globals of the TBE operator's file.
 
-    The file may define DTYPES, FORMATS and OTHER_DTYPES if they differ from the defaults.
+    The file may define DTYPES, FORMATS and OTHER_DTYPES, which replace the defaults of
+    `build_op_info`.
     """
     names: Mapping[str, Any] = _load_tbe_function(spec).__globals__
     return names
 
 
 def attributes_of(spec: OpSpec) -> list[str]:
-    """Returns the attributes that the TBE operator takes.
+    """Returns the names of the attributes that the TBE operator takes.
 
     The TBE operator computes with the default value of every other attribute.
     """

@@ -1,6 +1,6 @@
 """Exposes the operators as functions of tensors.
 
-One file of more than 500 lines: it has one function for each operator.
+This module exceeds 500 lines because it has one function for each operator.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from custom_ops.optimizer_functions import adam_weight_decay as adam_weight_deca
 from custom_ops.optimizer_functions import momentum as momentum
 from tbe_impl.errors import InputError
 
-# `ms.amp` with level O1 copies the functions that a net calls without their globals. It skips
-# functions of modules that have no `__file__`.
+# `ms.amp` with level O1 copies each function that a network calls, but not the function's globals.
+# It skips functions of modules that have no `__file__`.
 del __file__
 
 _index_dtypes = (ms.int32, ms.int64) if HAS_MINDSPORE else ()
@@ -33,9 +33,9 @@ _index_dtypes = (ms.int32, ms.int64) if HAS_MINDSPORE else ()
 def _cell(name: str, *attributes: Any, **route: str) -> Any:
     """Returns the Cell of the operator `name` with these attributes.
 
-    MindSpore's parser reads plain functions as source. It calls an ``lru_cache`` wrapper at compile
-    time, with constant names and values. `_build_cell` holds the actual cache, because the default
-    route may change.
+    MindSpore parses the source of plain functions, but it calls an ``lru_cache`` wrapper at compile
+    time, with constant arguments. This wrapper caches nothing, because the default route may
+    change; the actual cache is that of `_build_cell`.
     """
     return _build_cell(
         name, *attributes, **{key: check_route(given, name) for key, given in route.items()}
@@ -54,9 +54,13 @@ def _build_cell(name: str, *attributes: Any, **route: str) -> Any:
 
 @lru_cache(maxsize=0)
 def _operator_cell(module: str, spec: str, *attributes: Any, route: str) -> Any:
-    """Returns a Cell that takes the weights as inputs, for an operator with weights.
+    """Returns the Cell of an operator with weights; this Cell takes the weights as inputs.
 
-    `attributes` follow the order of ``spec.attributes``.
+    Args:
+        module: name of a module in `custom_ops.operators`.
+        spec: name of the operator's spec in this module.
+        attributes: values of all attributes, in the order of the spec's attributes.
+        route: as in `FusedCell`.
     """
     return _build_operator(module, spec, *attributes, route=check_route(route, spec))
 
@@ -211,7 +215,7 @@ def box_decode(
     float16_inside: bool = True,
     route: str = "",
 ) -> Any:
-    """Decodes a YOLO head's predictions into boxes and scores; see `custom_ops.BoxDecode`."""
+    """Decodes the predictions of a YOLO head to boxes and scores; see `custom_ops.BoxDecode`."""
     pairs = tuple(map(tuple, anchors))
     cell = _cell("BoxDecode", pairs, stride, version, float16_inside, route=route)
     return cell(x)
@@ -233,7 +237,7 @@ def nms(
     class_aware: bool = True,
     route: str = "",
 ) -> Any:
-    """Selects the best-scoring of overlapping boxes (NMS); see `custom_ops.NMS`."""
+    """Removes boxes that overlap a box of a higher score (NMS); see `custom_ops.NMS`."""
     cell = _cell("NMS", score_threshold, iou_threshold, max_output, class_aware, route=route)
     return cell(boxes, scores)
 
@@ -265,7 +269,7 @@ def add_layer_norm(
     epsilon: float = 1e-7,
     route: str = "",
 ) -> Any:
-    """Returns the layer normalisation of x + residual, and this sum.
+    """Returns the layer normalisation of x + residual, and the sum x + residual itself.
 
     See `custom_ops.AddLayerNorm`.
     """
@@ -285,7 +289,10 @@ def rms_norm(x: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = "") -> A
 def add_rms_norm(
     x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6, route: str = ""
 ) -> Any:
-    """Returns the RMS normalisation of x + residual, and this sum; see `custom_ops.AddRMSNorm`."""
+    """Returns the RMS normalisation of x + residual, and the sum x + residual itself.
+
+    See `custom_ops.AddRMSNorm`.
+    """
     cell = _operator_cell("add_rms_norm", "ADD_RMS_NORM", epsilon, route=route)
     return cell(x, residual, gamma)
 
@@ -293,7 +300,7 @@ def add_rms_norm(
 def group_norm(
     x: Any, num_groups: int, gamma: Any, beta: Any, *, eps: float = 1e-5, route: str = ""
 ) -> Any:
-    """Normalises over groups of channels; see `custom_ops.GroupNorm`."""
+    """Normalises `x` over each group of channels; see `custom_ops.GroupNorm`."""
     cell = _operator_cell("group_norm", "GROUP_NORM", num_groups, eps, route=route)
     return cell(x, gamma, beta)
 
@@ -316,7 +323,7 @@ def batch_norm(
     Args:
         x, gamma, beta: as in `custom_ops.BatchNorm`.
         moving_mean, moving_variance: moving statistics, which get no gradient. If both are None,
-            the statistics of the batch are used, and the result is (y, mean, variance).
+            the mean and variance of the batch are used, and the result is (y, mean, variance).
         eps, activation, alpha, data_format: as in `custom_ops.BatchNorm`.
     """
     if moving_mean is None:
@@ -331,13 +338,13 @@ def batch_norm(
 
 
 def softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
-    """Returns e^x / Σ e^x; see `custom_ops.Softmax`."""
+    """Returns e^x / Σ e^x, with the sum over `axis`; see `custom_ops.Softmax`."""
     cell = _cell("Softmax", axis, route=route)
     return cell(x)
 
 
 def log_softmax(x: Any, *, axis: int = -1, route: str = "") -> Any:
-    """Returns x − ln Σ e^x; see `custom_ops.LogSoftmax`."""
+    """Returns x − ln Σ e^x, with the sum over `axis`; see `custom_ops.LogSoftmax`."""
     cell = _cell("LogSoftmax", axis, route=route)
     return cell(x)
 
@@ -421,8 +428,8 @@ def conv2d(
 
     Args:
         x, weight, bias: as in `custom_ops.Conv2d`.
-        stride, dilation: one integer, or (height, width).
-        padding: one integer; (above, below, left, right); ``same`` or ``valid``.
+        stride, dilation: one integer, or a pair (along the height, along the width).
+        padding: one integer, or (above, below, left, right), or ``same`` or ``valid``.
         groups: number of channel groups.
         lowering: as in `custom_ops.Conv2d`.
     """
@@ -447,11 +454,13 @@ def _conv_bn(
     how: Any,
     route: str,
 ) -> Any:
-    """Folds the batch normalisation into the weights, then convolves.
+    """Folds the batch normalisation into the weights, then computes the convolution.
 
     Args:
-        statistics: gamma, beta, mean, variance.
-        how: the convolution's stride, padding, dilation, groups, lowering, and alpha.
+        activation: name of the activation that follows the convolution.
+        statistics: (gamma, beta, mean, variance).
+        how: (stride, padding, dilation, groups, lowering) of the convolution, then the alpha of the
+            activation.
     """
     if bias is None:
         fold = _operator_cell("fold_batch_norm", "FOLD_BATCH_NORM", eps, route=route)
@@ -526,9 +535,9 @@ def conv_bn_relu(
 
     Args:
         x, weight: as in `custom_ops.ConvBNReLU`.
-        bias: (channels out), or None.
-        gamma, beta, moving_mean, moving_variance: (channels out). The moving statistics get no
-            gradient.
+        bias: one value per output channel, or None.
+        gamma, beta, moving_mean, moving_variance: one value per output channel. The moving
+            statistics get no gradient.
         stride, padding, dilation, groups, lowering: as in `conv2d`.
         eps: added to the variance.
     """
@@ -557,7 +566,7 @@ def conv_bn_leaky_relu(
 ) -> Any:
     """Returns max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
 
-    z and the arguments are those of `conv_bn_relu`.
+    z and all arguments but `alpha` are those of `conv_bn_relu`.
     """
     how = (stride, padding, dilation, groups, lowering, alpha)
     statistics = (gamma, beta, moving_mean, moving_variance)

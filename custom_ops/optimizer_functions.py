@@ -23,10 +23,10 @@ _TENSOR = ms.Tensor if HAS_MINDSPORE else ()
 
 @lru_cache(maxsize=0)
 def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> Any:
-    """Returns the primitives of one optimizer step, one per parameter dtype.
+    """Returns the primitives of one optimizer step, one for each dtype of the parameters.
 
-    MindSpore's parser reads plain functions as source. It calls an ``lru_cache`` wrapper at compile
-    time.
+    This function is an ``lru_cache`` wrapper, although it caches nothing, because MindSpore calls
+    such a wrapper at compile time. MindSpore would parse the source of a plain function.
     """
     check_numbers(rule, **{name: one for name, one in attributes.items() if name != "nesterov"})
     return _build_step_primitives(
@@ -36,7 +36,7 @@ def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> 
 
 @lru_cache(maxsize=0)
 def _check_constant(rule: int, argument: str, value: Any) -> Any:
-    """Checks an argument that is not a Tensor at compile time, and returns it."""
+    """Checks, at compile time, an argument that is not a Tensor, and returns the argument."""
     check_numbers(rule, **{argument: value})
     return value
 
@@ -60,7 +60,7 @@ def _build_step_primitives(
 
 
 def _run_steps(steps: Any, numbers: Any, *lists: Any) -> Any:
-    """Runs the primitives on scalars, gradients, parameters and states."""
+    """Runs the primitives on the scalars `numbers`, gradients, parameters and states."""
     given: Any = ()
     for one in numbers:
         given = given + (_to_scalar_tensor(one),)  # noqa: RUF005
@@ -85,7 +85,7 @@ def _dtypes(parameters: Any) -> Any:
 def _decays(rule: int, weight_decay: Any) -> Any:
     """Returns the weight decay as a 1-tuple, or an empty tuple if it is the number 0.
 
-    Without an element, the operator computes no decay.
+    With an empty tuple, the operator computes no decay.
     """
     told = _check_argument(rule, "weight_decay", weight_decay)
     return () if isinstance(told, (int, float)) and told == 0 else (told,)
@@ -115,8 +115,8 @@ def adam(
         beta1, beta2, eps, use_nesterov: as in `custom_ops.Adam`.
 
     Returns:
-        For tensors, a value that has no meaning. A graph has to use it, because otherwise MindSpore
-        removes the step.
+        For tensors, a value that has no meaning. A graph has to use this value, because otherwise
+        MindSpore removes the step.
 
     Raises:
         InputError: shapes or dtypes do not match, or an argument is not a number or is out of
@@ -194,7 +194,8 @@ def momentum(
 ) -> Any:
     """Runs one step of `custom_ops.Momentum` in place, on lists of tensors or of arrays.
 
-    Arguments as for `adam`.
+    `moments` are the velocities, which the step overwrites, and `momentum` is their factor. The
+    other arguments are those of `adam`.
     """
     if not isinstance(parameters[0], _TENSOR):
         return momentum_step(

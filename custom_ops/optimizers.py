@@ -1,6 +1,6 @@
 """Defines Adam, AdamWeightDecay and Momentum with one kernel launch per dtype and step.
 
-The classes have the same signatures as MindSpore's classes of these names.
+Each class has the same signature as MindSpore's class of this name.
 """
 # mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type, misc"
 
@@ -42,17 +42,18 @@ def _prepare(
 
     Args:
         optimizer: an instance of `kind` or of a subclass.
-        kind: the class whose `construct` computes the same step as `FastOptimizerStep`.
+        kind: the class whose ``construct`` computes the same step as `FastOptimizerStep`.
         rule: the update rule: `ADAM`, `ADAM_WEIGHT_DECAY` or `MOMENTUM`.
         states: lists of state Parameters, such as the first and second moments.
-        powers: Parameter name → the factor by which each step multiplies it.
+        powers: dict from the name of a Parameter to the factor by which each step multiplies this
+            Parameter.
         attributes: attributes of the primitives.
     """
     parameters, grouped = optimizer.parameters, optimizer.is_group
     flags = tuple(bool(one) for one in optimizer.decay_flags)
     optimizer.states = states[0] if len(states) == 1 else states[0] + states[1]
-    # gradient centralization has to follow weight decay: with centralization MindSpore's operators
-    # compute both; nn.AdamWeightDecay does not centralize
+    # gradient centralization has to follow weight decay, so if a group uses centralization,
+    # MindSpore's operators compute both; nn.AdamWeightDecay does not centralize
     centred = grouped and any(optimizer.grad_centralization_flags)
     optimizer.is_centred = centred and rule != ADAM_WEIGHT_DECAY
     optimizer.decays_here = bool(optimizer.exec_weight_decay) and not optimizer.is_centred
@@ -82,7 +83,7 @@ class _SingleLaunchOptimizer:
     """Shared methods of the optimizers."""
 
     def __call__(self, gradients):
-        """Runs one step, bypassing MindSpore's dispatch where possible."""
+        """Runs one step, without MindSpore's dispatch where possible."""
         done = self.alone(self, gradients)
         return super().__call__(gradients) if done is None else done
 
@@ -92,7 +93,13 @@ class _SingleLaunchOptimizer:
         return self.get_lr(), self.get_weight_decay()
 
     def run_update_kernels(self, lr, decay, numbers, gradients):
-        """Runs the primitives on rates, decays, scalars, gradients, parameters and states."""
+        """Runs the primitives of one step.
+
+        Args:
+            lr, decay: the learning rates and weight decays of this step.
+            numbers: further scalars of the update rule, such as powers of beta.
+            gradients: one gradient for each parameter.
+        """
         given = lr if self.is_group_lr else (lr,)
         if self.decays_here:
             given = given + (decay if self.is_group else (decay,))
@@ -105,7 +112,7 @@ class _SingleLaunchOptimizer:
 
 
 class Adam(_SingleLaunchOptimizer, nn.Adam):
-    r"""`nn.Adam` with all parameters of a dtype in one kernel launch.
+    r"""Optimizer like `nn.Adam`, with one kernel launch for all parameters of a dtype.
 
     .. math::
         m = \beta_1 m + (1 - \beta_1) g, \quad v = \beta_2 v + (1 - \beta_2) g^2, \quad
@@ -205,7 +212,7 @@ class Adam(_SingleLaunchOptimizer, nn.Adam):
 
 
 class AdamWeightDecay(_SingleLaunchOptimizer, nn.AdamWeightDecay):
-    r"""`nn.AdamWeightDecay` with all parameters of a dtype in one kernel launch.
+    r"""Optimizer like `nn.AdamWeightDecay`, with one kernel launch for all parameters of a dtype.
 
     .. math::
         m = \beta_1 m + (1 - \beta_1) g, \quad v = \beta_2 v + (1 - \beta_2) g^2, \quad
@@ -266,7 +273,7 @@ class AdamWeightDecay(_SingleLaunchOptimizer, nn.AdamWeightDecay):
 
 
 class Momentum(_SingleLaunchOptimizer, nn.Momentum):
-    r"""`nn.Momentum` with all parameters of a dtype in one kernel launch.
+    r"""Optimizer like `nn.Momentum`, with one kernel launch for all parameters of a dtype.
 
     .. math::
         v = u\, v + g, \quad w = w - lr\, v

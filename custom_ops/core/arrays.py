@@ -14,11 +14,11 @@ from custom_ops.core.operator_spec import OpSpec, cache_in_spec
 from tbe_impl.errors import InputError
 
 Attributes = tuple[tuple[str, Any], ...]
-"""Sorted (name, value) pairs: the cache key of a computation."""
+"""Sorted (name, value) pairs of an operator's attributes: the cache key of its `Computation`."""
 
 
 def attribute_key(spec: OpSpec, attributes: Mapping[str, Any]) -> Attributes:
-    """Returns all attributes of an operator, defaults included, as a cache key."""
+    """Returns all attributes of an operator, defaults included, as a sorted tuple of pairs."""
     return tuple(sorted(spec.with_defaults(attributes).items()))
 
 
@@ -29,7 +29,7 @@ def computation_of(spec: OpSpec, attributes: Attributes) -> Computation:
 
 
 class ArrayOperator:
-    """Operator on NumPy arrays.
+    """Base class that runs an operator on NumPy arrays; subclasses set `spec` and `attributes`.
 
     >>> import numpy as np
     >>> from custom_ops import AddReLU
@@ -44,18 +44,18 @@ class ArrayOperator:
     attributes: Mapping[str, Any]
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple of outputs. Saves inputs and outputs for `backward`."""
+        """Returns the output, or a tuple of several; saves inputs and outputs for `backward`."""
         given = tuple(np.asarray(array) for array in arrays)
         made = to_tuple(self._computation(self.spec)(*given))
         object.__setattr__(self, "_seen", (given, made))
         return _unwrap_single(made[: len(self.spec.visible_outputs)])
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """Returns the gradients of the differentiable inputs as an array, or a tuple of arrays.
+        """Returns the gradient of the differentiable input, or a tuple if there are several.
 
         Args:
-            grad: gradient of the output; a tuple for several outputs.
-            arrays: inputs of `forward`; by default the inputs of the last `forward` call.
+            grad: gradient of the output; a tuple of gradients if there are several outputs.
+            arrays: inputs of `forward`; if omitted, the inputs of the last `forward` call.
 
         Raises:
             InputError: `arrays` is empty and `forward` was not called before.

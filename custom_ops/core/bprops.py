@@ -1,4 +1,4 @@
-"""Builds the bprops of primitives, in the Python subset that MindSpore's parser accepts."""
+"""Builds the bprops (gradient functions) of primitives, in the Python that MindSpore parses."""
 # ruff: noqa: RUF005
 # mypy: disable-error-code="assignment, no-untyped-def"
 
@@ -26,16 +26,17 @@ def build_bprop(
     """Builds the bprop of a primitive from the primitives of its gradient.
 
     Args:
-        calls: primitives of the gradient. MindSpore drops calls whose outputs are unused.
-        count: number of inputs.
+        calls: primitives that compute the gradients. MindSpore drops calls whose outputs are
+            unused.
+        count: number of inputs of the primitive.
         singles: for each of `calls`, whether it has exactly one output.
         saved: indices of the primitive's inputs and outputs that `calls` read.
-        places: for each input the index of its gradient among the outputs of all `calls`; -1
-            gives zeros.
+        places: for each input, the index of its gradient among the outputs of all `calls`. If the
+            index is -1, the bprop returns zeros.
         several: whether the primitive has several outputs.
         visible: number of leading outputs that have a gradient.
-        bare: return a function ``(inputs, out, dout)`` that takes the inputs as one tuple. The
-            ``bprop`` of a Cell calls it, because its own signature has to name each input.
+        bare: whether the result takes the inputs as one tuple: ``(inputs, out, dout)``. The
+            ``bprop`` method of a Cell names each input in its signature and calls such a function.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))
@@ -62,11 +63,11 @@ def build_bprop(
 
 
 def missing_gradient_message(spec: OpSpec, order: int) -> str:
-    """Returns the message for a missing gradient.
+    """Returns the error message for an operator without a gradient.
 
     Args:
-        spec: the operator, or its gradient.
-        order: derivative order reached so far.
+        spec: the operator, or a gradient operator derived from it.
+        order: derivative order of `spec`: 0 for the operator, 1 for its gradient operator.
     """
     remedy = spec.gradient_remedy
     if not order:
@@ -92,7 +93,7 @@ def missing_gradient_message(spec: OpSpec, order: int) -> str:
 
 
 def build_raising_bprop(count: int, message: str) -> Callable[..., Any]:
-    """Builds a bprop that raises `message`; without a bprop MindSpore uses zero gradients."""
+    """Builds a bprop that raises `message`; without any bprop MindSpore would use zeros."""
 
     def raise_error(inputs, out, dout):
         raise RuntimeError(message)

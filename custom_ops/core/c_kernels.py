@@ -1,6 +1,6 @@
 """Builds hand-written C kernels, for blocked algorithms, sorted lists and multi-tensor updates.
 
-The DSL cannot express these algorithms, because it has only loop nests over independent elements.
+The TBE DSL cannot express such kernels, because it has only loop nests over independent elements.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ class CKernel:
     """Hand-written C kernel for given shapes and dtypes.
 
     The C signature is ``int function(void **buffers, const int64_t *numbers, int64_t threads)``.
-    `buffers` has the inputs before the outputs. The function returns 0 on success.
+    `buffers` has the addresses of the inputs, then of the outputs. The function returns 0 on
+    success.
     `custom_ops.core.computation.Computation` handles a `CKernel` like a generated kernel.
 
     Attributes:
         name: name of the operator.
-        file: file in ``c_sources``; it may include the headers of the CPU back end.
+        file: C file in ``custom_ops/c_sources``. It may include the headers of the CPU back end.
         symbol: name of the C function.
         inputs, outputs: shapes and dtypes of the buffers.
-        numbers: further integer arguments of the function.
+        numbers: integers that the function gets as its argument `numbers`.
         options: compiler options, such as ``-DNAME=value``.
-        overwrites: whether the kernel writes to its inputs; the inputs must be dense then.
+        overwrites: whether the kernel writes to its inputs. If so, the inputs must be dense.
     """
 
     name: str
@@ -56,7 +57,7 @@ class CKernel:
 
     @cached_property
     def function(self) -> Any:
-        """Returns the C function; compiles it or loads it from the compile cache.
+        """The C function, which is compiled or loaded from the compile cache at the first access.
 
         Raises:
             MissingError: there is no C compiler.
@@ -75,7 +76,7 @@ class CKernel:
         )
 
     def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the output array, or a tuple of output arrays.
+        """Returns the output array, or a tuple of arrays if there are several outputs.
 
         Raises:
             InputError: the kernel overwrites its inputs, and an input is not dense.
@@ -100,7 +101,7 @@ class CKernel:
 
 
 def _inline_headers(text: str) -> str:
-    """Inlines headers from `C_SOURCE_FOLDER`, because the source text is the compile cache key."""
+    """Inlines the headers of `C_SOURCE_FOLDER`, so that the compile cache key covers them."""
 
     def content(found: re.Match[str]) -> str:
         header = C_SOURCE_FOLDER / found[1]

@@ -1,4 +1,4 @@
-"""Defines the Cell of an operator; without MindSpore it runs on NumPy arrays."""
+"""Defines the Cells of operators; without MindSpore the Cells run on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def set_default_route(route: str) -> None:
     """Sets the default route of new Cells.
 
     Args:
-        route: ``native`` (one kernel) or ``composite`` (basic operators).
+        route: ``native`` (one kernel) or ``composite`` (MindSpore's basic operators).
     """
     _default_route[0] = check_route(route, "set_default_route")
 
@@ -39,10 +39,10 @@ def check_route(route: str, place: str) -> str:
 
 
 def resolve_route(spec: OpSpec, route: str) -> str:
-    """Returns the requested route, or ``composite`` if no kernel is available.
+    """Returns `route` (or the default route), or ``composite`` if no kernel is available.
 
     Raises:
-        InputError: the composite is requested, but the operator has no composite.
+        InputError: `route` is unknown, or is ``composite`` although the operator has no composite.
     """
     route = check_route(route, spec.name)
     if route == "native" and not spec.has_kernel:
@@ -63,7 +63,7 @@ def resolve_route(spec: OpSpec, route: str) -> str:
 
 
 def _missing_requirement(spec: OpSpec) -> str:
-    """Returns why the device cannot run a kernel of the operator; empty if the device can."""
+    """Returns the reason why the device cannot run the operator's kernel; empty if it can."""
     target = device_target()
     if target == "Ascend":
         return "" if spec.has_tbe else "CANN builds no kernel of it"
@@ -75,7 +75,8 @@ def _missing_requirement(spec: OpSpec) -> str:
 class CompositeCell(Cell):
     """Cell that calls an operator's composite with bound attributes.
 
-    It is a Cell, because `amp` with level O1 copies plain functions and drops their closures.
+    It is a Cell, not a function, because MindSpore's `amp` with level O1 copies functions without
+    their closures.
     """
 
     def __init__(self, function: Callable[..., Any], attributes: Mapping[str, Any]):
@@ -83,7 +84,7 @@ class CompositeCell(Cell):
         self.function, self.given = function, dict(attributes)
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs MindSpore's basic operators."""
+        """Runs the composite, which consists of MindSpore's basic operators."""
         return self.function(*inputs, **self.given)
 
 
@@ -105,7 +106,7 @@ class VisibleOutputsCell(Cell):
 class TrainingFallbackCell(Cell):
     """Cell that runs one kernel in inference and MindSpore's basic operators in training.
 
-    It serves devices that have a kernel of the operator but none of its gradient.
+    It is used on devices that have a kernel of the operator, but no kernel of its gradient.
     """
 
     def __init__(self, call: Any, composed: CompositeCell):
@@ -113,7 +114,7 @@ class TrainingFallbackCell(Cell):
         self.call, self.composed = call, composed
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs one kernel, or basic operators in training."""
+        """Runs MindSpore's basic operators in training, and one kernel otherwise."""
         if self.training:
             return self.composed(*inputs)
         return self.call(*inputs)
@@ -166,11 +167,11 @@ class FusedCell(OperatorCell):
         return self.spec.name if type(self) is FusedCell else type(self).__name__
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs one kernel, or basic operators."""
+        """Runs one kernel (native route), or MindSpore's basic operators (composite route)."""
         return self.run(*inputs)
 
     def extend_repr(self) -> str:
-        """Returns the attributes as text for the printed net."""
+        """Returns the attributes as a string, which MindSpore shows when it prints the network."""
         return ", ".join(f"{name}={value}" for name, value in self.attributes.items())
 
 
@@ -181,11 +182,11 @@ class DispatchingCell(OperatorCell):
     """
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns the Cell for these arrays."""
+        """Returns the Cell whose kernel computes the operator for these arrays."""
         raise NotImplementedError
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple of outputs. Saves the arrays for `backward`."""
+        """Returns the output, or a tuple if there are several; saves the arrays for `backward`."""
         taken = self.select_cell(*arrays)
         made = taken.forward(*arrays)
         object.__setattr__(self, "_last", taken)
@@ -194,7 +195,7 @@ class DispatchingCell(OperatorCell):
     def backward(self, grad: Any, *arrays: Any) -> Any:
         """Returns the gradients of the differentiable inputs.
 
-        Without `arrays` it uses the inputs of the last `forward` call.
+        If `arrays` is empty, the inputs of the last `forward` call are used.
         """
         if arrays:
             self.forward(*arrays)

@@ -14,9 +14,10 @@ from tbe_impl.errors import InputError
 
 
 class OperatorCell(ArrayOperator, Cell):
-    """Cell that raises an error with the argument's name if an argument is not a tensor.
+    """Cell that checks, when it is called, whether all arguments are tensors.
 
-    The check runs before MindSpore's dispatch.
+    The check runs before MindSpore's dispatch. The error names the argument that is not a tensor.
+    Without MindSpore, a call runs `forward` on NumPy arrays.
     """
 
     @property
@@ -52,9 +53,9 @@ class OperatorCell(ArrayOperator, Cell):
 
 
 def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises `InputError` for an argument that is not a tensor.
+    """Raises `InputError` if an argument is not a tensor.
 
-    None passes for an argument whose default is None.
+    An argument whose default is None may also be None.
     """
     for argument, one in _name_arguments(cell, inputs, keywords):
         if not isinstance(one, ms.Tensor):
@@ -64,7 +65,7 @@ def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any])
 def _name_arguments(
     cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """Returns (name, value) of each argument; omits None where None is the default."""
+    """Returns a (name, value) pair for each argument; omits a None that is the default."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
         names = [

@@ -49,14 +49,17 @@ SOC = "cpu"
 KERNEL_CACHE_SIZE = 64
 """Number of entries in each LRU cache of an operator (kernels, output shapes and dtypes)."""
 SMALL_SIZES = range(1, 9)
-"""Probe sizes for an operator that requires a small size, such as 4 for the sides of a box."""
-PROBE_SIZES = (48, 96)
-"""Values that replace an unknown input size.
+"""Values that replace an unknown input size if the operator rejects `PROBE_SIZES`.
 
-An output size that differs between the two values depends on the unknown size.
+Some operators require a small size, such as 4 for the coordinates of a box.
+"""
+PROBE_SIZES = (48, 96)
+"""The two values that replace an unknown input size, one after the other.
+
+An output size that is not the same for both values depends on the unknown size.
 """
 _build_lock = threading.RLock()
-"""Serializes builds, because the DSL has global state."""
+"""Serializes the builds of kernels, because the DSL has global state."""
 
 Group = tuple[tuple[str, int], ...]
 """Dtype and rank of each input."""
@@ -67,14 +70,15 @@ ShapeClass = tuple[Group, Sizes]
 class Computation:
     """Builds the kernels of an operator with fixed attributes, and caches them.
 
-    Each of the first `PATIENCE` different sizes gets a static kernel. After that, or when a
-    framework declares sizes as dynamic, one dynamic kernel reads the sizes at call time
-    (`custom_ops.core.dynamic_kernels`). An operator whose `forward` cannot be traced with symbolic
-    sizes always gets static kernels.
+    A static kernel is compiled for fixed sizes; a dynamic kernel reads the sizes at call time
+    (`custom_ops.core.dynamic_kernels`). Each of the first `PATIENCE` different input sizes gets a
+    static kernel. Further sizes, and sizes that a framework declares as dynamic, share a dynamic
+    kernel. An operator whose `forward` cannot be traced with symbolic sizes always gets static
+    kernels.
 
     Attributes:
         spec: the operator.
-        attributes: all attributes.
+        attributes: all attributes, defaults included.
         built: number of kernels built so far.
     """
 
@@ -97,7 +101,7 @@ class Computation:
         self._shapes: tuple[tuple[int, ...], ...] = ()
 
     def kernel(self, given: Sequence[ArraySpec]) -> AnyKernel:
-        """Returns the kernel for these inputs.
+        """Returns the kernel for inputs of these shapes and dtypes.
 
         Raises:
             InputError: the operator rejects the inputs; the message names operator and argument.
@@ -142,7 +146,7 @@ class Computation:
             return found
 
     def _call_infer_shape(self, given: Sequence[ArraySpec]) -> Any:
-        """Returns the shapes from ``infer_shape``; None without ``infer_shape`` or `forward`.
+        """Calls ``infer_shape``; returns None if the spec lacks ``infer_shape`` or ``forward``.
 
         Raises:
             InputError: ``infer_shape`` rejects the inputs.
@@ -154,7 +158,10 @@ class Computation:
         return spec.infer_shape(*(one.shape for one in given), **self.attributes)
 
     def _check_shapes(self, said: Any, made: Sequence[ArraySpec]) -> None:
-        """Raises `InputError` if the shapes of `forward`'s results differ from `said`."""
+        """Raises `InputError` if the shapes of `made` differ from `said`, unless `said` is None.
+
+        `made` are the results of `forward`; `said` are the shapes from ``infer_shape``.
+        """
         if said is not None:
             shapes = tuple(one.shape for one in made)
             check_shapes(self.spec.name, self.spec.outputs, said, shapes, self.spec.place)
@@ -191,11 +198,11 @@ class Computation:
         )
 
     def _describe_ranks(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
-        """Returns dtypes and ranks of the outputs; all output sizes are -1.
+        """Returns the dtypes and ranks of the outputs; all output sizes are -1.
 
-        This serves inputs whose unknown size must equal another size, so that `PROBE_SIZES` fail.
-
-        It replaces unknown sizes by each known size, then by each of `SMALL_SIZES`.
+        It is used if the operator rejects `PROBE_SIZES`, for example because an unknown size must
+        equal another size. It replaces the unknown sizes by each known size, then by each of
+        `SMALL_SIZES`, until the operator accepts the inputs.
         """
         known = {size for size in sizes_of(given) if size > 0}
         for size in (*sorted(known, reverse=True), *SMALL_SIZES):
@@ -205,9 +212,9 @@ class Computation:
         return self._describe_with(PROBE_SIZES[0], given)
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """Returns the output shapes for these input shapes, independent of dtypes.
+        """Returns the output shapes for these input shapes; they do not depend on the dtypes.
 
-        MindSpore may request shapes before it passes dtypes.
+        MindSpore may request the shapes before it passes the dtypes.
         """
         whole, infer = self.spec.integers, self.spec.infer_shape
         dtypes = self._dtypes or tuple(
@@ -238,8 +245,8 @@ class Computation:
     def _dynamic_kernel_for(self, given: tuple[ArraySpec, ...]) -> DynamicKernel | None:
         """Returns a dynamic kernel for these inputs; None if they get a static kernel.
 
-        It builds the dynamic kernel once more than `PATIENCE` sizes were seen, or a framework
-        declared sizes as dynamic.
+        A dynamic kernel is built if inputs of more than `PATIENCE` different sizes were seen, or if
+        a framework declared sizes as dynamic.
         """
         known = self._find_dynamic_kernel(given)
         if known is not None or self.spec.forward is None:
@@ -263,8 +270,8 @@ class Computation:
         seen.clear()
         found = self._trace_dynamic_kernel(given, pattern)
         if found is None:
-            # the trace failed: keep the last dynamic size static, so that inputs with the same last
-            # size can share a kernel
+            # no dynamic kernel with this pattern is usable: keep the last dynamic size static, so
+            # that inputs that agree in this size can share a kernel
             last = max(at for at, size in enumerate(pattern) if size < 0)
             self._needed[like] = needed | {
                 at for at, size in enumerate(pattern) if size == pattern[last]
@@ -274,10 +281,10 @@ class Computation:
         return found
 
     def _static_places(self, given: Sequence[ArraySpec]) -> frozenset[int]:
-        """Returns the indices of the sizes that stay static, among the sizes of all inputs.
+        """Returns which sizes stay static, as indices among the sizes of all inputs.
 
-        Last axes are static at first, because kernels with a static last axis are faster. They
-        become dynamic after `LAST_SIZES` different sizes.
+        The last axis of an input is static at first, because kernels with a static last axis are
+        faster. It becomes dynamic after `LAST_SIZES` different sizes.
         """
         sizes, like = sizes_of(given), _shape_class(given)
         found = self._needed.get(like)
@@ -312,9 +319,9 @@ class Computation:
         return DynamicKernel(pattern, variables, self._trace_shapes(given, shapes))
 
     def _is_right(self, given: Sequence[ArraySpec], pattern: Sizes) -> bool:
-        """Whether a dynamic and a static kernel compute the same results on small arrays.
+        """Whether a dynamic kernel and a static kernel compute the same results on small arrays.
 
-        If the static sizes make the arrays too large, it tests with smaller static sizes.
+        If the static sizes make the arrays too large, the test uses smaller static sizes.
         """
         for known in (pattern, shrink_pattern(pattern)):
             sizes = tuple(size if size >= 0 else 2 - size for size in known)
@@ -330,7 +337,7 @@ class Computation:
         return False
 
     def _is_quick(self, varying: DynamicKernel, given: Sequence[ArraySpec]) -> bool:
-        """Whether the dynamic kernel takes at most twice the time of a static kernel.
+        """Whether the dynamic kernel takes at most twice the time of a static one, plus `SHORT_S`.
 
         It compiles and times both kernels.
         """
@@ -446,7 +453,7 @@ class Computation:
                 )
 
     def __call__(self, *arrays: Any) -> Any:
-        """Returns the outputs for NumPy arrays as an array, or a tuple of arrays."""
+        """Returns the output for NumPy arrays, or a tuple if there are several outputs."""
         given = [np.asarray(array) for array in arrays]
         self._check_number([ArraySpec.from_array(array) for array in given])
         return self.kernel([ArraySpec.from_array(array) for array in given])(*given)
@@ -457,7 +464,7 @@ def _size(number: int, variables: Sequence[Var]) -> Expr | int:
 
 
 def copy_aliased_outputs(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Returns the outputs, with a copy stage where an output is an input or an earlier output."""
+    """Returns `made`, but with a copy of each tensor that is also an input or an earlier output."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))

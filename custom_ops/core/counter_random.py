@@ -1,7 +1,7 @@
-"""Generates counter-based random numbers by hashing position and key.
+"""Generates counter-based random numbers: a hash of each element's position and a key.
 
-The same position and key always give the same bits. Backward therefore recomputes the bits instead
-of storing them.
+The same position and key always give the same bits. Backward therefore recomputes the bits, and
+forward need not store them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ SHIFTS = (17, 11, 15, 14)
 def random_bits(shape: Any, key: Tensor) -> Tensor:
     """Returns 32 random bits (uint32) per position of `shape`.
 
-    The hash takes the row-major position modulo 2³². It multiplies three times, each time after an
-    xor with a shifted copy, and ends with another such xor. The key enters after the first
-    multiplication. Another key therefore gives different bits, not the same bits at other
-    positions.
+    The input of the hash is the row-major position modulo 2³². The hash multiplies three times.
+    Before each multiplication and at the end, the value is xored with a shifted copy of itself. The
+    key is xored in before the second multiplication. Another key therefore gives different bits,
+    not the same bits at other positions.
 
     Args:
         shape: shape of the result.

@@ -27,7 +27,7 @@ SOURCE = Path(__file__).with_name("dispatch.c")
 _log = logging.getLogger("custom_ops")
 FAILURE_CODE = 70
 ANY_SIZE = -(2**63)
-"""Marks a size in a kernel record that the kernel lookup does not compare."""
+"""Marker in a kernel record for a size that the kernel lookup does not compare."""
 NUMBER_OF_DTYPE = {
     "bool": 30,
     "int8": 32,
@@ -43,9 +43,9 @@ NUMBER_OF_DTYPE = {
     "float64": 44,
     "bfloat16": 45,
 }
-"""MindSpore's type ids by dtype; a test compares them with MindSpore.
+"""MindSpore's type id of each dtype, as in `mindspore._c_expression.typing.type_to_type_id`.
 
-The ids are those of `mindspore._c_expression.typing.type_to_type_id`.
+A test compares the ids with those of the installed MindSpore.
 """
 DTYPE_OF_NUMBER = {number: name for name, number in NUMBER_OF_DTYPE.items()}
 
@@ -94,7 +94,7 @@ class Entry:
 
 
 class Bank:
-    """One loaded copy of the C library and the operators in its slots."""
+    """One loaded copy of the C library, with the operators that are registered in its slots."""
 
     def __init__(self, number: int):
         text = f"/* bank {number} */\n{SOURCE.read_text()}"
@@ -128,7 +128,7 @@ class Bank:
         return Entry(self.file, f"{several}_{slot:02x}")
 
     def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
-        """Builds and registers the kernel for a call whose lookup found no kernel."""
+        """Builds and registers the kernel for a call for which the lookup found no kernel."""
         computation = self.slots[slot]
         try:
             given = _describe_arguments(parameters, ranks, shapes, dtypes)
@@ -179,7 +179,7 @@ class Bank:
     def _run(
         self, slot: int, parameters: int, data: Any, ranks: Any, shapes: Any, dtypes: Any
     ) -> int:
-        """Runs a kernel that is not one C function, on the arrays at the addresses `data`."""
+        """Runs a kernel that is not a single C function, on the arrays at the addresses `data`."""
         computation = self.slots[slot]
         try:
             given = _describe_arguments(parameters, ranks, shapes, dtypes)
@@ -207,7 +207,7 @@ class KernelCall:
 
 
 def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> KernelCall:
-    """Builds the kernel for these inputs and returns its call.
+    """Builds the kernel for inputs of these shapes and dtypes, and returns it as a `KernelCall`.
 
     Raises:
         InputError: the operator rejects the inputs.
@@ -238,9 +238,10 @@ def _record(
     """Returns the C record of a kernel, and the objects that have to outlive the record.
 
     Args:
-        kernel: kernel for these inputs.
+        kernel: the kernel, built for `given`.
         given: shapes and dtypes of the inputs, then of the outputs.
-        open_sizes: register a dynamic kernel for all sizes that match its pattern.
+        open_sizes: whether the record of a dynamic kernel matches all sizes that fit the kernel's
+            pattern, not only the sizes in `given`.
     """
     record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
     sizes = [size for one in given for size in one.shape]
@@ -263,7 +264,7 @@ def _record(
 
 
 def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[ArraySpec]) -> None:
-    """Marks the dynamic sizes in `record`, and writes the input axis of each size argument."""
+    """Writes the dynamic sizes to `record`, and the input and axis of each size argument."""
     pattern, program = kernel.varying.pattern, kernel.varying.program
     places = [] if program is None else program[2]
     of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
@@ -276,7 +277,7 @@ def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[A
 
 
 class CallbackErrors:
-    """Stores the last error of a callback, so that it can replace the framework's error."""
+    """Stores the last error of a callback, because no exception may pass through C."""
 
     def __init__(self) -> None:
         self.last: FusionError | None = None

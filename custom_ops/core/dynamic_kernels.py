@@ -1,7 +1,7 @@
-"""Builds dynamic-shape kernels once an operator has seen several sizes of the same axes.
+"""Defines dynamic-shape kernels, for operators that have seen several sizes of the same axes.
 
-Kernels are specialized for sizes 0 and 1, because broadcasting and empty arrays need other kernels.
-A dynamic size is therefore at least 2.
+Sizes 0 and 1 always get static kernels, because empty arrays and broadcasting need kernels of
+their own. A dynamic size is therefore at least 2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tbe_impl.kernel import Kernel
 Sizes = tuple[int, ...]
 """Sizes of all inputs, concatenated."""
 PATIENCE = 3
-"""Number of different sizes that get a static kernel each; the next gets a dynamic kernel."""
+"""Number of different sizes that each get a static kernel; further sizes get a dynamic kernel."""
 LAST_SIZES = 8
 """Number of different last-axis sizes after which the last axis becomes dynamic too."""
 SHORT_S = 1e-4
@@ -47,7 +47,7 @@ def classify_sizes(sizes: Sizes) -> Sizes:
 
 
 def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
-    """Returns the indices, among all sizes, of the last axes of inputs with rank ≥ 2."""
+    """Returns the indices of the last axes of inputs of rank ≥ 2, among the sizes of all inputs."""
     found, first = set(), 0
     for one in given:
         first += len(one.shape)
@@ -57,12 +57,11 @@ def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
 
 
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
-    """Returns the pattern of the seen sizes.
+    """Returns the pattern of the sizes in `seen`: which are constant and which are variable.
 
-    For each axis, the pattern has the constant size, or −1 − v for the variable with number v.
-
-    Axes whose sizes were always equal share a variable. The axes `open_places` are dynamic even if
-    their size was constant so far.
+    For each axis of the inputs, the pattern has the constant size, or −1 − v for the variable with
+    number v. Axes whose sizes were always equal share a variable. The axes in `open_places` are
+    variable even if their size was constant so far.
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
@@ -75,7 +74,7 @@ def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset())
 
 
 def match_pattern(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
-    """Returns variable number → size; None if the sizes do not match the pattern."""
+    """Returns a dict from variable number to size; None if `sizes` do not match `pattern`."""
     values: dict[int, int] = {}
     for wanted, size in zip(pattern, sizes, strict=True):
         if wanted >= 0:
@@ -91,7 +90,7 @@ class DynamicKernel:
     """Kernel for all sizes that match a pattern.
 
     Attributes:
-        pattern: as `pattern_of` returns it.
+        pattern: the pattern, in the format of `pattern_of`.
         variables: size variables of the graph, indexed by their number in the pattern.
         kernel: the kernel, traced with these variables as sizes.
     """
@@ -112,10 +111,11 @@ class DynamicKernel:
 
     @cached_property
     def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
-        """Returns the program, each buffer's parameter index, and each size argument's source.
+        """The program, each buffer's parameter index, and the source of each size argument.
 
-        A source is an index among the sizes of all inputs. Returns None if the kernel is not a
-        single program, or if a size of the program is not an input size.
+        The source of a size argument is the index of its value among the sizes of all inputs. The
+        result is None if the kernel is not a single program, or if a size argument is not the size
+        of an input.
 
         Raises:
             FusionError: compilation failed.
@@ -160,10 +160,11 @@ def time_fastest_call(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
 
 
 def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
-    """Whether two kernels compute the same result.
+    """Whether two kernels compute the same result on `arrays`, within a tolerance.
 
-    A `forward` that computes with a size may change meaning when the size is dynamic. ``1 / size``
-    is a fraction for a Python number, but an integer division for a symbolic size.
+    A `forward` that computes with a size may compute something else when the size is dynamic. For
+    example, ``1 / size`` is a fraction for a Python number, but an integer division for a symbolic
+    size.
     """
     made = [to_tuple(kernel(*arrays, backend="numpy")) for kernel in (one, other)]
     return all(
@@ -178,7 +179,7 @@ def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> b
 
 @dataclass(frozen=True, eq=False)
 class BoundKernel:
-    """Dynamic kernel bound to inputs of known sizes."""
+    """Dynamic kernel together with the shapes and dtypes of the inputs and outputs of one call."""
 
     varying: DynamicKernel
     inputs: tuple[ArraySpec, ...]
@@ -194,5 +195,5 @@ class BoundKernel:
         return CFunction(loaded.function, order, tuple(sizes[place] for place in places))
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the outputs as an array, or a tuple of arrays."""
+        """Returns the output array, or a tuple of arrays if there are several outputs."""
         return self.varying.kernel(*arrays, out=out)

@@ -1,4 +1,4 @@
-"""Imports MindSpore where it is installed, so that operators also work without it."""
+"""Imports MindSpore if it is installed; the operators also work without it."""
 
 from __future__ import annotations
 

@@ -20,18 +20,19 @@ from tbe_impl.errors import InputError
 def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     """Returns the operator that computes the gradients of the differentiable inputs.
 
-    Its inputs are the values of ``saves`` (all inputs if `backward` is derived), then
-    ``grad_<output>`` for each visible output. Its outputs are ``grad_<input>``, once per distinct
-    gradient.
+    The inputs of this gradient operator are the values of ``saves`` (all inputs if ``backward`` is
+    derived), then ``grad_<output>`` for each visible output. Its outputs are ``grad_<input>``;
+    inputs with the same gradient share one output.
 
-    A second derivative must include the path through hidden outputs. The gradient of an operator
-    with hidden outputs is therefore differentiable only if ``recompute_hidden`` recomputes them
-    from the other saved values. Its derivative treats the hidden outputs as functions of these
-    values.
+    A second derivative must include the path through the hidden outputs, which only ``backward``
+    reads. The gradient of an operator with hidden outputs is therefore differentiable only if
+    ``recompute_hidden`` recomputes them from the other saved values. The second derivative then
+    treats the hidden outputs as functions of these values.
 
     Args:
         spec: the forward operator.
-        part: one of its ``gradient_groups``; only these gradients are computed. Empty: all.
+        part: one of the groups in ``spec.gradient_groups``; only the gradients of its inputs are
+            computed. If empty, all gradients are computed.
     """
     by_hand = (spec.backward, spec.backward_kernel_builder, spec.backward_procedure)
     is_written = any(one is not None for one in by_hand)
@@ -73,7 +74,7 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
 
 
 def inputs_with_own_gradient(spec: OpSpec) -> tuple[str, ...]:
-    """Returns the differentiable inputs, in order, without those in ``same_gradient``."""
+    """Returns the differentiable inputs, in order, without those listed in ``same_gradient``."""
     names = (spec.inputs[i] for i in spec.differentiable_inputs)
     return tuple(name for name in names if name not in spec.same_gradient)
 
@@ -82,7 +83,7 @@ def wiring(spec: OpSpec, part: tuple[str, ...] = ()) -> tuple[tuple[int, ...], t
     """Returns the indices of the saved inputs and outputs, and each input's gradient index.
 
     The gradient index of an input is the index of its gradient among the outputs of the gradient
-    operator. It is -1 for an input without a gradient.
+    operator, or -1 if the input has no gradient.
     """
     names, own = (*spec.inputs, *spec.outputs), part or inputs_with_own_gradient(spec)
     sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
@@ -100,9 +101,9 @@ def _forward(spec: OpSpec) -> Any:
 
 
 def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
-    """Returns a function that infers each gradient's shape (or dtype) from its input.
+    """Returns a function that gives each gradient the shape (or dtype) of its input.
 
-    Returns None if one of these inputs is not saved.
+    Returns None if one of these inputs is not among `saves`.
     """
     if not set(own) <= set(saves):
         return None
@@ -111,7 +112,7 @@ def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:
-    """Appends underscores until the name is unused; gradients of gradients repeat names."""
+    """Appends underscores until `name` is unused, because gradients of gradients repeat names."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -119,7 +120,7 @@ def _fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _wrap_backward(spec: OpSpec) -> Any:
-    """Wraps the user's `backward` so that it drops gradients of undifferentiable inputs."""
+    """Wraps the user's `backward` to return only the gradients of `inputs_with_own_gradient`."""
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         assert spec.backward is not None
@@ -133,7 +134,7 @@ def _wrap_backward(spec: OpSpec) -> Any:
 
 
 def _recompute_hidden_outputs(spec: OpSpec) -> Any:
-    """Wraps the user's `backward` so that it recomputes the hidden outputs."""
+    """Wraps the user's `backward` so that it recomputes the hidden outputs from saved values."""
     written, own = _wrap_backward(spec), [name for name in spec.saves if name in spec.hidden]
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:

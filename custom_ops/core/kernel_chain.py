@@ -1,4 +1,7 @@
-"""Runs a sequence of library calls and generated kernels as one operator, in shared scratch."""
+"""Runs a sequence of library calls and generated kernels as one operator.
+
+The intermediate arrays share scratch memory.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ class Step:
     """One kernel of a sequence.
 
     Attributes:
-        kernel: library call or generated kernel. It may use other shapes with the same number of
-            elements; its arrays are reshaped.
+        kernel: library call or generated kernel. The arrays of the sequence are reshaped to its
+            shapes, which need only have the same numbers of elements.
         reads, writes: names of the arrays that the kernel reads and writes.
     """
 
@@ -49,7 +52,7 @@ class Step:
 
     @property
     def c_function(self) -> CFunction | None:
-        """The kernel's C function; None if only Python can call it."""
+        """The kernel's C function; None if only Python can call the kernel."""
         if not isinstance(self.kernel, Prepared):
             return c_function_of(self.kernel)
         if not self.kernel.state:
@@ -82,8 +85,9 @@ class Chain:
 
     Attributes:
         name: name of the operator.
-        given: input name → shape and dtype, in order.
-        wanted: output name → shape and dtype; some step writes each output.
+        given: dict from the name of each input, in order, to its shape and dtype.
+        wanted: dict from the name of each output, in order, to its shape and dtype. Each output is
+            written by a step.
         steps: the steps, in order.
     """
 
@@ -133,7 +137,7 @@ class Chain:
 
     @cached_property
     def _record(self) -> SequenceRecord | None:
-        """The C record; None if a step has no C function."""
+        """The sequence in the layout that C reads; None if a step has no C function."""
         kernels = [step.c_function for step in self.steps]
         known = [kernel for kernel in kernels if kernel is not None]
         if len(known) < len(kernels):
@@ -141,10 +145,10 @@ class Chain:
         return build_sequence_record((*self.given, *self.wanted), self._sequence_steps, known)
 
     def __call__(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the output array, or a tuple of output arrays.
+        """Returns the output array, or a tuple of arrays if there are several outputs.
 
         Raises:
-            InputError: an array has another shape or dtype.
+            InputError: an input has a wrong shape or dtype.
             CompileError: a step failed, or memory ran out.
         """
         known = self._check_arrays(arrays)

@@ -1,4 +1,4 @@
-"""Defines the kernel interface of an operator, independent of any framework."""
+"""Defines the interface of an operator's kernels, independent of any framework."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Procedure:
 
     Attributes:
         spec: the operator.
-        attributes: all attributes.
+        attributes: all attributes, defaults included.
         outputs: shapes and dtypes of the outputs.
     """
 
@@ -57,9 +57,9 @@ class Procedure:
         return cls(spec, attributes, tuple(map(ArraySpec, shapes, dtypes)))
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the outputs as an array, or a tuple of arrays.
+        """Returns the output array, or a tuple of arrays if there are several outputs.
 
-        The outputs are written to `out` if given, else to new arrays.
+        The outputs are written to the arrays in `out` if given, else to new arrays.
         """
         if out is None:
             out = [np.empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]
@@ -77,10 +77,10 @@ class OpaqueKernel(Protocol):
 
     @property
     def c_function(self) -> CFunction | None:
-        """The kernel's C function; None if only Python can call it."""
+        """The kernel's C function; None if only Python can call the kernel."""
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
-        """Returns the outputs as an array, or a tuple of arrays."""
+        """Returns the output array, or a tuple of arrays if there are several outputs."""
 
 
 AnyKernel = Kernel | Procedure | OpaqueKernel
@@ -94,9 +94,10 @@ def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
 
 
 def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
-    """Returns the kernel's single program and the parameter index of each buffer.
+    """Returns the kernel's single program and the kernel parameter index of each program buffer.
 
-    Returns None if the kernel is not a single program that can be called with these buffers alone.
+    Returns None if the kernel is not a single program, or if the program cannot be called with
+    exactly the kernel's inputs and outputs.
     """
     compiled = kernel.compiled
     if len(compiled.steps) != 1 or compiled.steps[0].program is None:

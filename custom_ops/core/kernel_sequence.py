@@ -24,10 +24,11 @@ class CFunction(NamedTuple):
 
     Attributes:
         function: the function, or its address.
-        order: parameter index of each buffer, inputs first.
-        numbers: further integer arguments.
-        state: address of the function's state, or 0. With a state the signature is ``int
-            function(void *state, void **buffers)`` instead.
+        order: for each entry of `buffers`, the index of its array among the kernel's inputs and
+            outputs.
+        numbers: integers that the function gets as its argument `numbers`.
+        state: address of the function's state, or 0 if it has none. A function with a state has the
+            signature ``int function(void *state, void **buffers)`` instead.
     """
 
     function: Any
@@ -70,11 +71,11 @@ class _Chain(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class SequenceRecord:
-    """Kernel sequence in the layout that C reads; it must outlive every call.
+    """Kernel sequence in the layout that C reads; this object must outlive every call.
 
     Attributes:
         chain: the C record.
-        arrays: number of buffers, inputs before outputs.
+        arrays: number of inputs and outputs.
         kept: objects that `chain` points to.
     """
 
@@ -93,14 +94,15 @@ class SequenceRecord:
 def assign_scratch_offsets(
     row: Sequence[SequenceStep], outside: Container[str]
 ) -> tuple[dict[str, int], int]:
-    """Assigns scratch offsets to the intermediate arrays by first fit.
+    """Assigns each intermediate array an offset in the scratch memory, by first fit.
 
     Args:
         row: the steps, in order.
         outside: names of the inputs and outputs, which get no scratch memory.
 
     Returns:
-        Offset of each intermediate array, and the total scratch bytes.
+        A dict from the name of each intermediate array to its offset in bytes, and the size of the
+        scratch memory in bytes.
     """
     last = {name: at for at, step in enumerate(row) for name in (*step.reads, *step.writes)}
     found: dict[str, int] = {}

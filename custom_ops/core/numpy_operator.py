@@ -1,4 +1,4 @@
-"""Defines `Operator`: operators with NumPy methods, callable on arrays and as a Cell."""
+"""Defines `Operator`, the base class of operators that users write as NumPy methods."""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ _warned_names: set[str] = set()
 
 @dataclass(frozen=True)
 class Declaration:
-    """Declares an operator, from `register_operator` and the signatures of its methods.
+    """Declaration of an operator, from `register_operator` and the signature of its ``forward``.
 
     Attributes:
         name: name of the operator.
-        inputs: names of the arguments of forward that have no default.
+        inputs: names of those arguments of ``forward`` that have no default.
         outputs: names of the results.
         undifferentiable: inputs without a gradient.
-        tbe, tbe_gradient: files with the TBE operator, and with the TBE operator of its gradient.
+        tbe, tbe_gradient: paths of the files with the TBE operators of the operator and of its
+            gradient; empty if there is none.
         place: file and line of the class.
     """
 
@@ -69,8 +70,10 @@ class _OperatorState:
 
     Attributes:
         owner: ``id`` of the object.
-        lock: held while methods run for MindSpore, because they store state in the object.
-        made: attribute values, and the spec built from these values; None before the first build.
+        lock: held while MindSpore runs the object's methods, because they store state in the
+            object.
+        made: the attribute values of the last build, and the spec built from them; None before the
+            first build.
     """
 
     def __init__(self, owner: int = 0):
@@ -87,25 +90,25 @@ class Operator(OperatorCell):
     ``forward(self, x, …)`` computes the outputs. Its arguments, also those with a default, are
     recorded as attributes of the same names: ``backward(self, grad, …)`` reads ``self.x`` and
     returns one gradient per input. On NumPy arrays both are plain methods. In MindSpore the object
-    is a Cell, in graph mode, PyNative and `@ms.jit`.
+    is a Cell, which works in graph mode, in PyNative and under `@ms.jit`.
 
-    A Cell calls the methods back on the host, which is slow; it warns once. ``infer_shape`` and
-    ``infer_dtype`` give the shapes and dtypes of the outputs; if one is missing, forward runs on
-    ones. A gradient runs forward again before backward, so that state stored in ``self`` belongs
-    to the same inputs. Random numbers therefore have to be an input. Without backward there is no
-    gradient.
+    By default, MindSpore calls the methods on the host, which is slow and gives one warning.
+    ``infer_shape`` and ``infer_dtype`` return the shapes and dtypes of the outputs; if one of them
+    is missing, forward runs on arrays of ones to find the shapes and dtypes. To compute a gradient,
+    forward runs again before backward, so that the state stored in ``self`` belongs to the same
+    inputs. Random numbers therefore have to be an input. Without backward there is no gradient.
 
-    The decorators `custom_ops.formula` (NumPy) and `custom_ops.tbe` (the TBE DSL) on forward have
-    both methods traced into a kernel; without backward the gradient is derived. Tracing captures
-    the current attribute values. After an assignment to an attribute, or ``set_train``, the next
-    call on arrays or in PyNative builds another kernel. A mutation within an attribute, such as of
-    an array element, is not detected. A compiled graph keeps the values captured at compilation.
-    Kernels on arrays are freed with the object. MindSpore holds the kernels that it calls until
-    the process ends, so create an Operator once, not for each step.
+    If forward has the decorator `custom_ops.formula` (NumPy) or `custom_ops.tbe` (the TBE DSL),
+    both methods are traced and compiled to kernels; if backward is missing, the gradient is
+    derived. Tracing captures the current attribute values. After an assignment to an attribute, or
+    ``set_train``, the next call on arrays or in PyNative builds another kernel. A change inside an
+    attribute, for example of an array element, is not detected. A compiled graph keeps the values
+    captured at compilation. Kernels for arrays are freed with the object. MindSpore keeps the
+    kernels that it calls until the process ends, so create an Operator once, not for each step.
 
     Raises:
-        InputError: an argument of forward cannot be recorded, or the result of a method does not
-            match.
+        InputError: an argument of forward cannot be recorded, or a method returns a wrong number of
+            results, or results of wrong shapes.
 
     Examples:
         >>> import numpy as np
@@ -151,7 +154,7 @@ class Operator(OperatorCell):
 
     @property
     def spec(self) -> OpSpec:  # type: ignore[override]
-        """Spec of this object's operator; rebuilt after an attribute was reassigned."""
+        """Spec of this object's operator; it is rebuilt after an attribute was reassigned."""
         own, values = self._operator_state(), self._values() if self._kind else {}
         if own.made is None or not _has_same_objects(own.made[0], values):
             own.made = values, self._trace_spec(values) if self._kind else self._callback_spec()
@@ -165,14 +168,14 @@ class Operator(OperatorCell):
         return own
 
     def _values(self) -> dict[str, Any]:
-        """Returns the object's own attributes and ``training``, but no other Cell attributes."""
+        """Returns the object's own attributes and ``training``, without those of every Cell."""
         return {
             name: self.__dict__[name] for name in self.__dict__.keys() - _cell_attribute_names()
         }
 
     @contextmanager
     def _override_attributes(self, values: Mapping[str, Any]) -> Iterator[None]:
-        """Runs the block with these attributes, then restores all attributes."""
+        """Context manager that sets these attributes in its ``with`` block, then restores all."""
         before = self._values()
         self.__dict__.update(values)
         try:
@@ -193,11 +196,11 @@ class Operator(OperatorCell):
         return self.declaration.name
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs as one MindSpore operator."""
+        """Runs the object as one MindSpore operator."""
         return self.run(*inputs)
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple of outputs."""
+        """Returns the output, or a tuple if there are several outputs."""
         raise InputError(
             f"{type(self).__name__} has no forward",
             place=place_of(type(self)),
@@ -205,7 +208,7 @@ class Operator(OperatorCell):
         )
 
     def backward(self, grad: Any, *arrays: Any) -> Any:
-        """Returns the gradient of each input as an array, or a tuple of arrays."""
+        """Returns the gradient of the input, or a tuple if there are several inputs."""
         raise InputError(
             f"{self.operator_name} has no backward",
             place=self.declaration.place,
@@ -213,7 +216,7 @@ class Operator(OperatorCell):
         )
 
     def _trace_spec(self, values: Mapping[str, Any]) -> OpSpec:
-        """Builds the spec of a traced kernel for these attribute values."""
+        """Builds the spec of an operator whose methods are traced with these attribute values."""
         said = self.declaration
         forward = self._compute(self._forward, values)
         backward = None if self._backward is None else self._compute(self._gradients, values)
@@ -241,7 +244,7 @@ class Operator(OperatorCell):
         return run_on_tensors
 
     def _callback_spec(self) -> OpSpec:
-        """Builds the spec of an operator that runs on the host."""
+        """Builds the spec of an operator whose methods run on the host."""
         said, has_backward = self.declaration, self._backward is not None
         return self._build_spec(
             procedure=self._run_forward,
@@ -298,7 +301,7 @@ class Operator(OperatorCell):
     def _write(
         self, method: str, names: Sequence[str], made: Sequence[Any], out: Sequence[np.ndarray]
     ) -> None:
-        """Copies results into the output arrays that MindSpore passes."""
+        """Copies the results of a method into the output arrays that MindSpore passes."""
         if len(made) != len(names):
             raise self._result_error(
                 method, f"{len(names)} arrays: {', '.join(names)}", str(len(made))
@@ -341,7 +344,7 @@ class Operator(OperatorCell):
         return tuple(map(ArraySpec, shapes, dtypes))
 
     def _inference(self, method: str, wrapped: Callable[..., Any]) -> Any:
-        """Returns ``infer_shape`` or ``infer_dtype``, wrapped by `wrapped` to check results.
+        """Returns ``infer_shape`` or ``infer_dtype``; `wrapped` adds checks of the results.
 
         Returns None if the class does not define the method.
         """
@@ -373,17 +376,20 @@ class Operator(OperatorCell):
 
 @functools.cache
 def _cell_attribute_names() -> frozenset[str]:
-    """Returns the attributes that every Cell has or that a call adds, except ``training``."""
+    """Returns the names of the attributes of every Cell and of those that a call adds.
+
+    ``training`` is not among them.
+    """
     return (_RUNTIME_ATTRIBUTES | getattr(Cell(), "__dict__", {}).keys()) - {"training"}
 
 
 def _has_same_objects(some: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    """Whether both mappings hold identical objects."""
+    """Whether both mappings have the same keys and, for each key, the same object."""
     return some.keys() == others.keys() and all(some[name] is others[name] for name in some)
 
 
 def place_of(written: type) -> str:
-    """Returns file and line of a class, for messages."""
+    """Returns ``file:line`` of a class for messages, or the class name if the file is unknown."""
     try:
         file = inspect.getsourcefile(written)
         return f"{file}:{inspect.getsourcelines(written)[1]}"
@@ -392,7 +398,7 @@ def place_of(written: type) -> str:
 
 
 def _inputs_of(written: type, forward: Callable[..., Any]) -> tuple[str, ...]:
-    """Returns forward's inputs: its arguments without a default."""
+    """Returns the names of forward's inputs, which are its arguments without a default."""
     own = list(inspect.signature(forward).parameters.values())[1:]
     for one in own:
         if one.kind is one.VAR_POSITIONAL or hasattr(Operator, one.name):

@@ -14,9 +14,9 @@ from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import InputError
 
 Compute = Callable[..., Any]
-"""Function of DSL tensors by position and attributes by keyword.
+"""Function that takes DSL tensors by position and attributes by keyword.
 
-It returns a tensor, or a tuple of tensors.
+It returns a tensor, or a tuple of tensors if there are several results.
 """
 
 Result = TypeVar("Result")
@@ -30,73 +30,79 @@ class OpSpec:
 
     Attributes:
         name: name for `custom_ops.get`.
-        inputs, outputs: names, in order.
-        forward: the computation; None for an operator that has only a composite.
+        inputs, outputs: names of the inputs and outputs, in order.
+        forward: the computation, from which kernels are traced. None for an operator that has a
+            `kernel_builder` or a `procedure` instead, or that has no kernel.
         backward: takes the values of `saves`, then one gradient per output. It returns the
             gradients of the inputs in order, with None for an input without a gradient. If
             `backward` is None, the gradient is derived from `forward`.
         saves: inputs and outputs that `backward` reads.
-        attributes: name → default.
+        attributes: dict from the name of each attribute to its default.
         variants: further attribute sets for tests.
-        composite: function of MindSpore's basic operators; takes tensors by position and attributes
-            by keyword.
+        composite: the same computation with MindSpore's basic operators. It takes tensors by
+            position and attributes by keyword.
         infer_shape, infer_dtype: take the input shapes (dtypes) by position and return one shape
-            (dtype) per output. None: inferred from `forward`.
+            (dtype) per output. If None, shapes (dtypes) are inferred from `forward`.
         kernel_builder: takes the shapes and dtypes of the inputs
             (`custom_ops.core.kernel_interface.ArraySpec`), and attributes by keyword. It returns
-            the C kernel (`custom_ops.core.c_kernels.CKernel`). `forward` is None then.
+            the C kernel (`custom_ops.core.c_kernels.CKernel`). If it is given, `forward` is None.
         backward_kernel_builder: builds the kernel of the gradients, with the arguments of
             `backward`.
         procedure: host function of an operator without a kernel. It takes the inputs, then the
-            output arrays, and attributes by keyword. `forward` is None then. `describe`, or
-            `infer_shape` (here with attributes) and `infer_dtype`, give shapes and dtypes of its
-            outputs.
-        describe: for a procedure: takes shapes and dtypes of the inputs
-            (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It returns
-            shapes and dtypes of the outputs.
+            output arrays, and attributes by keyword. If it is given, `forward` is None. The shapes
+            and dtypes of its outputs come from `describe`, or else from `infer_shape` (which then
+            also takes attributes) and `infer_dtype`.
+        describe: function for an operator with a `procedure`. It takes the shapes and dtypes of the
+            inputs (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It
+            returns the shapes and dtypes of the outputs.
         gradient_groups: groups of differentiable inputs. In MindSpore each group has its own
             gradient operator, so unused gradients are not computed. `backward_kernel_builder`
-            takes the names of a group as `wanted`. Empty: one gradient operator for all inputs.
+            takes the names of a group as `wanted`. If empty, there is one gradient operator for all
+            inputs.
         backward_procedure: host function of the gradients, with the arguments of `backward`. Each
             gradient has the shape and dtype of its input. These inputs have to be among `saves`.
         undifferentiable: inputs without a gradient, such as indices and masks.
         hidden: trailing outputs that only `backward` reads. Callers do not get them; they have no
             gradient.
-        recompute_hidden: computes the hidden outputs from the other values that `backward` reads;
-            attributes by keyword. It makes the gradient differentiable, including the path through
-            the hidden outputs. None: the gradient of an operator with hidden outputs has no
-            gradient.
+        recompute_hidden: computes the hidden outputs from the other values that `backward` reads,
+            and takes attributes by keyword. It makes the gradient operator differentiable,
+            including the path through the hidden outputs. If None, the gradient operator of an
+            operator with hidden outputs is not differentiable.
         overwrites: inputs that the operator writes to. Such an operator runs even if its outputs
             are unused.
-        bprop: the bprop that MindSpore parses: a function of inputs, output and output gradient. It
-            replaces all other gradients.
-        gradient_remedy: text of the remedy for a missing gradient, if the composite is no remedy.
-        same_gradient: input → another input with the same gradient. The gradient is then written
-            once.
-        derived_from: equivalent of `forward` from which the gradient is derived; None: `forward`.
+        bprop: gradient function in the format that MindSpore parses: it takes the inputs, the
+            output and the output gradient. If it is given, it replaces all other gradients.
+        gradient_remedy: remedy in the error message for a missing gradient. If empty, the message
+            has the usual remedy, such as the composite route.
+        same_gradient: dict from an input to another input with the same gradient, which is then
+            computed only once.
+        derived_from: function from which the gradient is derived. It computes the same as
+            `forward`. If None, the gradient is derived from `forward`.
         formula: NumPy reference. It computes the outputs from the inputs (floats as float64) and
-            attributes by keyword. Its finite differences check the gradients.
-        samples: test shapes: one tuple of input shapes per case.
-        ranges: input → smallest and largest test value; other inputs are normally distributed.
-        integers: input → (dtype, exclusive upper bound); other inputs have the operator's dtype.
-            A step for CANN also lists inputs here that are always float32 or float16.
+            attributes by keyword. Tests compare the gradients with its finite differences.
+        samples: one tuple of input shapes for each test case.
+        ranges: dict from an input to its smallest and largest test value. The test values of other
+            inputs are normally distributed.
+        integers: dict from an integer input to its dtype and the exclusive upper bound of its test
+            values. Other inputs have the operator's dtype. For a step of a TBE sequence, the dict
+            also has the inputs that are always float32 or float16.
         dtypes: supported dtypes of the non-integer inputs; `tbe_impl.comparing.TOLERANCE` has the
             tolerance of each.
         nan: effect of NaN in an input: ``propagates``, ``row`` (propagates within its row), or
             ``undefined``.
         tbe: operator that CANN builds: a module of `tbe_impl.ops`, or a file (``….py``) with a
-            function of the same name. The function takes inputs, outputs and attributes. Empty with
-            `tbe_steps`, or without a TBE operator.
+            function of the same name. The function takes inputs, outputs and attributes. Empty if
+            `tbe_steps` is given, or if there is no TBE operator.
         tbe_gradient: TBE operator of the gradient.
-        tbe_steps: builds a sequence of TBE operators, instead of `tbe`. It takes attributes by
-            keyword and returns `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`, which compute the
-            outputs from the inputs.
-        tbe_gradient_steps: builds such a sequence for the gradient operator.
+        tbe_steps: function that builds a sequence of TBE operators; it is used instead of `tbe`. It
+            takes attributes by keyword and returns
+            `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`.
+        tbe_gradient_steps: function that builds such a sequence for the gradient operator.
         place: file and line of the definition, for messages.
-        made_by: origin of the fused operator, for the ledger of `ms_fusion`.
-        made_of: types of the fused operators, in order; empty if they are unknown.
+        made_by: origin of the operator, such as ``user``, for the ledger of `ms_fusion`.
+        made_of: types of the operators that this operator replaces, in order; empty if unknown.
         doc: description for users.
-        cached: results of functions decorated with `cache_in_spec`.
+        cached: results of the functions decorated with `cache_in_spec`.
     """
 
     name: str
@@ -161,7 +167,7 @@ class OpSpec:
 
     @property
     def has_kernel(self) -> bool:
-        """Whether the operator can run without a framework."""
+        """Whether the operator has a kernel or a procedure, so that it runs without a framework."""
         return any(one is not None for one in (self.forward, self.kernel_builder, self.procedure))
 
     @property
@@ -181,7 +187,7 @@ class OpSpec:
     def has_tbe_gradient(self) -> bool:
         """Whether CANN builds the gradient.
 
-        A sequence `tbe_steps` without `tbe_gradient_steps` uses the gradients of its steps.
+        If there are `tbe_steps` but no `tbe_gradient_steps`, the gradients of the steps are used.
         """
         return bool(self.tbe_gradient) or (self.tbe_gradient_steps or self.tbe_steps) is not None
 
@@ -235,7 +241,7 @@ class OpSpec:
 
 
 def cache_in_spec(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Caches results like `functools.cache`, but in the spec, so that they are freed with it."""
+    """Caches results like `functools.cache`, but in the spec; they are freed with the spec."""
 
     @functools.wraps(function)
     def look_up(spec: OpSpec, *arguments: Any) -> Result:
@@ -253,7 +259,7 @@ def _to_picklable(value: Any) -> Any:
 
 
 def _find_spec(name: str) -> OpSpec | None:
-    """Returns this package's operator of that name; None if there is none."""
+    """Returns the spec of this package's operator with this name; None if there is none."""
     operators = import_module("custom_ops.operators")  # imports this module
     found: OpSpec | None = operators.all_specs().get(name)
     return found

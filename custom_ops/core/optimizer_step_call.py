@@ -1,8 +1,8 @@
-"""Runs an optimizer step's kernel at once, bypassing MindSpore's dispatch (fast call path).
+"""Runs an optimizer step without MindSpore's dispatch (fast path).
 
-A MindSpore graph call costs some 10 µs per tensor argument. With many parameters this exceeds the
-time of the step. The fast path computes the same update as `construct`. `construct` remains in use
-inside a graph and wherever the fast path does not apply.
+A MindSpore graph call costs some 10 µs per tensor argument. With many parameters, this exceeds the
+time of the step. The fast path computes the same update as the optimizer's `construct`. MindSpore
+still runs `construct` inside a graph, and wherever the fast path does not apply.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ class FastOptimizerStep:
     """Calls an optimizer's step on the fast path.
 
     Args:
-        steps: the primitives, one per parameter dtype.
-        numbers: names of the optimizer's scalar Parameters that `steps` read besides rates and
-            decays.
-        powers: Parameter name → the factor by which each step multiplies it.
+        steps: the primitives that compute the step, one for each dtype of the parameters.
+        numbers: names of the optimizer's scalar Parameters that `steps` read, without the learning
+            rates and weight decays.
+        powers: dict from the name of a Parameter to the factor by which each step multiplies this
+            Parameter.
     """
 
     def __init__(self, steps: Sequence[Any], numbers: Sequence[str], powers: Mapping[str, float]):
@@ -38,9 +39,9 @@ class FastOptimizerStep:
         self._known: tuple[Sequence[Any], Sequence[Any]] = (), ()
 
     def __call__(self, optimizer: Any, gradients: Any) -> Any:
-        """Runs the step. Returns None, without effect, if MindSpore has to make the call.
+        """Runs the step, or returns None without effect if the fast path does not apply.
 
-        Otherwise returns one tensor per primitive; its value has no meaning.
+        After a step, it returns one tensor per primitive; the values have no meaning.
 
         Raises:
             InputError: a gradient has the wrong shape or dtype.
@@ -83,7 +84,7 @@ class FastOptimizerStep:
         return tuple([_to_scalar_tensor(done.value) for _ in calls])
 
     def _advance_counters(self, optimizer: Any) -> None:
-        """Increments the step count and multiplies each power by its factor."""
+        """Increments the step count, and multiplies each Parameter in `powers` by its factor."""
         ctypes.c_int32.from_address(optimizer.global_step.data_ptr()).value += 1
         for name, factor in self.powers.items():
             power = ctypes.c_float.from_address(getattr(optimizer, name).data_ptr())
@@ -91,7 +92,7 @@ class FastOptimizerStep:
 
 
 def _is_plain(optimizer: Any) -> bool:
-    """Whether a call only runs the step on CPU, without hooks or an overridden `construct`."""
+    """Whether the optimizer runs on CPU, without hooks and without an overridden `construct`."""
     hooks = ("_forward_pre_hook", "_forward_hook", "_backward_pre_hook", "_backward_hook")
     return (
         type(optimizer).construct is optimizer.own_construct
@@ -103,9 +104,9 @@ def _is_plain(optimizer: Any) -> bool:
 
 
 def _rates_and_decays(optimizer: Any) -> list[Any]:
-    """Returns the rates and decays as one-element tensors.
+    """Returns the current learning rates and weight decays as one-element tensors.
 
-    With a schedule, a MindSpore graph computes the current rates and decays.
+    If one of them follows a schedule, a MindSpore graph computes the current values.
     """
     dynamic = optimizer.dynamic_lr or optimizer.dynamic_weight_decay
     rates, decays = (

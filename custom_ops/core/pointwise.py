@@ -24,7 +24,7 @@ def promote_dtype(*tensors: Tensor) -> str:
 
 
 def broadcast_shape(*tensors: Tensor) -> tuple[Any, ...]:
-    """Returns the broadcast shape, axes aligned at the right as in NumPy and MindSpore.
+    """Returns the broadcast shape; axes are aligned at the right, as in NumPy and MindSpore.
 
     Raises:
         InputError: two sizes differ, and neither is 1.
@@ -51,9 +51,9 @@ def broadcast_shape(*tensors: Tensor) -> tuple[Any, ...]:
 
 
 def widen_inputs(*tensors: Tensor) -> list[Tensor]:
-    """Broadcasts the tensors to one shape and casts them to their accumulation dtype.
+    """Broadcasts the tensors to one shape and casts them to the accumulation dtype.
 
-    This dtype is float64 if one input is float64, else float32.
+    The accumulation dtype is float64 if one input is float64, else float32.
 
     Raises:
         InputError: an input has no floating dtype, or the shapes do not broadcast.
@@ -80,7 +80,8 @@ def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
         made = dsl.reduce_sum(made, axes, keepdims=True)
         made = dsl.ext.reshape(made, tensor.shape) if lacking else made
     elif axes:
-        # without keepdims no reshape has to follow, and a column sum alone reads memory row by row
+        # without keepdims, no reshape has to follow; a column sum without a reshape reads memory
+        # row by row
         made = dsl.reduce_sum(made, axes, keepdims=False)
     return dsl.cast_to(made, tensor.dtype)
 
@@ -88,7 +89,8 @@ def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
 def clamp(x: Tensor, bound: float) -> Tensor:
     """Clamps `x` to [−bound, bound]; NaN propagates.
 
-    It serves derivatives that are constant beyond the bound: unclamped, inf · 0 would give NaN.
+    It is used for derivatives that are constant beyond the bound. Without it, inf · 0 would give
+    NaN there.
     """
     return dsl.vmaxs(dsl.vmins(x, bound), -bound)
 
@@ -96,9 +98,8 @@ def clamp(x: Tensor, bound: float) -> Tensor:
 def gate_and_complement(gate: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
     """Returns gate(z) and 1 − gate(z) without cancellation.
 
-    The gate has to be point-symmetric, gate(−z) = 1 − gate(z), such as σ.
-
-    The smaller of the two is computed directly.
+    The gate has to be point-symmetric, gate(−z) = 1 − gate(z), such as σ. The smaller of the two
+    results is computed as gate(−|z|), the larger as 1 minus the smaller.
     """
     smaller = gate(dsl.vmuls(dsl.vabs(z), -1.0))
     larger = dsl.vadds(dsl.vmuls(smaller, -1.0), 1.0)

@@ -31,10 +31,11 @@ class FusedPrimitive(ops.Custom):
 
     Args:
         spec: the operator.
-        attributes: all attributes.
-        order: derivative order of `spec`.
-        eager: infer shapes and dtypes in C. This is fast, but errors of the operator appear as
-            errors of MindSpore. It is used for inputs whose outputs were already inferred once.
+        attributes: all attributes, defaults included.
+        order: derivative order of `spec`: 0 for an operator, 1 for its gradient operator.
+        eager: whether shapes and dtypes are inferred in C. This is fast, but errors of the operator
+            appear as errors of MindSpore. It is used if the outputs for inputs of the same shapes
+            and dtypes were already inferred once.
     """
 
     def __init__(self, spec: OpSpec, attributes: Attributes, order: int, *, eager: bool):
@@ -65,14 +66,18 @@ class FusedPrimitive(ops.Custom):
             self.add_prim_attr("side_effect_mem", True)
 
     def __infer__(self, *given: Mapping[str, Any]) -> dict[str, Any]:
-        """Infers shapes and dtypes of the outputs at compile time; raises the operator's errors."""
+        """Infers shapes and dtypes of the outputs at compile time.
+
+        Raises:
+            InputError: an argument is not a tensor, or the operator rejects the inputs.
+        """
         for place, one in enumerate(given):
             if not isinstance(one["dtype"], mindspore.common.dtype.TensorType):
                 raise self._tensor_error(place, one["value"])
         return infer_outputs(self.computation, given)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Runs at once in PyNative, bypassing MindSpore's dispatch where possible."""
+        """Runs the operator in PyNative, without MindSpore's dispatch where possible."""
         if self.eager:
             return super().__call__(*arguments)
         if self._direct is not None and not (self.spec.bprop and pynative_fast_path.is_recording()):
@@ -111,11 +116,11 @@ class FusedPrimitive(ops.Custom):
 def primitive(
     spec: OpSpec, attributes: Mapping[str, Any], *, eager: bool = False
 ) -> FusedPrimitive:
-    """Returns the operator's primitive, cached by attributes.
+    """Returns the operator's primitive for these attributes; primitives are cached.
 
     Raises:
         MissingError: there is no C compiler, or MindSpore's device target is not CPU.
-        InputError: the operator lacks an attribute.
+        InputError: an attribute is unknown, or has no value.
     """
     target = device_target()
     if target != "CPU":
@@ -153,7 +158,7 @@ def _build_op_info(spec: OpSpec) -> Any:
 
 
 def _signatures(spec: OpSpec) -> Any:
-    """Returns the MindSpore signatures that mark the inputs that the operator writes to.
+    """Returns MindSpore signatures that mark the inputs in ``spec.overwrites`` as written.
 
     MindSpore then preserves the order of reads and writes of a Parameter.
     """
@@ -167,7 +172,7 @@ def _signatures(spec: OpSpec) -> Any:
 def _gradients(
     spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
 ) -> tuple[pynative_fast_path.Gradient, ...]:
-    """Returns the operators that compute the gradient; empty if there is no gradient."""
+    """Returns the operators that compute the gradients; empty if there is no gradient kernel."""
     if (
         spec.bprop is not None
         or order >= MAX_ORDER
@@ -194,7 +199,7 @@ def _build_fast_call(spec: OpSpec, attributes: Attributes, order: int) -> FastCa
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
-    """Returns the bprop that MindSpore parses. It returns zeros for undifferentiable inputs."""
+    """Returns the bprop that MindSpore parses; it returns zeros for undifferentiable inputs."""
     if spec.bprop is not None:
         return spec.bprop
     found = _gradients(spec, attributes, order, eager=eager)

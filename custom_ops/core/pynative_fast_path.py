@@ -1,12 +1,12 @@
 """Runs kernels in the calling thread in PyNative, bypassing MindSpore's dispatch.
 
-MindSpore passes a custom operator through several threads and waits for each. The fast path passes
-the tensors' memory to the kernel, and waits only for pending inputs. It records a call for autograd
-as a `mindspore.common._grad_function`. The backward of this function calls the gradient operator on
-the fast path too.
+MindSpore passes a custom operator through several threads and waits for each of them. The fast path
+passes the addresses of the tensors to the kernel, and waits only for pending inputs. For autograd,
+it records a call as a function of `mindspore.common._grad_function`. The backward of this function
+calls the gradient operator on the fast path too.
 
-Unsupported calls use MindSpore's dispatch: other devices, mixed-precision casts, tensors without
-memory.
+MindSpore's dispatch is still used for calls on other devices, calls with mixed-precision casts, and
+empty tensors.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ except (ImportError, AttributeError):
 MAX_SIGNATURES = 64
 """Number of call signatures (shapes and dtypes) cached per operator."""
 LARGE_BYTES = 1 << 22
-"""Outputs of this size or more come from MindSpore's memory pool.
+"""Outputs of at least this size come from MindSpore's memory pool.
 
-Freshly allocated memory would cost one page fault per page.
+Newly allocated memory would cost one page fault per page.
 """
 SMALL_BYTES = 1 << 14
-"""Outputs up to this size are allocated without alignment, which makes no difference for them."""
+"""Outputs up to this size are not aligned, because alignment does not make them faster."""
 
 
 class _CastDepth:
-    """Counts the nesting of mixed-precision Cells; MindSpore casts operators' inputs in them."""
+    """Nesting depth of mixed-precision Cells, in which MindSpore casts the inputs of operators."""
 
     depth = 0
 
@@ -79,17 +79,17 @@ if IS_KNOWN:
 
 
 def can_bypass_dispatch() -> bool:
-    """Whether a call may bypass MindSpore's dispatch: no graph compilation, no casts."""
+    """Whether calls may bypass MindSpore's dispatch: no graph is compiled, no input is cast."""
     return not (_CastDepth.depth or jit_context() or get_curr_amp_strategy() is not None)
 
 
 def is_recording() -> bool:
-    """Whether calls are recorded for a gradient."""
+    """Whether MindSpore currently records calls for autograd."""
     return bool(_requires_grad())
 
 
 def wait() -> None:
-    """Waits until all dispatched operators have run."""
+    """Waits until all operators that MindSpore has dispatched have run."""
     _pynative_executor.sync()
 
 
@@ -104,7 +104,12 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True)
 class FastCallPlan:
-    """Call plan of an operator for given shapes and dtypes."""
+    """Kernel call of an operator for given shapes and dtypes.
+
+    Attributes:
+        call: function that takes the addresses of the inputs, then of the outputs.
+        outputs: the outputs to allocate.
+    """
 
     call: Callable[[Sequence[int]], None]
     outputs: tuple[Output, ...]
@@ -115,11 +120,12 @@ class Gradient:
     """Operator that computes the gradients of all or some inputs of another operator.
 
     Attributes:
-        call: takes the saved tensors, then the gradients of the visible outputs; returns a tensor,
-            or a tuple.
-        saved: indices of the saved inputs and outputs.
-        places: for each input the index of its gradient among the results; -1 for no gradient.
-        visible: number of leading outputs that have a gradient; hidden outputs follow.
+        call: takes the saved tensors, then the gradients of the visible outputs. It returns a
+            tensor, or a tuple if there are several gradients.
+        saved: indices of the saved tensors among the inputs and outputs of the other operator.
+        places: for each input of the other operator, the index of its gradient among the results of
+            `call`; -1 if `call` does not compute it.
+        visible: number of leading outputs that have a gradient; the other outputs are hidden.
     """
 
     call: Callable[..., Any]
@@ -138,9 +144,9 @@ class FastCall:
 
     Args:
         computation: the operator's kernels.
-        gradients: operators that compute its gradient, all with the same saved tensors; may be
-            empty.
-        refusal: error message for an operator without a gradient.
+        gradients: operators that compute the gradients of the operator, all with the same saved
+            tensors. Empty if the operator has no gradient.
+        refusal: error message that backward raises if `gradients` is empty.
     """
 
     def __init__(self, computation: Computation, gradients: tuple[Gradient, ...], refusal: str):
@@ -148,7 +154,7 @@ class FastCall:
         self._known: LruCache[tuple[Any, ...], FastCallPlan] = LruCache(MAX_SIGNATURES)
 
     def __call__(self, tensors: tuple[Any, ...]) -> Any:
-        """Returns the output, or a tuple of outputs; None if MindSpore has to make the call.
+        """Returns the output, or a tuple of several; None if the fast path does not apply.
 
         Raises:
             InputError: the operator rejects these shapes or dtypes.
@@ -182,7 +188,7 @@ class FastCall:
     def _record(self, known: FastCallPlan, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
         """Returns the outputs and records the call for autograd.
 
-        It turns MindSpore's pipeline off, so that the call is recorded in this thread.
+        Meanwhile MindSpore's pipeline is turned off, so that the call is recorded in this thread.
         """
         was_off = _pynative_executor.disable_frontend_and_bprop_pipeline()
         try:
@@ -220,7 +226,7 @@ class _RecordedCall(_Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        """Returns a gradient or None for each argument of `forward`."""
+        """Returns the gradient of each argument of `forward`, or None for one that needs none."""
         gradients = ctx.direct.gradients
         if not gradients:
             raise RuntimeError(ctx.direct.refusal)

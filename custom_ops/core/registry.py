@@ -21,25 +21,25 @@ from tbe_impl.errors import InputError
 from tbe_impl.tracing.trace import trace
 
 _operators: dict[str, tuple[type[Any], str]] = {}
-"""Name → registered class, and its file and line."""
+"""Dict from the name of an operator to its registered class and the ``file:line`` of the class."""
 
 
 def tbe(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function on TBE DSL tensors (``te.lang.cce``, ``tbe.dsl``, `tbe_impl.dsl`)."""
+    """Marks a function as written in the TBE DSL (``te.lang.cce``, ``tbe.dsl``, `tbe_impl.dsl`)."""
     setattr(function, KIND, "tbe")
     return function
 
 
 def formula(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a NumPy formula; it is traced once with symbols and compiled into a kernel."""
+    """Marks a function as a NumPy formula; it is traced with symbols and compiled to a kernel."""
     setattr(function, KIND, "formula")
     return function
 
 
 def get(name: str) -> type[Any]:
-    """Returns the class of a registered operator or of an operator of this package.
+    """Returns the class of a registered operator, or of an operator of this package.
 
-    A registered class takes precedence.
+    If both have the same name, the registered class is returned.
 
     Raises:
         InputError: no operator has this name.
@@ -77,31 +77,36 @@ def register_operator(
 
     - ``forward``: a DSL function marked `tbe`, a NumPy function marked `formula`, or a Cell. Its
       keyword arguments are the operator's attributes.
-    - ``backward(ctx, grad, …)``, optional: of the same kind, with one gradient per output.
-      ``ctx.x`` is the input or output of that name, ``ctx.alpha`` an attribute. It returns one
-      gradient per input, None for an input without one. By default the gradient is derived.
-    - ``infer_shape`` and ``infer_dtype``, optional: take the shapes, or dtype names, of the inputs,
-      and attributes by keyword. Each returns one result per output, or raises. ``forward`` computes
-      in the inferred dtype where it is wider, and its result is cast to it. An inferred shape has
-      to equal the shape of ``forward``'s result. By default both follow from ``forward``.
-    - ``composite``, optional: the same computation from basic MindSpore operators, which infer
+    - ``backward(ctx, grad, …)``, optional: a function of the same kind as ``forward``. After
+      ``ctx`` it takes one gradient per output. ``ctx.x`` is the input or output with the name
+      ``x``; ``ctx.alpha`` is the attribute ``alpha``. It returns one gradient per input, or None
+      for an input without a gradient. By default the gradient is derived.
+    - ``infer_shape`` and ``infer_dtype``, optional: functions that take the shapes (dtype names) of
+      the inputs, and attributes by keyword. Each returns one result per output, or raises an error.
+      Float inputs are first cast to the inferred dtype if it is wider, and the result of
+      ``forward`` is cast to the inferred dtype. The inferred shape has to equal the shape of the
+      result. By default, shapes and dtypes follow from ``forward``.
+    - ``composite``, optional: the same computation with MindSpore's basic operators, which infer
       their own dtypes.
 
     Args:
         name: name for `get`; it takes precedence over an operator of this package.
-        inputs: names; by default those of forward's arguments.
-        outputs: names; by default ``out``.
+        inputs: names of the inputs; by default the names of the arguments of ``forward``.
+        outputs: names of the outputs; by default ``out``.
         undifferentiable: inputs without a gradient.
-        tbe_file: for Ascend: the TBE operator for CANN, with compute, schedule and build, as in
-            `custom_ops.core.operator_spec.OpSpec.tbe`. Without it only the composite runs there.
-        tbe_gradient_file: the TBE operator of the gradient.
+        tbe_file: file with the TBE operator that CANN builds for Ascend, with compute, schedule and
+            build, as in `custom_ops.core.operator_spec.OpSpec.tbe`. If empty, only the composite
+            runs on Ascend.
+        tbe_gradient_file: file with the TBE operator of the gradient.
 
     Returns:
-        A decorator. It returns a Cell class; an `Operator` is returned unchanged.
+        A decorator. It returns an `Operator` class unchanged; for any other class it returns a new
+        Cell class.
 
     Raises:
-        InputError: another class has the name, forward is missing, the names do not match, or a
-            Cell as forward is combined with ``infer_shape`` or ``infer_dtype``.
+        InputError: another class is registered under the name, ``forward`` is missing, `inputs` do
+            not match the arguments of ``forward``, or ``forward`` is a Cell and the class defines
+            ``infer_shape`` or ``infer_dtype``.
 
     >>> import numpy as np
     >>> @register_operator("Times")
@@ -295,7 +300,7 @@ def _as_compute(function: Compute, kind: str) -> Compute:
 
 
 def _function(member: Any, written: type) -> Callable[..., Any]:
-    """Returns a method bound to a new instance, or a static method's function."""
+    """Returns `member` as a function: bound to a new instance of `written` if it takes ``self``."""
     function = getattr(member, "__func__", member)
     if next(iter(inspect.signature(function).parameters), "") == "self":
         return function.__get__(written())
@@ -308,7 +313,7 @@ def _optional_function(written: type, name: str) -> Callable[..., Any] | None:
 
 
 def _arguments(function: Any, *, drop_self: bool = False) -> tuple[list[str], dict[str, Any]]:
-    """Returns the names of the tensor arguments, and attribute name → default."""
+    """Returns the names of the tensor arguments, and a dict from attribute name to default."""
     parameters = list(inspect.signature(function).parameters.values())[drop_self:]
     tensors, attributes = [], {}
     for item in parameters:
@@ -320,7 +325,7 @@ def _arguments(function: Any, *, drop_self: bool = False) -> tuple[list[str], di
 
 
 def _saved_names(backward: Any, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """Returns the inputs and outputs that backward reads from ``ctx``."""
+    """Returns the names of the inputs and outputs that `backward` reads from ``ctx``."""
     used = set(inspect.unwrap(getattr(backward, "__func__", backward)).__code__.co_names)
     if "saved_tensors" in used:
         return tuple(inputs)

@@ -1,6 +1,6 @@
-"""Implements DSL helpers for row operators.
+"""Implements helper functions on DSL tensors for row operators, such as sums and means.
 
-Sums are accumulated in float32, or in float64 for float64 inputs.
+Sums are accumulated in float64 for float64 inputs, and in float32 for all other inputs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tbe_impl.errors import InputError
 
 
 def sizes(tensor: Any) -> list[Any]:
-    """Returns the sizes of a tensor: an integer if static, a variable if dynamic."""
+    """Returns the sizes of a tensor; a static size is an integer, a dynamic size a variable."""
     return [int(size.value) if isinstance(size, Const) else size for size in tensor.shape]
 
 
@@ -37,7 +37,7 @@ def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
 def divide_by_sizes(number: Any, *sizes_given: Any, dtype: str) -> Any:
     """Divides `number` by the product of sizes, which may be static or dynamic.
 
-    Without dynamic sizes it returns a Python number.
+    The result is a Python number if all sizes are static, else an expression.
     """
     known, later = number, None
     for size in sizes_given:
@@ -55,12 +55,12 @@ def reciprocal_count(tensor: Any, axes: Sequence[int]) -> Any:
 
 
 def mean(tensor: Any, axes: Sequence[int]) -> Any:
-    """Returns the mean over `axes`, keeping them with size 1."""
+    """Returns the mean over `axes`, which the result keeps with size 1."""
     return dsl.vmuls(total(tensor, axes), reciprocal_count(tensor, axes))
 
 
 def resolve_axis(tensor: Any, axis: int, place: str, *, argument: str = "axis") -> int:
-    """Returns the axis as a non-negative index.
+    """Returns `axis` as a non-negative index.
 
     Raises:
         InputError: the axis is out of range.
@@ -79,10 +79,10 @@ def resolve_axis(tensor: Any, axis: int, place: str, *, argument: str = "axis") 
 def check_shape(
     tensor: Any, shape: Sequence[int], place: str, argument: str, like: Any = None
 ) -> None:
-    """Checks the shape of a tensor, and its dtype against `like`.
+    """Checks the shape of a tensor and, if `like` is given, that both have the same dtype.
 
     Raises:
-        InputError: shape or dtype differ; the message names the argument.
+        InputError: the shape or the dtype differs; the message names `argument`.
     """
     if sizes(tensor) != list(shape):
         raise InputError(

@@ -1,7 +1,7 @@
 """Wraps a user's ``infer_dtype`` and ``infer_shape``, and checks ``forward`` against them.
 
-The result has the inferred dtype: float inputs are widened if the inferred dtype is wider, and
-`forward`'s result is cast to it. An inferred shape has to equal the shape of `forward`'s result.
+Float inputs are widened if the inferred dtype is wider, and the result of ``forward`` is cast to
+the inferred dtype. An inferred shape has to equal the shape of the result of ``forward``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def wrap_infer_dtype(
 ) -> Callable[..., tuple[str, ...]]:
     """Wraps ``infer_dtype`` so that it returns one dtype name per output.
 
-    Raises, when it is called:
-        InputError: the function raised, or returned another number of dtypes or an invalid dtype.
+    The wrapper raises `InputError` if the function raised an error, or returned a wrong number of
+    dtypes or an invalid dtype.
     """
 
     def infer(*given: str, **attributes: Any) -> tuple[str, ...]:
@@ -45,10 +45,9 @@ def wrap_infer_shape(
 ) -> Callable[..., Shapes]:
     """Wraps ``infer_shape`` so that it returns one tuple per output.
 
-    If the function returns a single shape, this is the shape of the only output.
-
-    Raises, when it is called:
-        InputError: the function raised, or returned another number of shapes or an invalid shape.
+    If the function returns a single shape, this is the shape of the only output. The wrapper raises
+    `InputError` if the function raised an error, or returned a wrong number of shapes or an invalid
+    shape.
     """
 
     def infer(*given: tuple[int, ...], **attributes: Any) -> Shapes:
@@ -76,7 +75,8 @@ def wrap_infer_shape(
 def cast_results(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Compute:
     """Wraps `compute` so that its results have the dtypes that `infer` returns.
 
-    Float inputs narrower than a result are widened before `compute`. The results are cast after it.
+    Float inputs that are narrower than a result are widened before the call of `compute`; the
+    results are cast after the call.
     """
 
     def compute_and_cast(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
@@ -91,7 +91,7 @@ def cast_results(compute: Compute, infer: Callable[..., tuple[str, ...]]) -> Com
 
 
 def cast_gradients(compute: Compute, saves: Sequence[str], inputs: Sequence[str]) -> Compute:
-    """Wraps `compute` so that the gradient of each saved input has the dtype of the input."""
+    """Wraps `compute` so that the gradient of each saved input has the dtype of this input."""
 
     def compute_and_cast(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:
         made = to_tuple(compute(*tensors, **attributes))
@@ -107,7 +107,7 @@ def cast_gradients(compute: Compute, saves: Sequence[str], inputs: Sequence[str]
 
 
 def check_shapes(name: str, outputs: Sequence[str], said: Shapes, made: Shapes, place: str) -> None:
-    """Checks inferred shapes against the shapes of `forward`'s results.
+    """Checks that the inferred shapes (`said`) equal the shapes of the results (`made`).
 
     Raises:
         InputError: a shape differs.
@@ -170,7 +170,7 @@ def _check_number(made: Sequence[Any], name: str, place: str, outputs: Sequence[
 
 
 def _dtype_name(given: Any, name: str, place: str) -> str:
-    """Returns the name of a dtype, given as a NumPy or MindSpore dtype or as text."""
+    """Returns the name of a dtype, which is given as a NumPy or MindSpore dtype or as a string."""
     plain = np.dtype(given).name if isinstance(given, (type, np.dtype)) else given
     try:
         return dtype_of(plain).name

@@ -20,10 +20,12 @@ _FILLS = {"ones": 1.0, "zeros": 0.0}
 def uniform_initializer(bound: float, *, he: bool = False) -> Any:
     """Returns an initializer that draws uniformly from [−bound, bound].
 
-    The initializer is MindSpore's; without MindSpore it is a function from a shape to an array.
+    With MindSpore, it is one of MindSpore's initializers. Without MindSpore, it is a function that
+    takes a shape and returns an array.
 
     Args:
-        he: use MindSpore's `HeUniform(√5)` instead. Its bound is 1/√(inputs per output).
+        bound: largest absolute value.
+        he: whether to use MindSpore's `HeUniform(√5)` instead. Its bound is 1/√(inputs per output).
     """
     if HAS_MINDSPORE:
         from mindspore.common.initializer import HeUniform, Uniform
@@ -34,7 +36,7 @@ def uniform_initializer(bound: float, *, he: bool = False) -> Any:
 
 @contextmanager
 def keep_names(*parameters: Any) -> Iterator[None]:
-    """Restores the names of `parameters` after the block.
+    """Context manager that restores the names of `parameters` at the end of its ``with`` block.
 
     MindSpore renames a Parameter when it is assigned to a Cell.
     """
@@ -54,7 +56,7 @@ def make_parameter(
     Args:
         initial: any argument of `mindspore.common.initializer.initializer`, an array, or a
             Parameter, which is returned unchanged.
-        dtype: MindSpore dtype; None: float32.
+        dtype: MindSpore dtype; None means float32.
     """
     if HAS_MINDSPORE:
         if isinstance(initial, ms.Parameter):
@@ -82,13 +84,13 @@ def make_parameter(
 class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
-    `forward` on arrays takes all inputs in order, or only the inputs that are not weights. The
-    Cell's own weights replace weights that are omitted at the end.
+    `forward` on arrays takes all inputs in order, or only the inputs that are not weights. If
+    weights are omitted at the end of the arguments, the Cell's own weights are used.
 
     Args:
         spec: the operator.
         attributes: the attributes that differ from their defaults.
-        weights: name of each weight → the Parameter, in the order of the inputs.
+        weights: dict from the name of each weight to its Parameter, in the order of the inputs.
         route: as in `FusedCell`.
     """
 
@@ -105,7 +107,7 @@ class WeightedCell(FusedCell):
             setattr(self, name, weight)
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple of outputs. Saves the arrays for `backward`."""
+        """Returns the output, or a tuple if there are several; saves the arrays for `backward`."""
         inputs, names = self.spec.inputs, self.weights
         if not set(names) <= set(inputs):
             names = inputs[-len(names) :]  # the Cell uses other names

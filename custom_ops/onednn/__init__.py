@@ -1,9 +1,11 @@
-"""Runs convolutions and matrix products with MindSpore's copy of oneDNN, without MindSpore.
+"""Runs convolutions, matrix products and pooling gradients with MindSpore's copy of oneDNN.
+
+MindSpore itself is not imported.
 
 ``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and
 ``prepare_max_pool_gradient`` return a `Prepared` operator for fixed shapes, dtypes and attributes.
-``.call(arrays)`` runs it on NumPy arrays; ``.function`` and ``.state`` run it from C. Each public
-name is imported lazily, on first use.
+``.call(arrays)`` runs this operator on NumPy arrays; C code calls ``.function`` with ``.state``.
+Each public name is imported lazily, on first use.
 
 In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call.
 Must not: load MindSpore.

@@ -1,4 +1,4 @@
-"""Constants of oneDNN's C interface, the same in every version from 3.1 to 3.13."""
+"""Defines constants of oneDNN's C interface; all versions from 3.1 to 3.13 have these values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 DATA_TYPES: Final = {"float16": 1, "bfloat16": 2, "float32": 3}
 
 ANY_LAYOUT: Final = 1
-"""Format tag of a layout that the primitive chooses."""
+"""Format tag with which a primitive chooses the layout."""
 
 FORWARD_TRAINING: Final = 64
 CONVOLUTION_DIRECT: Final = 1

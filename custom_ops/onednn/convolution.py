@@ -1,4 +1,7 @@
-"""Prepares 2-D convolutions with an epilogue, and their gradients; tests which layout is fast."""
+"""Prepares 2-D convolutions with an epilogue, and their gradients.
+
+It also determines whether oneDNN is fast for channels-last convolutions.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,10 @@ def prepare_conv2d(
 ) -> Prepared:
     """Prepares ``y = activation(conv(x, weight) · scale + bias + residual)`` on NCHW arrays.
 
-    Inputs: ``x``, ``weight``, then, if requested, ``bias`` (channels out), ``residual`` (shape of
-    y) and ``scale`` (channels out). Output: ``y``. Sums are accumulated in float32. Float16 and
-    bfloat16 results are rounded once, at the end.
+    The inputs of the operator are ``x``, ``weight``, then, if requested, ``bias`` (one value per
+    output channel), ``residual`` (shape of y) and ``scale`` (one value per output channel). Its
+    output is ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are rounded once,
+    at the end.
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.
@@ -48,15 +52,17 @@ def prepare_conv2d(
         bias, residual, scale: whether the operator has this input.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: parameter of the activation.
-        channels_last: which of ``x``, ``y`` and ``residual`` have the memory order batch, height,
-            width, channels; oneDNN only.
-        threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
-            little work.
-        lowering: ``onednn``, ``im2col`` (NumPy; no C address), or ``auto``: oneDNN where available.
-        operator: the name in errors.
+        channels_last: names of those arrays among ``x``, ``y`` and ``residual`` that have the
+            memory order batch, height, width, channels. Only oneDNN supports this order.
+        threads: number of threads. By default, the number from `tbe_impl.environment.threads`, or 1
+            if there is little work.
+        lowering: ``onednn``, ``im2col`` (in NumPy, not callable from C), or ``auto`` (oneDNN if it
+            is available, else im2col).
+        operator: name of the operator in error messages.
 
     Raises:
-        InputError: names operator, argument, expected and got.
+        InputError: an argument is invalid; the message names the operator, the argument, the
+            expected and the actual value.
         MissingError: oneDNN is requested but not available.
     """
     sizes = geometry(
@@ -123,20 +129,22 @@ def prepare_conv2d_backward(
     lowering: str = "auto",
     operator: str = "Conv2dGrad",
 ) -> Prepared:
-    """Prepares the gradients of `prepare_conv2d` without its epilogue.
+    """Prepares the gradients of a 2-D convolution with bias, y = conv(x, weight) + bias.
 
-    Inputs: ``grad`` (the gradient of y), ``weight`` if ``grad_x`` is requested, ``x`` if
-    ``grad_weight`` is requested. Outputs: those of ``grad_x``, ``grad_weight`` and ``grad_bias``
-    that are requested, in this order.
+    The inputs of the operator are ``grad`` (the gradient of y), ``weight`` if ``grad_x`` is
+    requested, and ``x`` if ``grad_weight`` is requested. Its outputs are the requested ones of
+    ``grad_x``, ``grad_weight`` and ``grad_bias``, in this order.
 
     Args:
+        x_shape, weight_shape, dtype, stride, padding, dilation, groups: as for `prepare_conv2d`.
         wanted: the inputs whose gradients are requested: some of ``x``, ``weight``, ``bias``.
-        channels_last: which of ``grad``, ``x`` and ``grad_x`` have the memory order batch, height,
-            width, channels; oneDNN only.
-        x_shape and the rest: as for `prepare_conv2d`.
+        channels_last: names of those arrays among ``grad``, ``x`` and ``grad_x`` that have the
+            memory order batch, height, width, channels. Only oneDNN supports this order.
+        threads, lowering, operator: as for `prepare_conv2d`.
 
     Raises:
-        InputError: names operator, argument, expected and got.
+        InputError: an argument is invalid; the message names the operator, the argument, the
+            expected and the actual value.
         MissingError: oneDNN is requested but not available.
     """
     sizes = geometry(

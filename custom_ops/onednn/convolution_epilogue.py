@@ -1,4 +1,4 @@
-"""Describes the epilogue of a convolution primitive and the arrays that it reads."""
+"""Describes the arrays that the epilogue of a convolution primitive reads."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ class EpilogueOperands:
     """Arrays that the epilogue ``activation(y · scale + bias + residual)`` reads.
 
     Attributes:
-        after: the epilogue; it says which terms exist.
-        bias: one value per channel, if the convolution primitive adds it.
-        channels: the scale, then the bias, each of shape (1, channels, 1, 1), if post-ops apply
-            them.
-        residual: images of the shape of y.
+        after: the epilogue, which determines which of the terms exist.
+        bias: bias with one value per output channel, if the convolution primitive itself adds it;
+            else None.
+        channels: the scale, then the bias, each of shape (1, output channels, 1, 1), if oneDNN's
+            post-ops apply them; else empty.
+        residual: array of the shape of y; None if the epilogue has no residual.
     """
 
     after: Epilogue
@@ -32,7 +33,7 @@ class EpilogueOperands:
         """Builds the attributes of a primitive whose result has the memory descriptor `y`.
 
         Args:
-            onto: first add the previous content of the result.
+            onto: whether the primitive first adds the previous content of its result.
         """
         made = builder.attributes()
         multiplied, added = (
@@ -43,7 +44,11 @@ class EpilogueOperands:
         return made
 
     def arguments(self, *, onto: bool = False) -> Mapping[int, Place]:
-        """Returns the epilogue's arrays as arguments of the primitive: argument index → memory."""
+        """Returns a dict from the primitive's argument index of each array to the array's memory.
+
+        Args:
+            onto: as for `attributes`.
+        """
         places = [*self.channels, *([self.residual] if self.residual else [])]
         found = {
             constants.post_operation(number): place

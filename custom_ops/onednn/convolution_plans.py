@@ -1,4 +1,4 @@
-"""Plans a convolution and its gradients in oneDNN, with layouts that oneDNN chooses."""
+"""Plans convolutions and their gradients in oneDNN, with layouts that oneDNN chooses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plan_forward(
 ) -> Prepared:
     """Plans activation(conv(x, weight) · scale + bias + residual).
 
-    If `library` is None, the operator is computed in NumPy.
+    If `library` is None, NumPy computes the operator.
     """
     if library is None:
         return Prepared(
@@ -111,9 +111,9 @@ def plan_gradients(
     library: Library | None,
     last: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Plans the gradients that the names of `outputs` request.
+    """Plans the gradients of a convolution that are named in `outputs`.
 
-    If `library` is None, they are computed in NumPy.
+    If `library` is None, NumPy computes the gradients.
     """
     if library is None:
         names = [kind.name for kind in inputs]
@@ -200,10 +200,10 @@ def _epilogue_operands(
 
 
 def _refuse_narrow(sizes: Geometry, dtype: str) -> None:
-    """Raises `Unimplemented` for 16-bit inputs smaller than the stride.
+    """Raises `Unimplemented` for a 16-bit input x that is smaller than the stride.
 
-    For them oneDNN 3.10.1 reads uninitialized memory in bfloat16: for weight gradients, and with
-    AMX also for results.
+    For such a bfloat16 input, oneDNN 3.10.1 reads uninitialized memory when it computes the weight
+    gradient, and with AMX also when it computes the convolution.
     """
     if dtype != "float32" and sizes.is_narrower_than_stride:
         raise Unimplemented("x narrower than the stride")
@@ -235,7 +235,7 @@ def _image_layout(
 ) -> Any:
     """Returns the layout of a primitive's images.
 
-    It is channels-last if an array is channels-last; else oneDNN chooses it.
+    The layout is channels-last if `last` names an array; else oneDNN chooses the layout.
     """
     return (
         builder.dense_layout(shape, dtype, layouts.strides(shape, True))
@@ -247,7 +247,7 @@ def _image_layout(
 def _input_place(
     builder: PlanBuilder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]
 ) -> Place:
-    """Adds the next buffer as an input, with the shape and strides that oneDNN needs."""
+    """Adds the caller's next buffer as an input, with the shape and strides that oneDNN needs."""
     if kind.name == "weight":
         return builder.read(kind, dtype, sizes.grouped_weight)
     if len(kind.shape) == 1:
@@ -260,7 +260,7 @@ def _input_place(
 def _gradient_place(
     builder: PlanBuilder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]
 ) -> OutputPlace:
-    """Adds the next buffer as a gradient."""
+    """Adds the caller's next buffer as an output that gets a gradient."""
     if kind.name == "grad_x":
         return layouts.output_image(builder, kind, dtype, sizes.x, kind.name in last)
     return builder.output_place(

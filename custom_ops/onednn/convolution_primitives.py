@@ -11,18 +11,18 @@ from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import PlanBuilder, dims
 
 LONG_SUM = 1024
-"""Number of products per sum from which the order of summation matters for accuracy."""
+"""Minimum number of products per sum for which the order of summation matters for accuracy."""
 BLOCKED_IMPLEMENTATION = "jit:avx512_core"
-"""Name of the implementation that sums over 16 channels, then adds these partial sums.
+"""Name of oneDNN's implementation that sums over 16 channels at a time, then adds these sums.
 
-It needs images in oneDNN's channel-blocked layout.
+This implementation needs images in oneDNN's channel-blocked layout.
 """
 
 
 def window(sizes: Geometry) -> tuple[Any, ...]:
-    """Returns strides, dilations, and padding before and after, in oneDNN's format."""
+    """Returns strides, dilations, (above, left) and (below, right) padding in oneDNN's format."""
     above, below, left, right = sizes.padding
-    # oneDNN counts the elements skipped between two taps: our dilation minus 1
+    # oneDNN's dilation is the number of elements that are skipped between two taps: ours minus 1
     return (
         dims(sizes.stride),
         dims([step - 1 for step in sizes.dilation]),
@@ -43,7 +43,7 @@ def create_convolution(
     Args:
         laid: layouts of ``x``, ``weight`` and ``y``.
         bias: layout of the bias, or None.
-        attributes: attributes with the epilogue.
+        attributes: primitive attributes with the epilogue, or None for no epilogue.
     """
     return builder.primitive(
         "convolution_forward",
@@ -60,7 +60,7 @@ def create_convolution(
 
 
 def create_forward_hint(builder: PlanBuilder, sizes: Geometry, laid: Mapping[str, Any]) -> Any:
-    """Creates the forward primitive that a gradient primitive takes as a hint."""
+    """Creates the forward primitive that oneDNN requires as a hint for a gradient primitive."""
     made = create_convolution(builder, sizes, laid)
     builder.names.pop()
     return made
@@ -69,10 +69,10 @@ def create_forward_hint(builder: PlanBuilder, sizes: Geometry, laid: Mapping[str
 def adds_in_blocks(builder: PlanBuilder, sizes: Geometry, dtype: str) -> bool:
     """Whether oneDNN's channel-blocked layout should replace channels-last, for accuracy.
 
-    Channels-last implementations sum all products sequentially. Their error grows with the square
-    root of the number of products. The implementation for the blocked layout sums blockwise. The
-    reorders to this layout take up to a quarter of the convolution's time. This is too much for
-    1 × 1 weights.
+    Channels-last implementations sum all products sequentially, so their error grows with the
+    square root of the number of products. The implementation for the channel-blocked layout sums
+    blockwise. The reorders to the channel-blocked layout take up to a quarter of the convolution's
+    time, which is too much for 1 × 1 weights.
     """
     if dtype != "float32" or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:
         return False
@@ -89,6 +89,8 @@ def create_weight_gradient(
     """Creates the primitive of the weight gradient.
 
     Args:
+        laid: layouts of ``x``, ``weight`` and ``y``.
+        forward: the primitive from `create_forward_hint`.
         bias: layout of the bias gradient, or None.
     """
     return builder.primitive(

@@ -15,9 +15,12 @@ from tbe_impl.runtime.shared_library_loader import open_library
 
 SOURCE_FOLDER = Path(__file__).resolve().parent
 VERSIONS = ((3, 1), (3, 13))
-"""Lowest and highest supported version: the C interface and thread pool class are known."""
+"""Lowest and highest supported version of oneDNN.
+
+The C interface and the thread pool class of these versions are known.
+"""
 SOURCES = ("threads.c", "passes.c", "runtime.c")
-"""C files of our runtime, concatenated in this order."""
+"""C files of our runtime, which are concatenated in this order and compiled."""
 SYMBOLS = (
     "onednn_bind",
     "onednn_run",
@@ -26,7 +29,7 @@ SYMBOLS = (
     "onednn_forget",
 )
 _STDLIB = "_ZSt20__throw_length_errorPKc"
-"""A symbol of libstdc++; other C++ libraries have another name for it."""
+"""Symbol that only libstdc++ defines; other C++ libraries have another name for it."""
 
 Handle = ctypes.c_void_p
 
@@ -61,12 +64,12 @@ class LibraryStruct(ctypes.Structure):
 
 
 class Library:
-    """The loaded oneDNN library and our runtime.
+    """The loaded oneDNN library, with our C runtime that runs plans of oneDNN primitives.
 
     Attributes:
         path: path of the oneDNN library.
         version: version of oneDNN.
-        runtime: library compiled from the C files of this folder.
+        runtime: the loaded library of our runtime, compiled from the C files in this folder.
         engine: oneDNN's CPU engine.
     """
 
@@ -125,7 +128,7 @@ class Library:
             )
 
     def value(self, name: str, result: Any, *arguments: Any) -> Any:
-        """Calls ``dnnl_<name>`` and returns its result as a ctypes type."""
+        """Calls ``dnnl_<name>``, whose return type is `result` in ctypes; returns the result."""
         function = getattr(self._functions, f"dnnl_{name}")
         return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(
             *arguments
@@ -133,11 +136,11 @@ class Library:
 
 
 def load(path: Path) -> Library:
-    """Loads oneDNN from a file.
+    """Loads oneDNN from the library file `path`.
 
     Raises:
-        MissingError: the file cannot be loaded, or its version or threading runtime is not
-            supported.
+        MissingError: the platform is not 64-bit Linux, the file cannot be loaded, or its version or
+            threading runtime is not supported.
         CompileError: our runtime cannot be built.
     """
     if platform.machine() not in ("x86_64", "aarch64") or platform.system() != "Linux":

@@ -24,10 +24,10 @@ class PostOpActivation:
     """Activation that oneDNN can fuse into a product.
 
     Attributes:
-        number: oneDNN's algorithm constant; 0 if our own pass computes the activation.
+        number: oneDNN's constant for the algorithm; 0 if our own C code computes the activation.
         alpha: default of oneDNN's parameter alpha.
         beta: value of oneDNN's parameter beta.
-        formula: NumPy function of an array and alpha.
+        formula: the activation as a NumPy function of an array and alpha.
         takes_alpha: whether the user may set alpha.
     """
 
@@ -46,8 +46,8 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-# our own pass over the result computes relu, because oneDNN's relu maps NaN to 0; the pass takes
-# 3 % of the time of a product of 1024 columns
+# relu is computed by a pass of our own C code over the result, because oneDNN's relu maps NaN to 0;
+# for a product of 1024 columns, this pass takes 3 % of the time
 ACTIVATIONS = {
     "relu": PostOpActivation(0, 0, 0, lambda x, _: np.maximum(x, 0)),
     "leaky_relu": PostOpActivation(
@@ -79,9 +79,9 @@ class Epilogue:
 
     Attributes:
         bias, residual: whether the operator has this input.
-        scale: whether there is a scale per channel; convolutions only.
         activation: a key of `ACTIVATIONS`, or empty for none.
-        alpha: slope of leaky_relu or factor of swish; None: the activation's default.
+        alpha: slope of leaky_relu or factor of swish; None means the activation's default.
+        scale: whether there is a scale for each output channel; only for convolutions.
     """
 
     bias: bool = False
@@ -91,7 +91,7 @@ class Epilogue:
     scale: bool = False
 
     def check(self, operator: str) -> None:
-        """Raises `InputError` if the activation is unknown, or alpha is invalid for it."""
+        """Raises `InputError` if the activation is unknown, or does not allow this alpha."""
         if self.activation and self.activation not in ACTIVATIONS:
             raise InputError(
                 f"{operator}: activation is unknown",
@@ -114,7 +114,7 @@ class Epilogue:
 
     @property
     def has_own_relu(self) -> bool:
-        """Whether the activation is relu, which our own pass computes."""
+        """Whether the activation is relu, which our own C code computes instead of oneDNN."""
         return self.activation == "relu"
 
     def _alpha(self) -> float:
@@ -130,14 +130,15 @@ class Epilogue:
         *,
         onto: bool = False,
     ) -> None:
-        """Appends the post-ops to the attributes of a primitive.
+        """Adds the epilogue to the attributes of a primitive, as oneDNN's post-ops.
 
         Args:
             library: oneDNN.
             attributes: attributes of the primitive.
             added, multiplied: memory descriptors of the addends and factors. Factors are applied
                 first. The post-op at position i reads the argument `constants.post_operation(i)`.
-            onto: first add the previous content of the result; this is the post-op at position 0.
+            onto: whether to first add the previous content of the result. If so, this is the
+                post-op at position 0.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))

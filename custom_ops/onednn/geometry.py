@@ -19,9 +19,9 @@ class Geometry:
 
     Attributes:
         x: shape of the input.
-        weight: shape of the weights (channels out, channels in per group, height, width).
-        stride, dilation: (along the height, along the width).
-        padding: number of zeros (above, below, left, right).
+        weight: shape of the weights: (output channels, input channels per group, height, width).
+        stride, dilation: values along the height and along the width.
+        padding: number of zeros above, below, left and right.
         groups: number of channel groups.
     """
 
@@ -47,7 +47,10 @@ class Geometry:
 
     @property
     def operations(self) -> int:
-        """Number of additions and multiplications of the forward pass, and of each gradient."""
+        """Number of additions and multiplications in the forward pass.
+
+        Each gradient takes the same number.
+        """
         return 2 * math.prod(self.y) * math.prod(self.weight[1:])
 
     @property
@@ -62,7 +65,7 @@ class Geometry:
 
     @property
     def grouped_weight(self) -> tuple[int, ...]:
-        """Shape of the weights, with the groups as an additional first axis if groups > 1."""
+        """Shape of the weights; if `groups` > 1, the groups are an additional first axis."""
         out, *rest = self.weight
         return (self.groups, out // self.groups, *rest) if self.groups > 1 else self.weight
 
@@ -84,13 +87,13 @@ def geometry(
     """Checks the sizes of a convolution and returns its `Geometry`.
 
     Args:
-        operator: name of the operator in errors.
-        x_shape: batch, channels, height, width.
-        weight_shape: channels out, channels in per group, height, width.
-        stride, dilation: one integer, or (along the height, along the width).
+        operator: name of the operator in error messages.
+        x_shape: (batch, channels, height, width).
+        weight_shape: (output channels, input channels per group, height, width).
+        stride, dilation: one integer, or a pair (along the height, along the width).
         padding: one integer, (above, below, left, right), ``"same"`` or ``"valid"`` (no padding).
-            ``"same"`` gives the output extent ⌈size ÷ stride⌉; an odd total puts one more zero
-            below or right.
+            ``"same"`` gives the output size ⌈input size ÷ stride⌉. If the total padding of an axis
+            is odd, the additional zero is below or right.
         groups: number of channel groups.
 
     Raises:

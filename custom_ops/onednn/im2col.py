@@ -1,9 +1,9 @@
 """Computes convolutions by im2col in NumPy, as a fallback and as a reference for oneDNN.
 
-im2col copies the receptive field of each output position to a column. The convolution is then one
-matrix product per group, and so is the gradient of the weights. For the gradient of the input,
-col2im adds the columns of a matrix product to the input positions. 16-bit inputs are widened to
-float32.
+im2col copies the receptive field of each output position to a column of a matrix. The convolution
+is then one matrix product per group, and the gradient of the weights is another one. For the
+gradient of the input, col2im adds the columns of a matrix product to the input positions. 16-bit
+inputs are widened to float32.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WISHES = ("x", "weight", "bias")
 
 
 def check_wanted(operator: str, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Returns the requested gradients in canonical order.
+    """Returns the names of the requested gradients in the order of `WISHES`.
 
     Raises:
         InputError: a name is unknown, or ``bias`` is requested without ``weight``.
@@ -41,7 +41,7 @@ def forward(
 ) -> np.ndarray:
     """Returns the convolution with its epilogue.
 
-    `more` has the bias, residual and scale that the epilogue needs, in this order.
+    `more` has those of the arrays bias, residual and scale that the epilogue needs, in this order.
     """
     wide = [_widen(item) for item in (x, weight, *more)]
     rest = iter(wide[2:])
@@ -60,7 +60,7 @@ def backward(
     weight: np.ndarray | None = None,
     x: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """Returns the requested gradients of x, weight and bias."""
+    """Returns the gradients of x, weight or bias that are requested in `wanted`, in this order."""
     batch, out, height, width = sizes.y
     rows = _widen(grad).reshape(batch, sizes.groups, out // sizes.groups, height * width)
     found = []
@@ -79,7 +79,7 @@ def backward(
 
 
 def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
-    """Returns the patches, of shape (batch, groups, values per patch, output positions)."""
+    """Returns the receptive fields, as (batch, groups, values per field, output positions)."""
     above, below, left, right = sizes.padding
     padded = np.pad(x, ((0, 0), (0, 0), (above, below), (left, right)))
     batch, channels = sizes.x[:2]
@@ -90,7 +90,7 @@ def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
 
 
 def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
-    """Adds all patches to their input positions (scatter-add); the transpose of `im2col`."""
+    """Adds all receptive fields to their input positions (scatter-add); transpose of `im2col`."""
     above, below, left, right = sizes.padding
     batch, channels, height, width = sizes.x
     padded = np.zeros(
@@ -103,7 +103,7 @@ def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
 
 
 def _window_slices(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
-    """Returns slices that select the elements of the padded input that one weight multiplies."""
+    """Returns slices of the padded input that select the elements which one weight multiplies."""
     found = [slice(None), slice(None)]
     for axis, offset in enumerate((row, column)):
         begin, step = offset * sizes.dilation[axis], sizes.stride[axis]

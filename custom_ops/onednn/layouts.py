@@ -19,7 +19,10 @@ def memory_shape(shape: Sequence[int], last: bool) -> tuple[int, ...]:
 
 
 def strides(shape: Sequence[int], last: bool) -> tuple[int, ...] | None:
-    """Returns the strides of a channels-last array in elements, in NCHW order; None for NCHW."""
+    """Returns the strides, in NCHW order and in elements, of an array that is channels-last.
+
+    Returns None if `last` is False.
+    """
     _, channels, height, width = shape
     return (channels * height * width, 1, width * channels, channels) if last else None
 
@@ -27,12 +30,12 @@ def strides(shape: Sequence[int], last: bool) -> tuple[int, ...] | None:
 def input_image(
     builder: PlanBuilder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
 ) -> Place:
-    """Adds the next buffer as an input of NCHW shape, channels-last in memory if `last`."""
+    """Adds the next buffer as an input with the NCHW shape `shape`; NHWC in memory if `last`."""
     return builder.read(kind, dtype, shape, strides(shape, last))
 
 
 def output_image(
     builder: PlanBuilder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
 ) -> OutputPlace:
-    """Adds the next buffer as an output of NCHW shape, channels-last in memory if `last`."""
+    """Adds the next buffer as an output with the NCHW shape `shape`; NHWC in memory if `last`."""
     return builder.output_place(kind, dtype, shape, strides(shape, last))

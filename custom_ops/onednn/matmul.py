@@ -41,8 +41,9 @@ def prepare_matmul(
 ) -> Prepared:
     """Prepares ``y = activation(a @ b + bias + residual)``; batches broadcast as in NumPy.
 
-    Inputs: ``a``, ``b``, then, if requested, ``bias`` (columns of y) and ``residual`` (shape of y).
-    Output: ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are rounded once.
+    The inputs of the operator are ``a``, ``b``, then, if requested, ``bias`` (one value per column
+    of y) and ``residual`` (shape of y). Its output is ``y``. Sums are accumulated in float32.
+    Float16 and bfloat16 results are rounded once, at the end.
 
     Args:
         a_shape, b_shape: shapes in memory order, with at least two axes each.
@@ -50,19 +51,21 @@ def prepare_matmul(
             is computed in NumPy.
         transpose_a, transpose_b: whether to transpose the last two axes before the product.
         transpose_y: whether to transpose the last two axes of y after the product.
-        heads_third: which of ``a``, ``b``, ``y`` have the second and third axis swapped in memory,
-            as in attention (tokens × heads). Requires four axes, the same batches in a and b, no
-            bias and no residual.
+        heads_third: names of those arrays among ``a``, ``b``, ``y`` whose second and third axes are
+            swapped in memory: (batch, tokens, heads, …), as in attention. Requires four axes, the
+            same batches in a and b, no bias and no residual.
         bias, residual: whether the operator has this input.
         activation: a key of `epilogues.ACTIVATIONS`; empty for none.
         alpha: parameter of the activation.
-        threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
-            little work.
-        lowering: ``onednn``, ``im2col`` (NumPy; no C address), or ``auto``: oneDNN where available.
-        operator: the name in errors.
+        threads: number of threads. By default, the number from `tbe_impl.environment.threads`, or 1
+            if there is little work.
+        lowering: ``onednn``, ``im2col`` (in NumPy, not callable from C), or ``auto`` (oneDNN if it
+            is available, else NumPy).
+        operator: name of the operator in error messages.
 
     Raises:
-        InputError: names operator, argument, expected and got.
+        InputError: an argument is invalid; the message names the operator, the argument, the
+            expected and the actual value.
         MissingError: oneDNN is requested but not available.
     """
     after = Epilogue(bias, residual, activation, alpha)
@@ -103,14 +106,15 @@ def prepare_matmul(
     )
     ways = _OperandLayouts(transpose_a, transpose_b, transpose_y, frozenset(heads_third))
     library = choose_library(operator, lowering, dtype)
-    # with inner extent 0 the result is the bias, but oneDNN drops it: NumPy computes this case
+    # if the inner extent is 0, the result is the bias, but oneDNN drops the bias: NumPy computes
+    # this case
     return _prepare(
         operator, tuple(inputs), output, ways, after, shared, library if inner else None
     )
 
 
 class _OperandLayouts(NamedTuple):
-    """Layouts of the operands; each field is the `prepare_matmul` argument of the same name."""
+    """Layouts of the operands; each field is the argument of this name of `prepare_matmul`."""
 
     transpose_a: bool
     transpose_b: bool
@@ -118,7 +122,7 @@ class _OperandLayouts(NamedTuple):
     heads_third: frozenset[str]
 
     def view(self, name: str, item: np.ndarray) -> np.ndarray:
-        """Returns the array of ``a``, ``b`` or ``y`` with its axes in the order of the product."""
+        """Returns `item` (the array ``a``, ``b`` or ``y``) with its axes in the product's order."""
         item = item.swapaxes(1, 2) if name in self.heads_third else item
         return item.swapaxes(-1, -2) if getattr(self, f"transpose_{name}") else item
 
@@ -141,7 +145,7 @@ def _swap_heads(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _check_heads(
     operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool
 ) -> None:
-    """Raises `InputError` for cases in which oneDNN computes or writes wrongly."""
+    """Raises `InputError` for arguments with which oneDNN would compute or write wrongly."""
     if not {*names} <= {*"aby"}:
         raise InputError(
             f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}"
@@ -171,7 +175,7 @@ def _prepare(
     rank = len(output.shape)
 
     def add_steps(builder: PlanBuilder, dtype: str) -> None:
-        # oneDNN writes row-major results, so a transposed result is computed as yᵀ = bᵀ aᵀ
+        # oneDNN writes row-major results; a transposed result is therefore computed as yᵀ = bᵀ aᵀ
         turned = ways.transpose_y
         columns = [1] * rank
         columns[-2 if turned else -1] = math.prod(inputs[2].shape) if after.bias else 1
@@ -196,7 +200,7 @@ def _view_shape_and_strides(
 ) -> tuple[list[int], list[int]]:
     """Returns shape and strides of a, b or y, padded with leading axes of size 1 to `rank`.
 
-    If `turned`, they are those of its transpose, for the product yᵀ = bᵀ aᵀ.
+    If `turned`, the result describes the transposed matrix, for the product yᵀ = bᵀ aᵀ.
     """
     sizes = [*(1,) * (rank - len(kind.shape)), *kind.shape]
     strides = list(row_major(sizes))

@@ -1,4 +1,4 @@
-"""Adds a matrix product to a plan."""
+"""Adds a matrix product to a oneDNN plan (`custom_ops.onednn.plans`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def multiply(
     """Adds the steps of a matrix product y = a · b with its epilogue to a plan.
 
     Args:
-        builder: the plan.
+        builder: builder of the plan.
         a, b, y: matrices, or batches of matrices, all of the same rank.
         after: the epilogue.
         bias: row vector that is added to every row of y.

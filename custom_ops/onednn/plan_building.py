@@ -1,4 +1,4 @@
-"""Builds a complete plan in a compute dtype for which oneDNN is fast."""
+"""Builds a complete plan, in a compute dtype for which oneDNN is fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def build_plan(
 ) -> Prepared:
     """Builds a plan that computes in the arrays' dtype, or in float32 with conversions.
 
-    It uses float32 if oneDNN has only a reference implementation for the arrays' dtype, or none.
+    The plan computes in float32 if oneDNN has only a reference implementation for the arrays'
+    dtype, or no implementation at all.
 
     Args:
         steps: function that adds the steps to a plan, for a given compute dtype.

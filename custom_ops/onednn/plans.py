@@ -1,6 +1,7 @@
-"""Builds plans: sequences of oneDNN primitives and our own passes that one C call runs.
+"""Builds plans, which run several oneDNN primitives in one C call.
 
-A plan works on the caller's buffers and scratch memory.
+A plan is a sequence of oneDNN primitives and of our own passes over memory. It works on the
+caller's buffers and on scratch memory.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _Plan(ctypes.Structure):
 
 
 def dims(values: Sequence[int]) -> Any:
-    """Returns sizes or strides as oneDNN's array of twelve."""
+    """Returns sizes or strides as the array of 12 integers that oneDNN takes."""
     return Dims(*values)
 
 
@@ -67,15 +68,15 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Unimplemented(Exception):
-    """oneDNN has no primitive for these dtypes on this processor. Only this package raises it."""
+    """Internal error of this package: oneDNN has no primitive for the dtypes on this processor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Memory of a plan.
+    """Memory that a plan uses: one of the caller's buffers, or scratch memory.
 
     Attributes:
-        number: index among all memory of the plan.
+        number: index among all places of the plan.
         description: oneDNN's memory descriptor, which has the layout.
         dtype, count: dtype and number of elements; valid only if the memory is dense.
     """
@@ -92,7 +93,7 @@ class OutputPlace:
 
     Attributes:
         buffer: the caller's buffer.
-        dense: dense memory in the compute dtype; the buffer itself if it has this dtype.
+        dense: dense memory in the compute dtype. It is `buffer` itself if `buffer` has this dtype.
     """
 
     buffer: Place
@@ -140,7 +141,7 @@ class PlanBuilder:
         return found
 
     def any_layout(self, shape: Sequence[int], dtype: str) -> Any:
-        """Returns a memory descriptor with which a primitive chooses the layout."""
+        """Returns a memory descriptor that lets the primitive choose the layout."""
         found = Handle()
         self.dnnl.call(
             "memory_desc_create_with_tag",
@@ -156,13 +157,13 @@ class PlanBuilder:
     # -- memory
 
     def buffer(self, shape: Sequence[int], dtype: str, description: Any = None) -> Place:
-        """Adds the caller's next buffer."""
+        """Adds the caller's next buffer to the plan."""
         self._places.append((description, BUFFER, self._buffers, 0))
         self._buffers += 1
         return Place(len(self._places) - 1, description, dtype, math.prod(shape))
 
     def scratch(self, description: Any, dtype: str = "", count: int = 0) -> Place:
-        """Adds memory that lasts for one call."""
+        """Adds scratch memory, whose content lasts for one call of the plan."""
         size = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, description)
         self._places.append((description, SCRATCH, self._scratch, 0))
         self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
@@ -171,7 +172,7 @@ class PlanBuilder:
     def view(
         self, place: Place, shape: Sequence[int], strides: Sequence[int] | None = None
     ) -> Place:
-        """Adds a view of dense memory with another shape."""
+        """Adds a view of the dense memory `place` with another shape."""
         description = self.dense_layout(shape, place.dtype, strides)
         self._places.append((description, *self._places[place.number][1:]))
         return Place(len(self._places) - 1, description, place.dtype, place.count)
@@ -194,7 +195,7 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def _plan_for_threads(self) -> Iterator[None]:
-        """Sets oneDNN's number of threads on this thread, then restores MindSpore's setting."""
+        """Context manager that sets oneDNN's thread count, then restores MindSpore's setting."""
         before = ctypes.c_int()
         self.dnnl.call("threadpool_interop_get_max_concurrency", ctypes.byref(before))
         self.dnnl.call("threadpool_interop_set_max_concurrency", self.threads)
@@ -204,9 +205,9 @@ class PlanBuilder:
             self.dnnl.call("threadpool_interop_set_max_concurrency", before)
 
     def primitive(self, name: str, *arguments: Any) -> Any:
-        """Returns a primitive descriptor for our number of threads.
+        """Returns the descriptor of a primitive that uses `threads` threads.
 
-        It calls ``dnnl_<name>_primitive_desc_create``.
+        It is created by ``dnnl_<name>_primitive_desc_create``.
 
         Raises:
             Unimplemented: oneDNN has no primitive for these dtypes.
@@ -269,7 +270,8 @@ class PlanBuilder:
     def convert(self, source: Place, description: Any) -> Place:
         """Returns the values of `source` in another layout.
 
-        It adds a reorder if needed, but reuses an earlier reorder to the same layout.
+        If the layouts differ, a reorder is added, or an earlier reorder to the same layout is
+        reused.
         """
         if self.is_same_layout(source.description, description):
             return source
@@ -282,7 +284,13 @@ class PlanBuilder:
         return place
 
     def add_pass(self, kind: int, source: Place, target: Place, number: int = 0) -> None:
-        """Adds one of our own elementwise passes over dense memory."""
+        """Adds one of our own elementwise passes over dense memory.
+
+        Args:
+            kind: constant of the pass in our C runtime.
+            source, target: memory that the pass reads and writes.
+            number: further argument of the pass.
+        """
         self._steps.append((None, kind, len(self._arguments), source.count, number))
         self._arguments += ((constants.FROM, source.number), (constants.TO, target.number))
 
@@ -292,7 +300,7 @@ class PlanBuilder:
         self.add_pass(kind, place, place, INFINITY.get(place.dtype, 0))
 
     def add_sum(self, parts: Sequence[Place], target: Place) -> None:
-        """Adds a step that sums float32 arrays of one layout in float64 and rounds once.
+        """Adds a step that sums float32 arrays of the same layout in float64 and rounds once.
 
         `parts` have to be consecutive in scratch memory.
         """
@@ -302,7 +310,7 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def use_one_thread(self) -> Iterator[None]:
-        """Sets the number of threads to 1 within the block."""
+        """Context manager that sets `threads` to 1 in its ``with`` block."""
         before, self.threads = self.threads, 1
         try:
             yield
@@ -311,11 +319,9 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def piece(self) -> Iterator[None]:
-        """Groups the steps that the block adds into a task for one thread.
+        """Context manager: the steps that its ``with`` block adds become a task for one thread.
 
-        Adjacent tasks run in parallel.
-
-        A task may only contain primitives.
+        Consecutive tasks run in parallel. A task may contain only primitives.
         """
         self._steps.append((None, PIECE, 0, 0, 0))
         begin = len(self._steps)
@@ -332,12 +338,13 @@ class PlanBuilder:
         shape: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
     ) -> Place:
-        """Adds the next buffer as an input, converted to the compute dtype.
+        """Adds the caller's next buffer as an input, and converts it to the compute dtype.
 
         Args:
             kind: name, shape and dtype of the buffer.
-            dtype: the compute dtype: the buffer's own dtype, or float32.
-            shape, strides: shape and strides for the primitive; by default those of the buffer.
+            dtype: the compute dtype, which is the buffer's own dtype or float32.
+            shape, strides: shape and strides that the primitive gets; by default the shape of the
+                buffer and row-major strides.
         """
         shape = kind.shape if shape is None else shape
         if kind.dtype == dtype:
@@ -354,7 +361,7 @@ class PlanBuilder:
         shape: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
     ) -> OutputPlace:
-        """Adds the next buffer as an output, with dense memory in the compute dtype.
+        """Adds the caller's next buffer as an output, with dense memory in the compute dtype.
 
         The arguments are those of `read`.
         """
@@ -370,7 +377,7 @@ class PlanBuilder:
     def target(self, written: OutputPlace, description: Any) -> Place:
         """Returns memory for a primitive's output with the layout `description`.
 
-        It is the dense memory of `written` if the layout matches, else scratch memory.
+        This is the dense memory of `written` if that has the same layout, else scratch memory.
         """
         if self.is_same_layout(written.dense.description, description):
             return written.dense
@@ -379,7 +386,8 @@ class PlanBuilder:
     def deliver(self, result: Place, written: OutputPlace, *, relu: bool = False) -> None:
         """Adds the steps that bring a primitive's output to the caller's buffer.
 
-        They are a reorder, relu and a conversion, each if needed.
+        The steps are a reorder, relu and a conversion to the buffer's dtype. Each is added only if
+        it is needed.
         """
         if result is not written.dense:
             self.copy(result, written.dense)
@@ -393,7 +401,7 @@ class PlanBuilder:
     def finish(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], operator: str
     ) -> Prepared:
-        """Returns the plan as an operator; its buffers are `inputs`, then `outputs`."""
+        """Returns the plan as an operator with the buffers `inputs`, then `outputs`."""
         assert len(inputs) + len(outputs) == self._buffers
         places = (_Place * len(self._places))(*(_Place(*item) for item in self._places))
         steps = (_Step * len(self._steps))(*(_Step(*item) for item in self._steps))

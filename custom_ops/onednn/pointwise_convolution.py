@@ -1,8 +1,8 @@
 """Computes 1 × 1 convolutions as matrix products, without layout changes.
 
 With 1 × 1 weights, stride 1, no padding and one group, the result of image n is the product
-y[n] = weight · x[n], with one column per position of the image. This is 1.2 to 2.7 times as fast as
-oneDNN's convolution with its reorders, except for tiny images.
+y[n] = weight · x[n], with one column per position of the image. The product is 1.2 to 2.7 times as
+fast as oneDNN's convolution with its reorders, except for tiny images.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder
 
 LEAST_PLACES = 32
-"""Minimum number of positions of an image for a matrix product.
+"""Minimum number of positions of an image for which the convolution is a matrix product.
 
-Images of a single position are also computed as a product.
+The convolution of images with a single position is also computed as a matrix product.
 """
 LARGE_BYTES = 8 << 20
-"""Size in bytes from which a result does not stay in the caches."""
+"""Minimum size in bytes of a result that does not stay in the caches."""
 ROWS_PER_GROUP = 16
 """Number of rows (channels) of a large result that are computed together.
 
-Computing all rows at once would write to as many distant addresses at a time. This takes 1.4 times
-as long (64 → 256 channels, 8 images of 56 × 56). The images are read once per group of rows, so
-they have to be smaller than the result.
+If all rows were computed at once, the product would write to as many distant addresses at a time.
+This takes 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups, the images are
+read once per group of rows, so they have to be smaller than the result.
 """
 FEW_TERMS, MANY_PLACES = 128, 4096
-"""Maximum terms and minimum positions for which transposed weights are first copied to row-major.
+"""Limits within which transposed weights are copied to row-major order before the product.
 
-With AVX2, copy and product take 0.6 to 0.9 times as long as the product alone.
+The copy is made for at most `FEW_TERMS` terms per sum and at least `MANY_PLACES` positions in all
+images. With AVX2, copy and product then take 0.6 to 0.9 times as long as the product without copy.
 """
 
 
 def is_applicable(sizes: Geometry) -> bool:
-    """Whether a convolution can be computed as a matrix product."""
+    """Whether a convolution can and should be computed as a matrix product."""
     plain = (
         sizes.weight[2:] == (1, 1) == sizes.stride and not any(sizes.padding) and sizes.groups == 1
     )

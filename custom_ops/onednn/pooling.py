@@ -33,20 +33,19 @@ def prepare_max_pool_gradient(
 ) -> Prepared:
     """Prepares the gradient of max pooling.
 
-    Inputs: ``x`` and ``grad`` (the gradient of y). Output: ``grad_x``.
-
-    The gradient of a window goes to the first of its largest elements. The plan recomputes the
-    index of this element, because MindSpore saves only x and y of the forward pass.
+    The inputs of the operator are ``x`` and ``grad`` (the gradient of y); its output is ``grad_x``.
+    The gradient of a window goes to the first of the largest elements in the window. The operator
+    recomputes the index of this element, because MindSpore saves only x and y of the forward pass.
 
     Args:
-        x_shape, y_shape: batch, channels, height, width.
+        x_shape, y_shape: (batch, channels, height, width).
         window, stride: (height, width).
         before: padding (above, left).
         dtype: dtype of all arrays: ``float32``, ``float16`` or ``bfloat16``.
         channels_last: whether all arrays have the memory order batch, height, width, channels.
-        threads: number of threads; by default that of `tbe_impl.environment.threads`, or one for
-            little work.
-        operator: the name in errors.
+        threads: number of threads. By default, the number from `tbe_impl.environment.threads`, or 1
+            if there is little work.
+        operator: name of the operator in error messages.
 
     Raises:
         InputError: oneDNN does not support the dtype.
@@ -59,8 +58,8 @@ def prepare_max_pool_gradient(
             got=repr(dtype),
         )
     windows, images = math.prod(y_shape), math.prod(x_shape)
-    # 16 counts two passes, because the forward pass is recomputed, and the time of eight operations
-    # of a matrix product for one operation of pooling
+    # 16 = 2 · 8: the forward pass is recomputed, and one operation of pooling takes the time of
+    # eight operations of a matrix product
     shared = resolve_threads(
         operator,
         threads,

@@ -1,4 +1,4 @@
-"""Defines prepared operators, which NumPy code and C code can call."""
+"""Defines prepared operators, which both NumPy code and C code can call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class TensorType:
-    """Name, shape and dtype of an operator's buffer, which is row-major.
+    """Name, shape and dtype of a row-major buffer of an operator.
 
     Attributes:
         name: name of the argument.
@@ -45,17 +45,19 @@ class Prepared:
     """Operator prepared for given shapes, dtypes and attributes.
 
     C code calls it by ``int status = ((int (*)(void *, void **))function)(state, buffers)``. The
-    status is 0 on success. `buffers` has the addresses of the inputs, then of the outputs. In such
-    a call an output must not share memory with an input. The object must outlive the use of its
-    state. Calls are thread-safe. Every call reads all inputs again, weights included.
+    status is 0 on success. `buffers` has the addresses of the inputs, then of the outputs. In a
+    call from C, an output must not share memory with an input, and this object must still exist.
+    Calls are thread-safe. Every call reads all inputs again, weights included.
 
     Attributes:
-        operator: name of the operator in errors.
+        operator: name of the operator in error messages.
         inputs, outputs: the buffers, in order.
         function, state: addresses for C code; both are 0 if NumPy computes the operator.
         implementations: name of oneDNN's implementation of each primitive.
         scratch_bytes: bytes of scratch memory that a call needs. All operators share the scratch
             memory, which stays allocated for the next call.
+        kept: objects that must exist as long as C code uses `state`.
+        formula: NumPy function that computes the outputs; None if oneDNN computes the operator.
     """
 
     operator: str
@@ -75,11 +77,12 @@ class Prepared:
 
         Args:
             arrays: one array for each of `inputs`.
-            outs: dense arrays for the results; by default new arrays. They may share memory with
+            outs: dense arrays for the results; by default new arrays. `outs` may share memory with
                 `arrays`.
 
         Raises:
-            InputError: names operator, argument, expected and got.
+            InputError: an array is invalid; the message names the operator, the argument, the
+                expected and the actual value.
             CompileError: oneDNN failed, or memory ran out.
         """
         given = [np.ascontiguousarray(item) for item in self._check_arrays(self.inputs, arrays)]

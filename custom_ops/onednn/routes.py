@@ -20,9 +20,9 @@ def check_dtype(operator: str, dtype: str) -> None:
 
 
 OPERATIONS_PER_US, BYTES_PER_US = 2.6e5, 1e5
-"""Throughput of one thread for matrix products in cache, measured with AVX-512."""
+"""Operations and bytes per µs of one thread, for matrix products in cache with AVX-512."""
 WAKING_US = 24
-"""Minimum time in µs that more threads have to save, because idle threads must wake up.
+"""Minimum time in µs that several threads have to save, because waking idle threads takes time.
 
 A 16×64 by 64×4 product takes 1.9 µs on one thread, but 9.3 µs if it wakes a second thread.
 """
@@ -31,7 +31,8 @@ A 16×64 by 64×4 product takes 1.9 µs on one thread, but 9.3 µs if it wakes a
 def resolve_threads(operator: str, threads: int | None, *, operations: int, elements: int) -> int:
     """Returns the number of threads of an operator.
 
-    This is `threads` if given, else the number from the environment, or 1 for little work.
+    The number is `threads` if given. Else it is the number from `tbe_impl.environment.threads`, or
+    1 if there is little work.
 
     Args:
         operations: number of additions and multiplications.
@@ -50,7 +51,9 @@ def resolve_threads(operator: str, threads: int | None, *, operations: int, elem
 
 
 def choose_library(operator: str, lowering: str, dtype: str) -> Library | None:
-    """Returns oneDNN, or None if NumPy computes the operator. Only NumPy supports float64.
+    """Returns oneDNN, or None if NumPy computes the operator.
+
+    Float64 is always computed in NumPy.
 
     Raises:
         InputError: `lowering` is unknown, or does not support `dtype`.

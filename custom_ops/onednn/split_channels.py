@@ -1,9 +1,9 @@
 """Splits a convolution along its input channels into a sum of convolutions, for accuracy.
 
-On AVX2, oneDNN's channels-last implementation sums all products sequentially. Its error grows with
-the square root of their number. The convolution is therefore split into pieces, each over some of
-the input channels, whose results are added in the output. For 512 channels with 3 × 3 weights this
-halves the error.
+On AVX2, oneDNN's channels-last implementation sums all products sequentially, so its error grows
+with the square root of the number of products. The convolution is therefore split into pieces. Each
+piece is a convolution over some of the input channels; the results of all pieces are added in the
+output. For 512 channels with 3 × 3 weights, the split halves the error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, row_major
 
 SEQUENTIAL_IMPLEMENTATION = "brg_conv_fwd:avx2"
-"""Name of the implementation that sums sequentially; it computes pieces at full speed."""
+"""Name of oneDNN's implementation that sums sequentially; it computes pieces at full speed."""
 LEAST_CHANNELS, MAX_PIECES = 16, 4
 """Minimum number of input channels of a piece, and maximum number of pieces.
 
-Pieces cost 5 to 7 % of a network's inference time.
+The split costs 5 to 7 % of a network's inference time.
 """
 LONG_SUM = 256
-"""Number of products per sum from which the order of summation matters for accuracy."""
+"""Minimum number of products per sum for which the order of summation matters for accuracy."""
 BYTES = 4
 """Bytes of a float32."""
 NO_EPILOGUE = EpilogueOperands(EMPTY_EPILOGUE)
@@ -37,7 +37,8 @@ NO_EPILOGUE = EpilogueOperands(EMPTY_EPILOGUE)
 def piece_count(sizes: Geometry, dtype: str) -> int:
     """Returns the number of pieces into which a convolution is split.
 
-    It is 1 for short sums, and for 1 × 1 weights, where copying a piece would dominate.
+    The number is 1 for 16-bit dtypes, for several groups, and for short sums. It is also 1 for
+    1 × 1 weights, because copying the pieces would take most of the time.
     """
     if (
         dtype != "float32"
@@ -67,10 +68,11 @@ def forward(
     """Adds the steps of the split convolution and its epilogue.
 
     Args:
+        following: the epilogue with its arrays.
         last: which of ``x`` and ``y`` are channels-last.
 
     Returns:
-        Whether the steps were added; False if splitting is not needed or pieces would be slow.
+        True if the steps were added; False if a split is not needed or its pieces would be slow.
     """
     many = piece_count(sizes, dtype)
     if many == 1:

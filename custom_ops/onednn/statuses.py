@@ -1,9 +1,9 @@
-"""Translates oneDNN's status codes into text."""
+"""Translates oneDNN's status codes to strings."""
 
 from __future__ import annotations
 
 NO_MEMORY = 101
-"""Status with which our runtime reports that scratch memory ran out."""
+"""Status code of our C runtime when it cannot allocate scratch memory."""
 STATUSES = (
     "success",
     "out of memory",
@@ -20,7 +20,7 @@ STATUSES = (
 
 
 def describe(status: int) -> str:
-    """Returns the text of a status of oneDNN or of our runtime.
+    """Returns the description of a status code of oneDNN or of our C runtime.
 
     >>> describe(3)
     'unimplemented'

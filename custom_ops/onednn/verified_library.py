@@ -17,7 +17,7 @@ from custom_ops.onednn.prepared_operator import TensorType
 from tbe_impl.errors import CompileError, FusionError
 
 SELF_TEST_THREADS = 3
-"""Number of threads of the self-test; more than one, so that it uses the thread pool class."""
+"""Number of threads of the self-test; with more than one, it also tests our thread pool."""
 
 
 @lru_cache(maxsize=1)
@@ -48,7 +48,7 @@ def library() -> Library:
 
 
 def why_missing() -> str:
-    """Returns the reason why oneDNN cannot be used; empty if it can."""
+    """Returns the reason why oneDNN cannot be used, or an empty string if it can be used."""
     try:
         library()
     except FusionError as error:

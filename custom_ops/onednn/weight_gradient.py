@@ -1,9 +1,10 @@
-"""Computes the weight gradient of a convolution in pieces of the images, then sums the pieces.
+"""Computes the weight gradient of a convolution as the sum of the gradients of pieces.
 
-Each element of the gradient is a sum over all positions of all images. oneDNN sums sequentially,
-above all for few input channels. The error then grows with the square root of the number of terms.
-A piece consists of some rows of an image, or of several images. Its sums are shorter, and the sums
-of all pieces are added in float64. Each piece is computed by one thread, without synchronization.
+Each element of the gradient is a sum over all positions of all images. oneDNN adds the terms
+sequentially, in particular for few input channels. The error then grows with the square root of the
+number of terms. A piece consists of some rows of an image, or of several images. The sums within a
+piece are shorter, and the results of all pieces are added in float64. Each piece is computed by one
+thread, without synchronization.
 """
 
 from __future__ import annotations
@@ -20,17 +21,15 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, Unimplemented, row_major
 
 FEW_CHANNELS = 16
-"""Number of input channels below which oneDNN sums a whole piece sequentially.
+"""Number of input channels below which oneDNN adds all terms of a piece sequentially.
 
-With more channels it sums row by row.
+With this number of channels or more, oneDNN first sums each row.
 """
 TERMS, MAX_PIECES = (128, 256), (64, 16)
-"""Minimum terms per sum of a piece, and maximum number of pieces.
+"""Minimum number of terms per sum of a piece, and maximum number of pieces.
 
 The first value of each pair holds for fewer than `FEW_CHANNELS` input channels, the second for
-`FEW_CHANNELS` or more.
-
-A piece has an overhead of some 2 µs.
+`FEW_CHANNELS` or more. A piece has an overhead of some 2 µs.
 """
 MAX_GRADIENT_ELEMENTS = 1 << 20
 """Maximum number of elements in the gradients of all pieces, so that they stay in the caches."""
@@ -43,7 +42,7 @@ class Piece:
     Attributes:
         sizes: geometry of the convolution that computes only this block.
         image: index of the block's first image.
-        x_row, y_row: index of the first row in x and in y.
+        x_row, y_row: indices of the block's first row in x and in y.
     """
 
     sizes: Geometry
@@ -53,7 +52,10 @@ class Piece:
 
 
 def pieces(sizes: Geometry, threads: int) -> list[Piece]:
-    """Returns all pieces; empty if sums are short, or if there were fewer pieces than threads.
+    """Returns all pieces, or an empty list if the gradient should not be split.
+
+    The gradient is not split if its sums are too short for two pieces or for one piece per thread,
+    or if a piece would depend only on padding.
 
     >>> from custom_ops.onednn.geometry import geometry
     >>> sizes = geometry("", (1, 16, 16, 64), (16, 16, 3, 3), padding=1)
@@ -83,7 +85,7 @@ def pieces(sizes: Geometry, threads: int) -> list[Piece]:
 def _share_bounds(extent: int, most: int) -> list[int]:
     """Returns the bounds of ranges that divide `extent` evenly, with at most `most` rows each.
 
-    The ranges are even because oneDNN has no fast implementation for a single remaining row.
+    The division is even because oneDNN has no fast implementation for a single remaining row.
     """
     number = -(-extent // most)
     return [extent * index // number for index in range(number + 1)]
@@ -133,7 +135,7 @@ class Images:
         )
 
     def block(self, builder: PlanBuilder, shape: Sequence[int], image: int, row: int) -> Place:
-        """Returns the memory of rows of an image, or of whole images, in the array's layout."""
+        """Returns the memory of rows of an image, or of whole images, in the array's own layout."""
         strides = layouts.strides(shape, self.last) or row_major(self.shape)
         return self.view_at(builder, builder.dense_layout(shape, "float32", strides), image, row)
 
@@ -146,15 +148,15 @@ def add_split_gradient(
     weight: OutputPlace,
     bias: OutputPlace | None,
 ) -> bool:
-    """Adds the steps that compute the gradient in pieces.
+    """Adds the steps that compute the weight gradient in pieces.
 
     Returns:
-        Whether the steps were added; False if splitting is not needed or oneDNN has no fast
-        primitive.
+        True if the steps were added; False if a split is not needed or oneDNN has no fast
+        primitive for the pieces.
     """
     parts = pieces(sizes, builder.threads)
     if sizes.weight[2:] == (1, 1) and not (grad.last and x.last):
-        # there are too few sums to pay for reorders of the images
+        # a 1 × 1 convolution has too few operations to outweigh reorders of the images
         return (
             pointwise_convolution.is_applicable(sizes)
             and not (grad.last or x.last or bias)
@@ -198,9 +200,10 @@ def _add_piece_products(
     x: Images,
     weight: OutputPlace,
 ) -> bool:
-    """Adds one product (out, positions) · (positions, channels) per piece, and their sum.
+    """Adds one product (out, positions) · (positions, channels) per piece, and the sum of all.
 
-    The operands need no reorder. Returns False, and adds no step, if a piece has several images.
+    The operands need no reorder. Returns False, and adds no step, if there are no pieces or a piece
+    has several images.
     """
     if not parts or any(one.sizes.x[0] > 1 for one in parts):
         return False
@@ -235,7 +238,8 @@ def _fast_primitives(
 ) -> list[Any]:
     """Returns one primitive per piece, all with the same weight layout.
 
-    Returns an empty list if a primitive is missing or slow, or if the layouts differ.
+    Returns an empty list if oneDNN lacks a primitive or has only a slow one, or if the primitives
+    require different weight layouts.
     """
     before, found = len(builder.names), []
     with builder.use_one_thread():

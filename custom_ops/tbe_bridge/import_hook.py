@@ -12,7 +12,7 @@ from tbe_impl import toolkit_finder
 
 
 def activate() -> None:
-    """Installs the import hook; patches MindSpore at once if it is already imported.
+    """Installs the import hook; if MindSpore is already imported, patches it at once.
 
     With ``MS_FUSION=off`` MindSpore is not patched.
     """
@@ -25,7 +25,7 @@ def activate() -> None:
 
 
 class _ImportHook:
-    """Hides the toolkit's modules during MindSpore's import, then monkeypatches MindSpore.
+    """Import hook that hides our TBE modules during MindSpore's import, then patches MindSpore.
 
     The modules are hidden because AKG, MindSpore's kernel generator, has its own ``topi``.
     """

@@ -1,4 +1,4 @@
-"""Builds kernels of a TBE operator function by shape and dtype, without a framework."""
+"""Builds kernels of a TBE operator function for given shapes and dtypes, without a framework."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tbe_impl.loading.parameter_roles import strip_decorators
 GRADIENT_REMEDY = "write `get_bprop(self)` in the primitive, or give ops.Custom a `bprop`"
 
 OutputRequest = tuple[tuple[int, ...] | None, str | None]
-"""Shape and dtype that a primitive infers for an output; None for each that it does not infer."""
+"""Shape and dtype that a primitive infers for an output; None for one that it does not infer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,11 @@ class TbeFunction:
 
     Attributes:
         name: name of the operator.
-        function: the Python function; takes one dict per input and output, then attributes.
-        inputs, outputs: names of the operator's tensors.
-        optional: number of inputs of the function that the operator lacks; None is passed for each.
-        attributes: attribute name → value.
+        function: the Python function. It takes one dict per input and output, then the attributes.
+        inputs, outputs: names of the operator's inputs and outputs.
+        optional: number of inputs of the function that the operator does not have. None is passed
+            for each of them.
+        attributes: dict from attribute name to value.
     """
 
     name: str
@@ -61,8 +62,8 @@ class TbeFunction:
         """Builds the function's kernel for these inputs, with results cast to the requested dtypes.
 
         Raises:
-            InputError: the function rejects the inputs, or builds another number of inputs or
-                outputs, or an output of another shape.
+            InputError: the function rejects the inputs, or builds a wrong number of inputs or
+                outputs, or an output of a wrong shape.
         """
         like = given[0]
         made = [
@@ -92,9 +93,8 @@ class TbeFunction:
     def gradient(self, given: Sequence[ArraySpec], wanted: Sequence[OutputRequest]) -> Kernel:
         """Builds the kernel that computes all input gradients.
 
-        The kernel reads the inputs, then the output gradients.
-
-        The gradient of an integer input is zero.
+        The kernel takes the inputs, then the output gradients. The gradient of an integer input is
+        zero.
 
         Raises:
             InputError: an operation of the function has no derivative.
@@ -147,7 +147,7 @@ class TbeFunction:
 
 
 def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
-    """Returns the kernel with its results cast to these dtypes; None keeps a dtype."""
+    """Returns the kernel with its results cast to these dtypes; for None, the dtype is kept."""
     pairs = list(zip(kernel.outputs, dtypes, strict=True))
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
@@ -166,7 +166,7 @@ def place_of(function: Callable[..., Any]) -> tuple[str, int]:
 
 
 def load_registered_function(registration: Registration) -> Callable[..., Any]:
-    """Finds the function of a registration in the user's imported module.
+    """Finds the function of a registration among the imported modules.
 
     Raises:
         InputError: no module of the registered file has a function of the registered name.

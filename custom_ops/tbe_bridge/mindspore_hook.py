@@ -1,10 +1,10 @@
 """Monkeypatches MindSpore so that primitives with a TBE function run on CPU.
 
 In graph mode, MindSpore's parser replaces a primitive that has ``__setattr_flag__`` by the result
-of its ``_clone``. In PyNative a primitive first calls its ``check_elim``, which may return the
-result. The patched ``_clone`` returns the primitive of `custom_ops.tbe_bridge.primitive`, if there
-is one; the patched ``check_elim`` calls this primitive. A proxy of MindSpore's operator library
-records each registration (``op_info_register``).
+of its ``_clone``. In PyNative, a primitive first calls its ``check_elim``, which may return the
+result. The patched ``_clone`` returns the CPU primitive of `custom_ops.tbe_bridge.primitive`, if
+there is one; the patched ``check_elim`` calls this CPU primitive. A proxy of MindSpore's operator
+library records each registration (``op_info_register``).
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _OWN_PACKAGES = ("mindspore.", "custom_ops.")
 def replace_functions() -> None:
     """Patches MindSpore once.
 
-    It does nothing with ``MS_FUSION=off``, or if MindSpore's modules are not yet imported.
+    The function does nothing with ``MS_FUSION=off``, or if MindSpore's modules are not yet
+    imported.
     """
-    with suppress(InputError):  # `doctor` reports an invalid value of the variable
+    with suppress(InputError):  # `doctor` reports an invalid value of ``MS_FUSION``
         if environment.is_off():
             return
     if not {_PRIMITIVE, _REGISTER, _CUSTOM} <= sys.modules.keys():
@@ -55,19 +56,20 @@ def replace_functions() -> None:
 def _registration(primitive: Any) -> Registration | None:
     """Returns the user's registration of this primitive.
 
-    Returns None for primitives of MindSpore and of this package, and for unregistered ones.
+    Returns None for primitives of MindSpore and of this package, and for primitives that are not
+    registered.
     """
     found = registrations.get(str(vars(primitive).get("name")))
     return None if type(primitive).__module__.startswith(_OWN_PACKAGES) else found
 
 
 def registration_of(primitive: Any) -> Registration | None:
-    """Returns the user's registration of this primitive with the function loaded.
+    """Returns the user's registration of this primitive, with its TBE function loaded.
 
     Returns None if there is no registration.
 
     Raises:
-        InputError: the function does not exist.
+        InputError: the TBE function does not exist.
     """
     found = _registration(primitive)
     if found is None:
@@ -90,10 +92,12 @@ def _has_function(primitive: Any) -> bool:
 
 
 def _replacement(primitive: Any) -> Any:
-    """Returns a primitive that runs the TBE function of `primitive`; None without a function.
+    """Returns a primitive that runs the TBE function of `primitive` on CPU.
+
+    Returns None if `primitive` has no TBE function, or the device target is not CPU.
 
     Raises:
-        InputError: the function does not exist, or needs an attribute that the primitive lacks.
+        InputError: the function does not exist, or needs an attribute that `primitive` lacks.
     """
     if not _has_function(primitive):
         return None
@@ -103,7 +107,7 @@ def _replacement(primitive: Any) -> Any:
 
 
 class _ReplacementFlag:
-    """Descriptor of an attribute that is True on primitives to replace, and missing on others."""
+    """Descriptor of an attribute: True on primitives to replace, missing on other primitives."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
         # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error
@@ -132,7 +136,7 @@ def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
     """Wraps MindSpore's method so that on CPU it only returns the file of a TBE function.
 
-    MindSpore's method would execute the file as a check, even if it is the user's script.
+    MindSpore's own method would execute the file as a check, even if the file is the user's script.
     """
 
     @functools.wraps(update)
@@ -153,7 +157,7 @@ class _RecordingLibrary:
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator with MindSpore; records a TBE operator that it accepts."""
+        """Registers an operator with MindSpore; records a TBE operator if MindSpore accepts it."""
         is_taken = self._library.reg_op(info, file)
         known: Any = None
         with suppress(ValueError):  # MindSpore logs invalid JSON

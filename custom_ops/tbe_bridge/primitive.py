@@ -1,4 +1,4 @@
-"""Builds a CPU primitive from a user's primitive with a TBE function."""
+"""Builds a CPU primitive from a user's primitive that has a TBE function."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TbePrimitive(FusedPrimitive):
 
 
 def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
-    """Returns the primitive that runs on CPU in place of `user`; it is cached.
+    """Returns the primitive that runs on CPU in place of `user`; primitives are cached.
 
     Args:
         user: a `PrimitiveWithInfer` with a registered name, or an ``ops.Custom`` of type ``tbe``.
@@ -165,7 +165,7 @@ def _build_spec(user: Any, registration: Registration | None) -> OpSpec:
 def infer_by_primitive(
     user: Any, given: Sequence[Mapping[str, Any]], outputs: int
 ) -> list[OutputRequest]:
-    """Infers shape and dtype of each output with the user primitive's ``__infer__``."""
+    """Returns shape and dtype of each output, from the ``__infer__`` of the user's primitive."""
     found = user.__infer__(*given)
     shapes, dtypes = found.get("shape"), found.get("dtype")
     if outputs == 1:
@@ -222,9 +222,8 @@ def _tensors_of_custom(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the names of the inputs and of the outputs.
 
-    Without a registration they are the names of the parameters without a default.
-
-    The last of these parameters is the output.
+    If `info` is empty, they are the names of the parameters without a default; the last of these
+    parameters is the output.
     """
     if info:
         return _names(info, "inputs"), _names(info, "outputs")
@@ -278,7 +277,7 @@ def _attributes(
 def _check_registered(
     name: str, info: Mapping[str, Any], given: Sequence[ArraySpec], place: str
 ) -> None:
-    """Raises `InputError` for unregistered dtypes, and if only blocked formats are registered."""
+    """Raises `InputError` if the dtypes, or all but blocked formats, are not registered."""
     rows = [row[: len(given)] for row in info.get("dtype_format", ())]
     plain = [row for row in rows if not any(one[1] in BLOCKED_FORMATS for one in row)]
     if rows and not plain:

@@ -14,7 +14,7 @@ class Registration:
     Attributes:
         info: result of ``TBERegOp(…).get_op_info()``.
         file: path of the file that defines the operator's function.
-        function: the function; None until it is loaded.
+        function: the operator's function; None until it is loaded.
     """
 
     info: Mapping[str, Any]
@@ -23,4 +23,4 @@ class Registration:
 
 
 registrations: dict[str, Registration] = {}
-"""Operator name → the last registration of this name."""
+"""Dict from the name of an operator to the last registration with this name."""

@@ -20,9 +20,9 @@ class SequenceCell(Cell):
     """Cell that runs the steps of a sequence in order.
 
     Args:
-        whole: the steps.
+        whole: the sequence.
         inputs, outputs: names of the sequence's inputs and outputs.
-        primitive: builds the primitive of each operator.
+        primitive: function that builds the primitive of each operator.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SequenceCell(Cell):
         self.reads, self.makes = whole.places(inputs, outputs)
 
     def construct(self, *inputs: Any) -> Any:
-        """Returns the output, or a tuple of outputs."""
+        """Returns the output, or a tuple if there are several outputs."""
         known = inputs
         for number in self.numbers:
             read: Any = ()
@@ -82,13 +82,14 @@ def build_differentiable_sequence(
     primitive: PrimitiveMaker,
     back: Any,
 ) -> SequenceCell:
-    """Builds a sequence whose gradient is another sequence.
+    """Builds the Cell of a sequence whose gradient is another sequence.
 
-    Without it, the gradients of the single steps would keep the intermediate tensors in memory.
+    Without a gradient for the whole sequence, MindSpore would use the gradients of the single
+    steps, and these would keep the intermediate tensors in memory.
 
     Args:
         whole, inputs, outputs, primitive: as in `SequenceCell`.
-        back: the gradient, from `custom_ops.core.bprops.build_bprop` with `bare`.
+        back: the gradient function, from `custom_ops.core.bprops.build_bprop` with `bare`.
     """
     row = (_SequenceOf1, _SequenceOf2, _SequenceOf3, _SequenceOf4)[len(inputs) - 1](
         whole, inputs, outputs, primitive
@@ -100,11 +101,11 @@ def build_differentiable_sequence(
 class BlockLoopCell(Cell):
     """Cell that runs a loop over steps (`TbeBlocks`).
 
-    It returns a tuple of the loop-carried tensors, then of the concatenated tensors.
+    The result is a tuple of the final loop-carried tensors, followed by the concatenated tensors.
 
     Args:
-        blocks: the loop: its steps and its split, carried and concatenated tensors.
-        primitive: builds the primitive of each operator.
+        blocks: the loop, with its steps and with its split, carried and concatenated tensors.
+        primitive: function that builds the primitive of each operator.
     """
 
     def __init__(self, blocks: TbeBlocks, primitive: PrimitiveMaker):
@@ -147,14 +148,14 @@ class BlockLoopCell(Cell):
         return carried
 
     def all_pieces(self, inputs: Any, count: int) -> Any:
-        """Returns for each split tensor a tuple of its blocks, one per iteration."""
+        """Returns, for each split tensor, a tuple of its blocks; each iteration uses one block."""
         found: Any = ()
         for number in range(len(self.axes)):
             found = found + (self.pieces(inputs[number], self.axes[number], count),)
         return found
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
-        """Returns the blocks of one tensor; a tensor of extent 1 is repeated."""
+        """Returns the blocks of a tensor; a tensor of extent 1 along `axis` is repeated instead."""
         if len(x.shape) > 0 and x.shape[axis] > 1:
             return ops.split(x, self.size, axis)
         found: Any = ()

@@ -1,4 +1,4 @@
-"""Describes operators that CANN builds as a sequence of TBE operators, not as one kernel."""
+"""Describes operators that CANN builds as a sequence of TBE operators instead of one kernel."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ def step_operator(
     attributes: Mapping[str, Any] = _NONE,
     given: Mapping[str, str] = _NONE,
 ) -> OpSpec:
-    """Builds the spec of a step without a CPU kernel and without a gradient.
+    """Builds the spec of an operator that is only a step: it has no CPU kernel and no gradient.
 
     Args:
         name, inputs, outputs, attributes, doc: as in `OpSpec`.
         tbe: name of a file in `tbe_impl/ops/fused`.
-        shapes: function of the input shapes, attributes by keyword; returns the output shapes.
-        dtypes: function of the input dtypes; returns the output dtypes.
-        given: input name → dtype, for inputs whose dtype differs from the operator's dtype.
+        shapes: function that takes the input shapes by position and attributes by keyword, and
+            returns the output shapes.
+        dtypes: function that takes the input dtypes and returns the output dtypes.
+        given: dict from input name to dtype, for inputs whose dtype differs from the operator's
+            dtype.
     """
     return OpSpec(
         name,
@@ -53,9 +55,9 @@ class TbeStep:
 
     Attributes:
         spec: the operator.
-        reads: names of its inputs, in order. Each is an input of the sequence, or an output of an
-            earlier step.
-        writes: names of its outputs.
+        reads: names of the tensors that the operator reads, in order. Each is an input of the
+            sequence, or an output of an earlier step.
+        writes: names of the tensors that the operator writes, in order.
         attributes: the attributes that differ from their defaults.
         forward: the forward operator if `spec` is a gradient, else None.
     """
@@ -74,7 +76,7 @@ class TbeView:
     Attributes:
         source: name of the tensor.
         view: name of the result.
-        like: name of the tensor whose shape the result gets. If empty, all axes but the last `kept`
+        like: name of the tensor whose shape the result has. If empty, all axes but the last `kept`
             axes are flattened into one axis.
         kept: number of trailing axes that are not flattened.
     """
@@ -97,19 +99,20 @@ class TbeView:
 
 @dataclass(frozen=True, eq=False)
 class TbeBlocks:
-    """Loop over steps: one iteration per block of a large tensor, or a fixed number of times.
+    """Loop over steps, with one iteration per block of a large tensor, or a fixed number of them.
 
     Attributes:
         steps: steps of one iteration.
-        cut: tensor name → the axis along which the tensor is split into blocks. The first tensor
-            determines the number of iterations. A tensor whose axis has extent 1 is not split.
+        cut: dict from the name of a tensor to the axis along which the tensor is split into blocks.
+            The first tensor determines the number of iterations. A tensor with extent 1 along its
+            axis is not split; each iteration reads it whole.
         size: extent of a block along the split axis.
         times: number of iterations if no tensor is split.
-        carried: loop-carried tensors: input name → name of the step output that becomes this input
-            in the next iteration. The initial value is an input of the loop; the final value is a
-            result.
-        joined: name of a step's output → the axis along which the outputs of all iterations are
-            concatenated.
+        carried: the loop-carried tensors, as a dict. A key is the name of an input of the
+            iteration; its value is the name of the step output that becomes this input in the next
+            iteration. The initial tensor is an input of the loop; the final tensor is a result.
+        joined: dict from the name of a step output to the axis along which the outputs of all
+            iterations are concatenated.
     """
 
     steps: tuple[AnyStep, ...]
@@ -121,7 +124,7 @@ class TbeBlocks:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Names of the inputs: split tensors, then tensors read whole, then carried tensors."""
+        """Names of the inputs: split tensors, then unsplit tensors, then carried tensors."""
         known = {*self.cut, *self.carried}
         whole: dict[str, None] = {}
         for step in self.steps:
@@ -149,8 +152,8 @@ class TbeSteps:
 
     Attributes:
         steps: the steps, in order.
-        makes: output name → name of the input or step output that is this output, for names that
-            differ.
+        makes: dict from the name of an output of the sequence to the name of the input or step
+            output that it is. It has only the outputs for which the two names differ.
     """
 
     steps: tuple[AnyStep, ...]
@@ -166,8 +169,8 @@ class TbeSteps:
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
         """Returns the indices of the tensors that each step reads, and of the outputs.
 
-        Indices count the inputs, then the outputs of each step. After a second write, a name refers
-        to the later tensor.
+        The tensors are numbered in this order: the inputs, then the outputs of each step. If two
+        steps write the same name, it then refers to the tensor of the later step.
         """
         known = {name: place for place, name in enumerate(inputs)}
         count, reads = len(inputs), []
