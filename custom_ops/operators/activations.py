@@ -14,7 +14,7 @@ NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
 def key_of(activation: Any) -> str | None:
     """Returns the epilogue key of an activation.
 
-    It is empty if there is no activation, and None if no product epilogue computes the activation.
+    The key is empty if there is no activation, and None if no product can fuse the activation.
     """
     if activation is None:
         return ""
@@ -37,7 +37,7 @@ def activation_cell(activation: Any, place: str) -> Any:
     """Returns the Cell or primitive of an activation that has no epilogue key.
 
     Raises:
-        InputError: MindSpore has no such activation.
+        InputError: MindSpore has no such activation, or is not installed.
     """
     expected = "None, a name, a Cell or a primitive"
     if isinstance(activation, str):

@@ -22,9 +22,10 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, ...]:
-    """Returns y, the sum x + residual, and mean and rstd of the sum.
+    """Returns y, the sum x + residual, and the mean and rstd of the sum.
 
-    The sum is rounded to the dtype of x; mean is the mean of the rounded sum.
+    The sum is rounded to the dtype of x; mean is the mean of the rounded sum. rstd is
+    1 / √(variance + epsilon).
     """
     axes, params = layer_norm.axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(residual, sizes(x), "AddLayerNorm", "residual", x)
@@ -53,7 +54,7 @@ def gradient(
     begin_params_axis: int = -1,
     **_: Any,
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x, gamma and beta; residual has the gradient of x."""
+    """Returns the gradients of x, gamma and beta; the gradient of residual equals that of x."""
     axes, params = layer_norm.axes_of(both, begin_norm_axis, begin_params_axis)
     made = layer_norm.gradients_of(both, gamma, middle, rstd, grad, axes, params)
     of_x = dsl.vadd(made[0], widen(grad_sum))
@@ -69,7 +70,7 @@ def composite(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     both = ops.add(x, residual)
     begin = begin_norm_axis % x.ndim
     axes = tuple(range(begin, x.ndim))
@@ -117,11 +118,12 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     Args:
         normalized_shape, begin_norm_axis, begin_params_axis, gamma_init, beta_init, epsilon, dtype:
             as for `nn.LayerNorm`.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64.
-        - **residual** (Tensor) - of the shape and dtype of x.
+        - **residual** (Tensor) - :math:`r`, of the shape and dtype of x.
 
     Outputs:
         Tuple of y and x + residual, each of the shape and dtype of x.
@@ -143,5 +145,5 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     own = ADD_LAYER_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, residual, self.gamma, self.beta)

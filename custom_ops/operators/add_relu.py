@@ -20,12 +20,12 @@ def compute(x: Any, y: Any) -> Any:
 
 
 def gradient(z: Any, grad: Any) -> Any:
-    """Returns the gradient of x, which equals the gradient of y: grad where z > 0, else 0."""
+    """Returns the gradient of x, which is also that of y: grad where z > 0, else 0."""
     return dsl.vcmpsel(z, 0.0, "gt", grad, 0.0)
 
 
 def composite(x: Any, y: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.relu(ops.add(x, y))
 
 
@@ -53,7 +53,8 @@ class AddReLU(FusedCell):
         z = \max(x + y, 0)
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.

@@ -12,7 +12,7 @@ from tbe_impl import dsl
 
 
 def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
-    """Returns y, x + residual and rstd."""
+    """Returns y, the sum x + residual, and rstd, the reciprocal root mean square of the sum."""
     axes = rms_norm.axes_of(x, gamma, "AddRMSNorm")
     check_shape(residual, sizes(x), "AddRMSNorm", "residual", x)
     both = dsl.vadd(widen(x), widen(residual, x))
@@ -23,13 +23,13 @@ def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tupl
 def gradient(
     both: Any, gamma: Any, rstd: Any, grad: Any, grad_sum: Any, **_: Any
 ) -> tuple[Any, Any]:
-    """Returns the gradients of x and gamma; residual has the gradient of x."""
+    """Returns the gradients of x and gamma; the gradient of residual equals that of x."""
     of_x, of_gamma = rms_norm.gradients_of(both, gamma, rstd, grad, rms_norm.axes_of(both, gamma))
     return dsl.cast_to(dsl.vadd(of_x, widen(grad_sum)), both.dtype), of_gamma
 
 
 def composite(x: Any, residual: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     both = ops.add(x, residual)
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     square = ops.mean(ops.mul(both, both), axes, True)
@@ -69,18 +69,19 @@ class AddRMSNorm(rms_norm.RMSNormCell):
 
     Args:
         normalized_shape, epsilon, gamma_init, dtype: as for `RMSNorm`.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
           `normalized_shape`.
-        - **residual** (Tensor) - of the shape and dtype of x.
+        - **residual** (Tensor) - :math:`r`, of the shape and dtype of x.
 
     Outputs:
         Tuple of y and x + residual, each of the shape and dtype of x.
 
     Raises:
-        InputError: the shapes do not match.
+        InputError: the shapes of the inputs and weights do not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -96,5 +97,5 @@ class AddRMSNorm(rms_norm.RMSNormCell):
     own = ADD_RMS_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, residual, self.gamma)

@@ -70,9 +70,10 @@ def _mask_kind_and_strides(
 def _problem(
     given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
-    """Checks the inputs and describes the problem.
+    """Checks the inputs, and returns the output types and parameters of the C kernel.
 
-    Returns shape and dtype of y and of the normaliser, and the fields of C's ``struct problem``.
+    These are shape and dtype of y, shape and dtype of the normaliser (the log-sum-exp of the scores
+    of each query), and the fields of C's ``struct problem``.
     """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
@@ -137,8 +138,8 @@ def build_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
 def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
     """Builds the backward kernel.
 
-    It reads the inputs, y, the normaliser and the gradient of y. It writes the gradients of q, k
-    and v.
+    The kernel reads the inputs, y, the normaliser and the gradient of y. It writes the gradients of
+    q, k and v.
     """
     y, normaliser, numbers = _problem(given[:-3], **attributes)
     if given[-3:] != (y, normaliser, y):
@@ -152,14 +153,14 @@ def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
 
 
 def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators, with a full weight matrix."""
+    """Computes attention with MindSpore's basic operators; stores all attention weights."""
     return composite_masked(q, k, v, None, scale=scale, is_causal=is_causal, layout=layout)
 
 
 def composite_masked(
     q: Any, k: Any, v: Any, mask: Any, *, scale: Any, is_causal: Any, layout: Any
 ) -> Any:
-    """Computes attention with an optional mask from MindSpore's basic operators."""
+    """Computes attention with MindSpore's basic operators; a mask of None means no mask."""
     if layout == "BSND":
         q, k, v = (
             ops.transpose(q, (0, 2, 1, 3)),
@@ -262,20 +263,21 @@ class ScaledDotProductAttention(OperatorCell):
         y = \text{softmax}(scale \cdot q k^T + mask)\, v
 
     The matrix of attention weights is never stored. Backward recomputes the weights from q, k and
-    the log-sum-exp of each query. Memory is therefore linear in the number of tokens, forward and
-    backward. Sums accumulate in float32, or in float64 for float64 inputs. A query whose keys are
-    all masked gives 0 and has gradient 0.
+    the log-sum-exp of the scores of each query. In forward and backward, memory is therefore linear
+    in the number of tokens. Sums accumulate in float32, or in float64 for float64 inputs. A query
+    whose keys are all masked gives 0 and has gradient 0.
 
     Args:
         scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
-        is_causal: masks the keys after the position of the query.
+        is_causal: whether to mask the keys after the position of the query.
         layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
         - **k** (Tensor) - of the dtype of q. Its number of heads divides the number of heads of q.
-          If it is smaller, neighbouring heads of q share one head of k.
+          If k has fewer heads than q, neighbouring heads of q share one head of k.
         - **v** (Tensor) - of the shape and dtype of k; only its head width may differ.
         - **mask** (Tensor) - optional, of a shape that broadcasts to
           (batch, heads, tokens of q, tokens of k). A bool mask is true for masked keys, as for
@@ -286,7 +288,7 @@ class ScaledDotProductAttention(OperatorCell):
         Tensor of the shape and dtype of q, but with the head width of v.
 
     Raises:
-        InputError: shape or dtype of an input do not match; the message names the input.
+        InputError: the shape or dtype of an input does not match; the message names the input.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested; float16)
@@ -316,7 +318,7 @@ class ScaledDotProductAttention(OperatorCell):
         self.masked = FusedCell(MASKED_ATTENTION, attributes, route)
 
     def construct(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         if mask is None:
             return self.plain(q, k, v)
         return self.masked(q, k, v, mask)

@@ -1,4 +1,4 @@
-"""Lists the CANN steps of attention: matrix products and vector steps for each block of keys."""
+"""Builds the CANN operator sequences of attention, which loop over blocks of keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from custom_ops.operators.matmul_steps import (
 from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeStep, TbeSteps, step_operator
 
 KEYS = 256
-"""Number of keys in a block; this bounds the memory for the weights of a query."""
+"""Number of keys in a block; it bounds the memory for the attention weights of a query."""
 _SUMS = dict.fromkeys(("scores", "most", "total", "key_places", "query_places"), "float32")
 _SLOPES = dict.fromkeys(
     ("scores", "grad_weights", "normaliser", "share", "key_places", "query_places"), "float32"
@@ -94,7 +94,7 @@ def _scale_attributes(scale: float | None) -> dict[str, Any]:
 
 
 def _swap_steps(layout: str, *names: str) -> tuple[TbeStep, ...]:
-    """Returns the steps that swap the head and token axes of tensors in layout BSND."""
+    """Returns steps that swap the head and token axes of tensors in BSND; none for BNSD."""
     if layout == "BNSD":
         return ()
     return tuple(TbeStep(SWAP_AXES, (name,), (name,)) for name in names)
@@ -110,9 +110,10 @@ _CUT_AXES = {"k": -2, "v": -2, "key_places": -1}
 def tbe_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Lists the forward steps, which compute y and the normaliser.
+    """Returns the forward steps, which compute y and the normaliser (log-sum-exp of the scores).
 
-    The steps of a block of keys compute its scores and weights, and accumulate the weighted values.
+    The steps for a block of keys compute its scores and attention weights, and accumulate the
+    weighted values.
     """
     mask = "mask" if masked else "key_places"  # a placeholder that the step does not read
     told = {"is_causal": is_causal, "masked": masked}
@@ -143,9 +144,9 @@ def tbe_steps(
 def tbe_gradient_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Lists the backward steps; the weights of each block are recomputed.
+    """Returns the backward steps, which recompute the attention weights of each block of keys.
 
-    The gradient of q accumulates over the blocks. Each block of keys writes its part of the
+    The gradient of q accumulates over the blocks. The steps for a block write its part of the
     gradients of k and v.
     """
     mask = "mask" if masked else "key_places"

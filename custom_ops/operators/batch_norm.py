@@ -25,25 +25,26 @@ class BatchNorm(OperatorCell):
         \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
         \right)
 
-    Training uses the mean and variance of the batch, and updates the moving values like MindSpore:
-    moving = momentum·moving + (1 − momentum)·batch. In this update the batch variance is scaled by
-    n / (n − 1), with n the number of elements per channel.
+    Training uses the mean and variance of the batch. It also updates the moving mean and variance
+    as MindSpore does: moving = momentum·moving + (1 − momentum)·batch. In this update the batch
+    variance is scaled by n / (n − 1), with n the number of elements per channel.
 
     Args:
         num_features (int): number of channels.
         eps (float): added to the variance. Default: ``1e-5``.
-        momentum (float): weight of the old moving values. Default: ``0.9``.
+        momentum (float): weight of the old moving mean and variance in an update. Default: ``0.9``.
         affine (bool): whether gamma and beta are trained. Default: ``True``.
         gamma_init, beta_init, moving_mean_init, moving_var_init: initial values. Default:
             ``'ones'``, ``'zeros'``, ``'zeros'``, ``'ones'``.
-        use_batch_statistics (bool, optional): whether to use the statistics of the batch always or
-            never; ``None`` for training only. Default: ``None``.
+        use_batch_statistics (bool, optional): ``True`` always uses the statistics of the batch,
+            ``False`` never, and ``None`` in training only. Default: ``None``.
         data_format (str): ``NCHW`` (channels are axis 1, for any number of spatial axes) or
             ``NHWC`` (channels are the last axis). Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
         activation (str): ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
         alpha (float): slope of ``leaky_relu`` below 0. Default: ``0.1``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (N, C), (N, C, L), (N, C, H, W) …; float16, bfloat16, float32 or float64.
@@ -52,7 +53,8 @@ class BatchNorm(OperatorCell):
         Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: x has no channels or another number of channels, or the activation is unknown.
+        InputError: x has no channel axis or another number of channels, the activation is unknown,
+            or the momentum is out of range.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -121,7 +123,7 @@ class BatchNorm(OperatorCell):
     def from_cells(
         cls, norm: Any, activation: str = "", alpha: float = LEAK, route: str = ""
     ) -> Any:
-        """Builds the Cell from an `nn.BatchNorm1d` or `BatchNorm2d` and shares its Parameters."""
+        """Builds the Cell from an nn.BatchNorm1d or nn.BatchNorm2d, whose Parameters it uses."""
         made = cls(
             norm.num_features,
             norm.eps,
@@ -141,7 +143,7 @@ class BatchNorm(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or the composite; training updates the moving values."""
+        """Returns y; updates the moving mean and variance if batch statistics are used."""
         use_batch = self.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -158,9 +160,10 @@ class BatchNorm(OperatorCell):
         return y
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns y. If batch statistics are used, it also updates the moving values.
+        """Returns y; updates the moving mean and variance if batch statistics are used.
 
-        Further arrays after x replace gamma and beta, and in inference moving mean and variance.
+        The first array is x. Further arrays replace gamma and beta and, if batch statistics are not
+        used, the moving mean and variance.
         """
         use_batch = (
             self.training if self.use_batch_statistics is None else self.use_batch_statistics

@@ -83,7 +83,7 @@ def infer_composite(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
     if data_format == "NHWC":
         shape = (-1,)

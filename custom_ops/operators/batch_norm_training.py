@@ -69,7 +69,10 @@ def train_gradient(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x, gamma and beta, including x's path through the statistics."""
+    """Returns the gradients of x, gamma and beta.
+
+    The gradient of x includes the path through the mean and variance of the batch.
+    """
     normal, slope, rstd, factor = backward_terms(
         x, gamma, beta, middle, variance, grad, eps, activation, data_format, alpha
     )
@@ -107,7 +110,7 @@ def train_composite(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     shape = (1, -1) + (1,) * (x.ndim - 2)
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore's parser rejects `*`
     if data_format == "NHWC":
@@ -123,7 +126,7 @@ def train_composite(
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
-    """Returns y, and mean and variance of the batch; for an empty batch both are 0."""
+    """Returns y, and the mean and variance of the batch, which are 0 for an empty batch."""
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
     middle, variance = (

@@ -55,7 +55,7 @@ def dropout_mask(shape: Any, key: Any, p: float, dtype: str) -> Any:
 
 
 def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
-    """Computes y = (x + bias)·mask + residual, rounded once."""
+    """Computes y = (x + bias)·mask + residual; the result is rounded once, to the output dtype."""
     if [str(size) for size in broadcast_shape(x, bias, residual)] != [
         str(size) for size in x.shape
     ]:
@@ -76,10 +76,10 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
 
 
 def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
-    """Returns the gradients of x, bias and residual. It recomputes the mask from the key.
+    """Returns the gradients of x, bias and residual; recomputes the mask from the key.
 
-    They are grad·mask for x and bias, and grad for residual, each summed over the axes along which
-    the input was broadcast.
+    The gradients are grad·mask for x and bias, and grad for residual. Each is summed over the axes
+    along which its input was broadcast.
     """
     (g,) = widen_inputs(grad)
     found = dsl.vmul(g, dropout_mask(g.shape, key, p, g.dtype)) if p > 0 else g
@@ -98,7 +98,7 @@ def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
 
 
 def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """Returns the NumPy reference, computed in float64."""
+    """Computes the reference result with NumPy, in float64."""
     total = x + bias
     stays = random_bits_in_numpy(total.shape, key) >= round(p * RANDOM_RANGE)
     return total * (stays / (1.0 - p)) + residual
@@ -138,9 +138,10 @@ APPLY_DROPOUT_MASK_GRADIENT = step_operator(
 
 
 def tbe_steps(p: float) -> TbeSteps:
-    """Lists the forward steps.
+    """Returns the sequence of CANN operators that computes the output.
 
-    The first step computes the mask in scalar code, because CANN has no vector instruction for it.
+    The first operator computes the dropout mask in scalar code, because CANN has no vector
+    instruction for the random bits. With p = 0 this operator is left out.
     """
     told = {"p": p}
     if not p:
@@ -154,7 +155,7 @@ def tbe_steps(p: float) -> TbeSteps:
 
 
 def tbe_gradient_steps(p: float) -> TbeSteps:
-    """Lists the backward steps, which recompute the mask."""
+    """Returns the sequence of CANN operators for the gradients; it recomputes the dropout mask."""
     told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
     if not p:
         return TbeSteps(
@@ -203,17 +204,18 @@ class BiasDropoutAdd(DispatchingCell):
     .. math::
         y = \mathrm{dropout}(x + bias) + residual
 
-    The mask is a function of the element's position and a key that changes with each call. The
-    gradient therefore needs no saved mask, and equal seeds give equal masks. The key is stored as a
-    one-element Parameter.
+    The dropout mask is a function of the position of an element and of a key. The key changes with
+    each call and is stored as a one-element Parameter. The gradient therefore needs no saved mask,
+    and equal seeds give equal masks.
 
     Args:
         keep_prob: probability of keeping an element, as for nn.Dropout.
         p: drop probability; takes precedence over `keep_prob`.
         dtype: ignored, as by nn.Dropout; the result has the dtype of the inputs. Default:
             ``mindspore.float32``.
-        seed: the first key; by default drawn from NumPy's random generator.
-        route: ``native`` or ``composite``.
+        seed: the first key; by default it is drawn from NumPy's random generator.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
@@ -221,12 +223,13 @@ class BiasDropoutAdd(DispatchingCell):
         - **residual** (Tensor) - broadcast to the shape of x.
 
     Outputs:
-        Tensor of the shape of x and the widest dtype. Outside of training (`set_train`) or with
+        Tensor of the shape of x and the promoted dtype. Outside of training (`set_train`) or with
         p = 0 it is x + bias + residual. On arrays, `forward` applies dropout unless
         ``training=False`` is passed. NaN propagates, also from dropped elements.
 
     Raises:
-        InputError: p is not within 0 ≤ p < 1, or the shapes do not fit.
+        InputError: the drop probability is not within 0 ≤ p < 1, or bias or residual does not
+            broadcast to the shape of x.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -261,7 +264,7 @@ class BiasDropoutAdd(DispatchingCell):
         object.__setattr__(self, "_key_of_arrays", first)
 
     def construct(self, x: Any, bias: Any, residual: Any) -> Any:
-        """Applies dropout in training only."""
+        """Computes the output; applies dropout only in training."""
         if not self.training:
             return self.plain.run(x, bias, residual, self.step)
         # the key is a new tensor, because the gradient may read it after the next call has updated
@@ -271,7 +274,7 @@ class BiasDropoutAdd(DispatchingCell):
         return self.drawn.run(x, bias, residual, key)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns the Cell with dropout; `forward` with ``training=False`` does not call this."""
+        """Returns the Cell with dropout; `forward` calls this method only if `training` is true."""
         return self.drawn
 
     def forward(self, *arrays: Any, training: bool = True) -> Any:

@@ -99,7 +99,7 @@ def compute(
     centre = dsl.vmuls(dsl.vadd(centre, dsl.compute(corners, grid, "grid")), float(stride))
     half = dsl.compute(corners, lambda *i: select_anchor(i[3], halves, kept), "half")
     boxes = dsl.vadd(centre, dsl.vmul(span, half))
-    # scores are computed in their final shape, because a reshape at the end writes them again
+    # scores are computed in their final shape, because a reshape at the end would write them again
     flat = widen(dsl.ext.reshape(x, [images, number, size]))
     objectness = dsl.ext.strided_slice(flat, [0, 0, 4], [images, number, 5])
     classes = dsl.ext.strided_slice(flat, [0, 0, 5], [images, number, size])
@@ -111,7 +111,7 @@ def compute(
 def composite(
     x: Any, *, anchors: Any, stride: Any, version: Any, float16_inside: Any
 ) -> tuple[Any, Any]:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     images, height, width, kinds, size = x.shape
     given = x if x.dtype == ms.float64 else ops.cast(x, ms.float32)
     share = ops.sigmoid(given)
@@ -183,10 +183,11 @@ class BoxDecode(FusedCell):
         c = stride \cdot (2 \sigma(t_{xy}) - 0.5 + grid), \quad
         s = anchor \cdot (2 \sigma(t_{wh}))^2
 
-    for ``v5``; for ``v3`` :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and
-    :math:`s = anchor \cdot e^{t_{wh}}`. The corners are :math:`c \mp s / 2`, in the unit of the
-    stride and the anchors. The score of a class is :math:`\sigma` of the objectness times
-    :math:`\sigma` of the class.
+    This is the formula for ``v5``. The formula for ``v3`` is
+    :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and :math:`s = anchor \cdot e^{t_{wh}}`. Here c
+    and s are the centre and the size of a box, t is its prediction in x, and grid is the index of
+    its grid cell. The corners are :math:`c \mp s / 2`, in the unit of the stride and the anchors.
+    The score of a class is :math:`\sigma` of the objectness times :math:`\sigma` of the class.
 
     Args:
         anchors: width and height of each anchor.
@@ -196,7 +197,8 @@ class BoxDecode(FusedCell):
             compute them in float16. The relative error is 2^-11, and values above 65,504 become
             infinite. Coordinates are never rounded to float16, because this would merge
             neighbouring pixels beyond 2,048.
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, of shape
@@ -204,11 +206,12 @@ class BoxDecode(FusedCell):
           objectness and classes.
 
     Outputs:
-        Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes),
-        the inputs of `NMS`; float32, or float64 for float64.
+        Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes).
+        They are the inputs of `NMS`. Their dtype is float32, or float64 if x is float64.
 
     Raises:
-        InputError: x has another shape, an anchor is no pair, or the version is unknown.
+        InputError: x has another shape, an anchor is not a pair of numbers, or the version is
+            unknown.
 
     Supported Platforms:
         ``CPU``

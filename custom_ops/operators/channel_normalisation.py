@@ -1,4 +1,4 @@
-"""Implements parts that batch normalisation in training and in inference share."""
+"""Defines the parts that batch normalisation in training and in inference share."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ACTIVATIONS = MappingProxyType(
         ),
     }
 )
-"""Activations by name; an empty name means none."""
+"""Activation name → its functions, without the empty name, which means no activation."""
 
 
 def layout_of(x: Any, data_format: str) -> tuple[list[int], list[int]]:
@@ -88,14 +88,14 @@ def channel_weight(weight: Any, x: Any, shape: list[int], argument: str) -> Any:
 
 
 def scale_and_shift(x: Any, middle: Any, variance: Any, gamma: Any, beta: Any, eps: float) -> Any:
-    """Normalises x as x·factor + offset, with factor and offset computed once per channel."""
+    """Normalises x as x·factor + offset; factor and offset are computed once per channel."""
     factor = dsl.vmul(dsl.vrsqrt(dsl.vadds(variance, eps)), gamma)
     offset = dsl.vsub(beta, dsl.vmul(middle, factor))
     return dsl.vadd(dsl.vmul(x, broadcast_like(factor, x)), broadcast_like(offset, x))
 
 
 def apply_activation(z: Any, activation: str, alpha: float) -> Any:
-    """Applies an activation to the normalised tensor.
+    """Applies an activation to the normalised tensor z; an empty name returns z unchanged.
 
     Raises:
         InputError: the activation is unknown.
@@ -124,9 +124,10 @@ def backward_terms(
     data_format: str,
     alpha: float,
 ) -> tuple[Any, Any, Any, Any]:
-    """Returns terms that the gradients share.
+    """Returns the terms that the gradients of x, gamma and beta share.
 
-    They are normalised x, the gradient of the activation's input, and per-channel rstd and gamma.
+    The terms are the normalised x, the gradient of the activation's input,
+    rstd = 1 / √(variance + eps), and gamma. The last two have a shape that broadcasts to x.
     """
     given, slope, (_, shape) = widen(x), widen(grad), layout_of(x, data_format)
     middle, variance, factor, offset = (

@@ -44,11 +44,11 @@ def _check_same_dtypes(name: str, x: ArraySpec, *others: ArraySpec) -> None:
 def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
     """Builds the operator ``y = activation(conv(x, weight) + bias)``.
 
-    It has the attributes of `custom_ops.onednn.prepare_conv2d`.
+    The operator has the attributes of `custom_ops.onednn.prepare_conv2d`.
 
     Args:
         name: name of the operator.
-        bias: whether bias is an input, after x and weight.
+        bias: whether the operator has the input ``bias``, after x and weight.
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
     """
     more = ("bias",) * bias
@@ -158,7 +158,8 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         inputs=inputs,
         kernel_builder=build_kernel,
         backward_kernel_builder=build_backward_kernel,
-        # one group with an activation: separate kernels would compute its gradient twice
+        # with an activation there is only one group, because two kernels would both compute the
+        # gradient of the activation
         gradient_groups=() if activation else (("x",), ("weight", *more)),
         saves=saves,
         attributes={"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "lowering": "auto"}
@@ -212,7 +213,7 @@ def _pad_input(x, weight, strides, padding, dilations):  # type: ignore[no-untyp
 
 
 def convolve(x, weight, stride, padding, dilation, groups):  # type: ignore[no-untyped-def]
-    """Computes the convolution with MindSpore's operator."""
+    """Computes the convolution with MindSpore's `ops.conv2d`."""
     strides, dilations = _to_pair(stride), _to_pair(dilation)
     padded = _pad_input(x, weight, strides, padding, dilations)
     return ops.conv2d(padded, weight, None, strides, "valid", 0, dilations, groups)
@@ -244,7 +245,7 @@ CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT = (
 )
 """Operators that CANN builds for the gradients of x and of weight.
 
-Both have x and weight as inputs, although they may only need the shape of one of them.
+Each operator has both x and weight as inputs, although it reads only the shape of one of them.
 """
 
 
@@ -268,10 +269,13 @@ def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
 
 
 def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
-    """Converts the padding arguments of nn.Conv2d to the operator's attribute.
+    """Converts the padding arguments of nn.Conv2d to the operator's attribute ``padding``.
+
+    Returns:
+        (above, below, left, right) for the mode ``pad``, else the mode in lower case.
 
     Raises:
-        InputError: `pad_mode` is unknown, or does not allow a padding.
+        InputError: `pad_mode` is unknown, or `padding` is not 0 in a mode other than ``pad``.
     """
     mode = str(pad_mode).lower()
     if mode not in ("same", "valid", "pad"):
@@ -320,27 +324,29 @@ class Conv2d(WeightedCell):
     .. math::
         y_{n,o} = b_o + \sum_c w_{o,c} \star x_{n,c}
 
-    oneDNN computes the convolution and its gradients, in layouts that oneDNN chooses. Each call
-    reads the weights again.
+    oneDNN computes the convolution and its gradients, in layouts that oneDNN chooses. The weights
+    are not cached: each call reads them again.
 
     Args:
-        in_channels, out_channels (int): channels of x and y.
-        kernel_size (Union[int, tuple[int]]): height and width of the weights.
+        in_channels, out_channels (int): number of channels of x and of y.
+        kernel_size (Union[int, tuple[int]]): height and width of the kernel.
         stride (Union[int, tuple[int]]): stride over height and width. Default: ``1``.
         pad_mode (str): ``same``, ``valid`` or ``pad``. Default: ``'same'``.
-        padding (Union[int, tuple[int]]): number of zeros around x with ``pad_mode="pad"``: one int,
-            or (above, below, left, right). Default: ``0``.
+        padding (Union[int, tuple[int]]): number of zeros around x if `pad_mode` is ``pad``: one
+            int, or (above, below, left, right). Default: ``0``.
         dilation (Union[int, tuple[int]]): distance between kernel taps. Default: ``1``.
         group (int): number of channel groups. Default: ``1``.
-        has_bias (bool): whether there is a bias. Default: ``False``.
-        weight_init, bias_init: initial weights, as for nn.Conv2d. Default: ``None``: the
-            initialiser of nn.Conv2d.
-        data_format (str): ``NCHW``. Default: ``'NCHW'``.
+        has_bias (bool): whether a bias is added. Default: ``False``.
+        weight_init, bias_init: initial values, as for nn.Conv2d. Default: ``None``, which means
+            the initialiser of nn.Conv2d.
+        data_format (str): only ``NCHW`` is supported. Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        lowering (str): ``onednn``, ``im2col``, or ``auto`` (oneDNN if it is available). ``im2col``
-            is im2col and a matrix product. It runs in NumPy, or on the composite route in
-            MindSpore's basic operators, for devices without convolution. Default: ``'auto'``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        lowering (str): ``onednn``, ``im2col`` (im2col and a matrix product), or ``auto`` (oneDNN if
+            it is available). On the native route ``im2col`` runs in NumPy. On the composite route
+            it runs MindSpore's basic operators, for devices without a convolution operator.
+            Default: ``'auto'``.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32, or
@@ -350,7 +356,7 @@ class Conv2d(WeightedCell):
         Tensor (batch, out_channels, height, width) of the dtype of x.
 
     Raises:
-        InputError: an argument or size is invalid; the message names it.
+        InputError: an argument or the size of an input is invalid; the message names it.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -415,7 +421,7 @@ class Conv2d(WeightedCell):
 
     @classmethod
     def from_cells(cls, conv: Any, lowering: str = "auto", route: str = "") -> Any:
-        """Builds the Cell from an nn.Conv2d and shares its Parameters."""
+        """Builds the Cell from an nn.Conv2d; both Cells use the same Parameters."""
         bias = conv.bias if conv.has_bias else None
         with keep_names(conv.weight, bias):
             made = cls(
@@ -438,7 +444,7 @@ class Conv2d(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         if self.has_bias:
             return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
         return self.run(x, self.weight.astype(x.dtype))

@@ -1,6 +1,7 @@
 """Fuses convolution, batch normalisation and activation.
 
-In inference the normalisation is folded into the weights. Training runs two kernels.
+In inference the normalisation is folded into the weights of the convolution. Training runs two
+kernels: the convolution, then the normalisation with the activation.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ SPECS: Mapping[str, OpSpec] = {
     "leaky_relu": CONV2D_BIAS_LEAKY_RELU,
     "silu": CONV2D_BIAS_SILU,
 }
-"""Activation name → convolution with this activation as its epilogue."""
+"""Activation name → convolution operator with this activation as its epilogue."""
 
 
 class _FoldedConvolution:
-    """Convolution on arrays whose weights include a batch normalisation, folded in once."""
+    """Convolution on NumPy arrays, with a batch normalisation folded into its weights once."""
 
     def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
         spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
@@ -44,12 +45,16 @@ class _FoldedConvolution:
         self.conv.spec, self.conv.attributes = SPECS[activation], attributes
 
     def fold_weights(self, *weights: Any) -> _FoldedConvolution:
-        """Folds weight, bias (if any), gamma, beta, mean and variance; returns self."""
+        """Computes the folded weights from the given weights; returns self.
+
+        Args:
+            weights: weight, bias (if any), gamma, beta, mean and variance.
+        """
         self.weights = self.fold.forward(*weights)
         return self
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns y."""
+        """Returns the convolution of x with the folded weights, with the activation applied."""
         made: np.ndarray = self.conv.forward(x, *self.weights)
         return made
 
@@ -67,27 +72,28 @@ class FusedConvBN:
         \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
         \right)
 
-    The constructor folds the weights; each call is one convolution.
+    The constructor folds the normalisation into the weights. Each call then runs one convolution.
 
     Args:
-        conv_weight: weights of shape (channels out, channels in per group, height, width).
-        conv_bias: bias of shape (channels out), or None.
-        bn_weight, bn_bias, bn_mean, bn_var: gamma, beta, mean and variance of shape (channels out).
+        conv_weight: weights of shape (output channels, input channels per group, height, width).
+        conv_bias: bias of shape (output channels), or None.
+        bn_weight, bn_bias, bn_mean, bn_var: gamma, beta, mean and variance, each of shape
+            (output channels).
         eps: added to the variance. Default: ``1e-5``.
         stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default:
             ``1``, ``0``, ``1``, ``1``.
         activation: ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
         alpha: slope of ``leaky_relu`` below 0. Default: ``0.1``.
-        lowering: ``onednn``, ``im2col`` or ``auto``. Default: ``'auto'``.
+        lowering: ``onednn``, ``im2col`` or ``auto``, as for `Conv2d`. Default: ``'auto'``.
 
     Inputs:
-        - **x** (array) - (batch, channels in, height, width), of the dtype of the weights.
+        - **x** (array) - (batch, input channels, height, width), of the dtype of the weights.
 
     Outputs:
-        Array, (batch, channels out, height out, width out).
+        Array of shape (batch, output channels, output height, output width).
 
     Raises:
-        InputError: an argument is invalid, or shape or dtype of an array do not match.
+        InputError: an argument is invalid, or the shape or dtype of an array does not match.
 
     Supported Platforms:
         ``CPU``
@@ -173,10 +179,10 @@ class FusedConvBN:
 
 
 def leak_of(activation: str, alpha: float) -> dict[str, float]:
-    """Returns ``alpha`` as an attribute for ``leaky_relu``; no attribute for other activations.
+    """Returns the attribute ``alpha`` for ``leaky_relu``, and an empty dict for other activations.
 
     Raises:
-        InputError: alpha is negative. The gradient could then not be computed from the result.
+        InputError: alpha is negative, so that the gradient cannot be computed from the result.
     """
     if alpha < 0:
         raise InputError(
@@ -262,7 +268,7 @@ class ConvBN(OperatorCell):
     def from_cells(
         cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "", alpha: float = LEAK
     ) -> Any:
-        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d, and shares their Parameters.
+        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d, whose Parameters it uses.
 
         Raises:
             InputError: `conv` and `bn` have different numbers of channels.
@@ -285,7 +291,11 @@ class ConvBN(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one convolution with folded weights; in training a convolution and a BatchNorm."""
+        """Computes y.
+
+        With batch statistics it runs a convolution, then a BatchNorm. Otherwise it runs one
+        convolution with folded weights.
+        """
         use_batch = self.bn.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -308,7 +318,10 @@ class ConvBN(OperatorCell):
         return self.folded(x, weight.astype(x.dtype), bias.astype(x.dtype))
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns y and records x for `backward`; training updates the moving values."""
+        """Returns y, and records x for `backward`.
+
+        If batch statistics are used, it also updates the moving mean and variance.
+        """
         use_batch = self.bn.use_batch_statistics
         if self.training if use_batch is None else use_batch:
             made: np.ndarray = self.bn.forward(self.conv.forward(x))
@@ -336,7 +349,7 @@ class ConvBN(OperatorCell):
     if not HAS_MINDSPORE:
 
         def set_train(self, mode: bool = True) -> Any:
-            """Sets the training mode."""
+            """Sets the training flag of this Cell and of its BatchNorm."""
             self.bn.set_train(mode)
             return super().set_train(mode)
 
@@ -357,7 +370,8 @@ class ConvBNReLU(ConvBN):
         in_channels to dtype: as for `Conv2d`, with the names and defaults of nn.Conv2d.
         eps, momentum: as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
         lowering (str): as for `Conv2d`. Default: ``'auto'``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32 or
@@ -367,7 +381,7 @@ class ConvBNReLU(ConvBN):
         Tensor (batch, out_channels, height, width) of the dtype of x.
 
     Raises:
-        InputError: an argument or a size does not fit.
+        InputError: an argument is invalid, or the size of an input does not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -393,16 +407,16 @@ class ConvBNLeakyReLU(ConvBN):
     Args:
         in_channels to route: as for `ConvBNReLU`.
         alpha (float): slope for negative z; 0 or more. Default: ``0.1``, as in Darknet and the YOLO
-            nets. nn.LeakyReLU has ``0.2``.
+            nets. The default of nn.LeakyReLU is ``0.2``.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
 
     Outputs:
-        Tensor, (batch, out_channels, height out, width out), of the dtype of x.
+        Tensor of shape (batch, out_channels, output height, output width) and the dtype of x.
 
     Raises:
-        InputError: an argument or a size does not fit.
+        InputError: an argument is invalid, or the size of an input does not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -474,10 +488,10 @@ class ConvBNSiLU(ConvBN):
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
 
     Outputs:
-        Tensor, (batch, out_channels, height out, width out), of the dtype of x.
+        Tensor of shape (batch, out_channels, output height, output width) and the dtype of x.
 
     Raises:
-        InputError: an argument or a size does not fit.
+        InputError: an argument is invalid, or the size of an input does not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -20,15 +20,16 @@ class Dense(DenseCell):
     activation after the product.
 
     Args:
-        in_channels (int): last size of x.
-        out_channels (int): last size of y.
-        weight_init, bias_init: initial weights, as for nn.Dense. Default: ``None``: the initialiser
-            of nn.Dense.
-        has_bias (bool): whether there is a bias. Default: ``True``.
+        in_channels (int): size of the last axis of x.
+        out_channels (int): size of the last axis of y.
+        weight_init, bias_init: initial values, as for nn.Dense. Default: ``None``, which means the
+            initialiser of nn.Dense.
+        has_bias (bool): whether a bias is added. Default: ``True``.
         activation (str, Cell, Primitive): :math:`f`, as for nn.Dense; ``None`` for no activation.
             Default: ``None``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
@@ -38,8 +39,8 @@ class Dense(DenseCell):
         Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is unknown. On arrays,
-            also if the activation is not fused.
+        InputError: the last axis of x does not have the size `in_channels`, or the activation is
+            unknown. `forward` on arrays also raises it for an activation that is not fused.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -75,11 +76,11 @@ class Dense(DenseCell):
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """Builds the Cell from an nn.Dense with its activation, and shares its Parameters."""
+        """Builds the Cell from an nn.Dense and its activation, whose Parameters it uses."""
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, and the activation if the product does not fuse it."""
+        """Computes the product, then the activation if the product does not fuse it."""
         y = self.apply_product(x)
         return self.activation(y) if self.is_followed else y
 

@@ -1,4 +1,4 @@
-"""Defines derivatives, composites and NumPy formulas of the activations in product epilogues."""
+"""Defines the derivatives and reference formulas of activations that a matrix product can fuse."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LE
 
 
 def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
-    """Applies the activation to an array."""
+    """Applies the activation to a NumPy array; an empty name means no activation."""
     if activation == "relu":
         return np.maximum(z, 0)
     if activation == "leaky_relu":
@@ -55,7 +55,7 @@ def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
 
 
 def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
-    """Computes the activation from basic MindSpore operators."""
+    """Computes the activation with MindSpore's basic operators; an empty name means none."""
     if activation == "relu":
         return ops.relu(z)
     if activation == "leaky_relu":
@@ -137,14 +137,14 @@ ROWS_SUM = _spec(
 
 
 def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[TbeStep, ...]:
-    """Lists the Ascend steps that compute ``made``, the gradient of the activation's input.
+    """Returns the Ascend steps that compute ``made``, the gradient of the activation's input.
 
-    The list is empty if there is no activation.
+    Returns an empty tuple if there is no activation.
 
     Args:
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
-        again: step that recomputes ``z``, the input of the activation. It is omitted if the
-            derivative is computed from y.
+        again: step that recomputes ``z``, the input of the activation. This step is omitted if the
+            derivative is computed from ``y``, the result of the activation.
         alpha: slope of leaky ReLU for negative inputs.
     """
     if not activation:

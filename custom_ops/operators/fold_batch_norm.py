@@ -18,7 +18,7 @@ from tbe_impl.errors import InputError
 
 
 def _rows(weight: Any) -> Any:
-    """Returns the weights as a (channels out, rest) matrix in the accumulation dtype.
+    """Reshapes the weights to (output channels, other elements), in the accumulation dtype.
 
     Raises:
         InputError: the weight does not have four axes.
@@ -35,7 +35,7 @@ def _rows(weight: Any) -> Any:
 
 
 def _columns(weight: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """Returns per-channel vectors as columns (channels out, 1) in the accumulation dtype."""
+    """Reshapes per-channel vectors to columns (output channels, 1), in the accumulation dtype."""
     out = sizes(weight)[0]
     for name, one in named.items():
         check_shape(one, (out,), "FoldBatchNorm", name)
@@ -155,13 +155,13 @@ FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
 def fold_arrays(
     weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Folds arrays and returns weights and bias of the folded convolution.
+    """Folds a batch normalisation into a convolution; returns the new weights and the new bias.
 
     Args:
-        weight: weights of shape (channels out, channels in, height, width).
+        weight: weights of shape (output channels, input channels, height, width).
         bias: bias of the convolution, or None.
-        gamma, beta, mean, variance: weights and statistics of the normalisation, of shape
-            (channels out).
+        gamma, beta, mean, variance: weights and statistics of the normalisation, each of shape
+            (output channels).
         eps: added to the variance.
 
     Raises:
@@ -174,7 +174,9 @@ def fold_arrays(
 
 
 def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
-    """Folds a batch normalisation with moving statistics into a convolution and returns it.
+    """Folds a batch normalisation into a convolution; returns the new convolution.
+
+    The normalisation uses its moving statistics.
 
     Args:
         conv: an nn.Conv2d or `Conv2d`, or arrays: the weights, or (weights, bias).
@@ -184,8 +186,8 @@ def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
     Returns:
         For Cells a `Conv2d` with new Parameters; for arrays (weights, bias).
 
-        Raises:
-            InputError: a Cell is combined with arrays, or a shape does not fit.
+    Raises:
+        InputError: a Cell is combined with arrays, or a shape does not match.
 
     >>> import numpy as np
     >>> one = np.float32([1])

@@ -20,21 +20,23 @@ class GeGLU(GatedCell):
         y = \mathrm{GELU}(a) \cdot b
 
     Args:
-        approximate: uses the tanh formula of GELU instead of erf.
-        route: ``native`` or ``composite``.
+        approximate: whether to use the tanh formula of GELU instead of erf.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. Without `up`, the halves of its
-          last axis are a and b. With `up` it is a.
-        - **up** (Tensor, optional) - b. Shapes are broadcast and dtypes promoted.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
+          Otherwise the two halves of x along the last axis are a and b.
+        - **up** (Tensor, optional) - b. Both inputs are broadcast to one shape and promoted to one
+          dtype.
 
     Outputs:
-        Tensor with half the last axis of x, or, with `up`, of the broadcast shape. NaN propagates.
-        a = −inf gives NaN, as the formula does.
+        Tensor. If `up` is given, it has the broadcast shape. Otherwise it has the shape of x with
+        half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
 
     Raises:
-        InputError: the shapes do not match, the last axis has odd size, or an input has no floating
-            dtype.
+        InputError: the shapes do not match, the last axis has odd size, or an input does not have a
+            floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

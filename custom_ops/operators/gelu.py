@@ -19,7 +19,10 @@ CUBIC_COEFFICIENT = 0.044715
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """Computes x·Φ(x). If `approximate`, Φ(x) is σ(2√(2/π)·(x + 0.044715·x³)), the tanh formula."""
+    """Computes x·Φ(x).
+
+    If `approximate` is true, Φ(x) is replaced by the tanh formula, σ(2√(2/π)·(x + 0.044715·x³)).
+    """
     return dsl.vmul(x, dsl.ext.ndtr_tanh(x) if approximate else dsl.ext.ndtr(x))
 
 
@@ -42,19 +45,19 @@ def gelu_slope(x: Any, approximate: bool) -> Any:
 
 
 def compute(x: Any, *, approximate: bool) -> Any:
-    """Computes y = x·Φ(x), rounded once."""
+    """Computes y = x·Φ(x); the result is rounded once, to the output dtype."""
     (a,) = widen_inputs(x)
     return dsl.cast_to(gelu(a, approximate), promote_dtype(x))
 
 
 def gradient(x: Any, grad: Any, *, approximate: bool) -> Any:
-    """Returns grad times the derivative."""
+    """Returns the gradient of x: grad times the derivative of GELU."""
     a, g = widen_inputs(x, grad)
     return dsl.cast_to(dsl.vmul(g, gelu_slope(a, approximate)), x.dtype)
 
 
 def composite(x: Any, approximate: bool) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     if approximate:
         inner = ops.mul(
             ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), 0.7978845608028654
@@ -64,7 +67,7 @@ def composite(x: Any, approximate: bool) -> Any:
 
 
 def formula(x: Any, approximate: bool) -> Any:
-    """Returns the NumPy reference, computed in float64."""
+    """Computes the reference result with NumPy, in float64."""
     if approximate:
         with np.errstate(over="ignore"):
             return x * FUNCTIONS["sigmoid"].numpy(
@@ -98,17 +101,18 @@ class GELU(FusedCell):
         \approx \frac{x}{2} \left(1 + \tanh\left(\sqrt{2 / \pi} (x + 0.044715 x^3)\right)\right)
 
     Args:
-        approximate: uses the tanh formula instead of erf.
-        route: ``native`` or ``composite``.
+        approximate: whether to use the tanh formula instead of erf.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
+        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
 
     Raises:
-        InputError: the input has no floating dtype.
+        InputError: x does not have a floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

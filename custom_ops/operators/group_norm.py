@@ -32,7 +32,8 @@ def reshape_to_groups(x: Any, groups: int) -> Any:
     The outer loop then runs over groups, so that the elements of a group stay in the cache.
 
     Raises:
-        InputError: x has no channels, or `groups` does not divide the number of channels.
+        InputError: x has fewer than two axes, or `groups` is less than 1 or does not divide the
+            number of channels.
     """
     shape = sizes(x)
     if groups < 1:
@@ -54,7 +55,10 @@ def reshape_to_groups(x: Any, groups: int) -> Any:
 
 
 def channel_weight(weight: Any, x: Any, groups: int) -> Any:
-    """Returns a per-channel weight in the accumulation dtype, broadcast to the grouped x."""
+    """Casts a per-channel weight to the accumulation dtype, and broadcasts it to the shape of x.
+
+    x is the result of `reshape_to_groups` with the same number of groups.
+    """
     count, channels, _ = sizes(x)
     check_shape(weight, [channels * groups], "GroupNorm", "gamma and beta")
     own = widen(weight, x)
@@ -72,7 +76,7 @@ def reshape_group_values(value: Any, x: Any, groups: int) -> Any:
 def compute(
     x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5
 ) -> tuple[Any, Any, Any]:
-    """Returns y, mean and rstd."""
+    """Returns y, and the mean and rstd = 1 / √(variance + eps) of each group."""
     check_shape(beta, sizes(gamma), "GroupNorm", "beta", gamma)
     given = reshape_to_groups(widen(x), num_groups)
     normal, middle, rstd = normalise(given, GROUP_AXES, eps)
@@ -112,7 +116,7 @@ def gradient(
 
 
 def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     grouped = ops.reshape(x, (x.shape[0], num_groups, -1))
     distance = ops.sub(grouped, ops.mean(grouped, -1, True))
     variance = ops.mean(ops.mul(distance, distance), -1, True)
@@ -123,7 +127,7 @@ def composite(x: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1
 
 
 def formula(x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5) -> Any:
-    """Computes (x − mean) / √(variance + eps)·gamma + beta, with mean and variance per group."""
+    """Computes (x − mean) / √(variance + eps)·gamma + beta with mean and variance of each group."""
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, -1)
     distance = grouped - grouped.mean((2, 3), keepdims=True)
     normal = distance / np.sqrt(grouped.var((2, 3), keepdims=True) + eps)
@@ -160,14 +164,17 @@ class GroupNorm(WeightedCell):
     .. math::
         y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
 
+    Mean and variance are computed over each group of channels of each sample.
+
     Args:
         num_groups (int): number of groups.
         num_channels (int): number of channels, a multiple of `num_groups`.
         eps (float): added to the variance. Default: ``1e-5``.
         affine (bool): whether gamma and beta are trained. Default: ``True``.
-        gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
+        gamma_init, beta_init: initial values of gamma and beta. Default: ``'ones'``, ``'zeros'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (N, C, …), float16, bfloat16, float32 or float64.
@@ -215,12 +222,12 @@ class GroupNorm(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """Builds the Cell from an `nn.GroupNorm` and shares its Parameters."""
+        """Builds the Cell from an `nn.GroupNorm`; both Cells use the same Parameters."""
         channels = norm.gamma.shape[0]
         return cls(
             norm.num_groups, channels, norm.eps, norm.affine, norm.gamma, norm.beta, route=route
         )
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, self.gamma, self.beta)

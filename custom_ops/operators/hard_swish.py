@@ -31,7 +31,7 @@ def gradient(x: Any, grad: Any) -> Any:
 
 
 def composite(x: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.mul(x, ops.mul(ops.relu6(ops.add(x, 3.0)), 1.0 / 6.0))
 
 
@@ -57,16 +57,17 @@ class HardSwish(FusedCell):
         y = x \cdot \min(\max(x + 3, 0), 6) / 6
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
+        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
 
     Raises:
-        InputError: the input has no floating dtype.
+        InputError: x does not have a floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -34,7 +34,10 @@ def _check(boxes: Any, others: Any) -> None:
 
 
 def compute(boxes: Any, others: Any) -> Any:
-    """Computes intersection / (area + other area − intersection); 0 if the union is empty."""
+    """Computes intersection / (area + other area − intersection) of each pair of boxes.
+
+    The result is 0 if the union is empty.
+    """
     _check(boxes, others)
     a, b = widen(boxes), widen(others)
     shape = (sizes(a)[0], sizes(b)[0])
@@ -60,7 +63,7 @@ def compute(boxes: Any, others: Any) -> Any:
 
 
 def composite(boxes: Any, others: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     a, b = ops.expand_dims(boxes, 1), ops.expand_dims(others, 0)
     span = ops.relu(boxes[:, 2:] - boxes[:, :2])
     other_span = ops.relu(others[:, 2:] - others[:, :2])
@@ -73,7 +76,10 @@ def composite(boxes: Any, others: Any) -> Any:
 
 
 def formula(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Computes intersection / (area + other area − intersection); 0 if the union is empty."""
+    """Computes intersection / (area + other area − intersection) of each pair of boxes.
+
+    The result is 0 if the union is empty.
+    """
     a, b = boxes[:, None], others[None]
     area, other = (np.prod(np.maximum(one[..., 2:] - one[..., :2], 0), -1) for one in (a, b))
     both = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
@@ -102,16 +108,17 @@ class IoU(FusedCell):
     .. math::
         iou_{ij} = \frac{|a_i \cap b_j|}{|a_i \cup b_j|}
 
-    A box whose second corner precedes the first corner has no area. Two boxes without area give 0.
-    NaN propagates. The result is computed in float32, or in float64 for float64 inputs, and rounded
-    once.
+    Here a are the `boxes` and b the `others`. A box whose second corner precedes the first corner
+    has area 0. Two boxes of area 0 give 0. NaN propagates. The result is computed in float32, or in
+    float64 for float64 inputs, and rounded once.
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of
-          two corners.
+          the first corner, then x and y of the second corner.
         - **others** (Tensor) - of shape (m, 4) and the dtype of boxes.
 
     Outputs:

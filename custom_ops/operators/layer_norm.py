@@ -23,16 +23,17 @@ from tbe_impl import dsl
 
 
 def axes_of(x: Any, begin_norm_axis: int, begin_params_axis: int) -> tuple[list[int], int]:
-    """Returns the normalised axes, and the index of the first axis of x that gamma has."""
+    """Returns the normalised axes, and the axis of x that is the first axis of gamma and beta."""
     begin = resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis")
     params = resolve_axis(x, begin_params_axis, "LayerNorm", argument="begin_params_axis")
     return list(range(begin, len(x.shape))), params
 
 
 def normalise(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any, Any]:
-    """Returns (x − mean)·rstd, mean and rstd in the accumulation dtype.
+    """Returns (x − mean)·rstd, mean and rstd, all in the accumulation dtype.
 
-    The variance is computed in a second pass, as the mean of (x − mean)².
+    rstd is 1 / √(variance + epsilon). The variance is computed in a second pass, as the mean of
+    (x − mean)².
     """
     middle = mean(x, axes)
     distance = dsl.vsub(x, broadcast_like(middle, x))
@@ -49,7 +50,7 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, Any, Any]:
-    """Returns y, mean and rstd."""
+    """Returns y, mean and rstd = 1 / √(variance + epsilon)."""
     axes, params = axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(gamma, sizes(x)[params:], "LayerNorm", "gamma")
     check_shape(beta, sizes(x)[params:], "LayerNorm", "beta", gamma)
@@ -61,7 +62,7 @@ def compute(
 def gradients_of(
     x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, axes: Sequence[int], params: int
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x (not yet cast), gamma and beta.
+    """Returns the gradients of x (in the accumulation dtype), gamma and beta.
 
     The gradient of x is (g − mean g − n·mean(g·n))·rstd with n = (x − mean)·rstd and
     g = grad·gamma.
@@ -103,7 +104,7 @@ def gradient(
 def statistics(
     x: Any, *_: Any, begin_norm_axis: int = -1, epsilon: float = 1e-7, **__: Any
 ) -> tuple[Any, Any]:
-    """Returns mean and rstd of x, the second and third result of `compute`."""
+    """Returns the mean and rstd of x, which are the second and third result of `compute`."""
     axes = list(
         range(
             resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis"), len(x.shape)
@@ -120,7 +121,7 @@ def composite(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     begin = begin_norm_axis % x.ndim
     axes = tuple(range(begin, x.ndim))
     middle = ops.mean(x, axes, True)
@@ -205,7 +206,7 @@ class LayerNormCell(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """Builds the Cell from an `nn.LayerNorm` and shares its Parameters."""
+        """Builds the Cell from an `nn.LayerNorm`; both Cells use the same Parameters."""
         return cls(
             norm.normalized_shape,
             norm.begin_norm_axis,
@@ -230,10 +231,11 @@ class LayerNorm(LayerNormCell):
         normalized_shape (Union(tuple[int], list[int])): shape of gamma and beta.
         begin_norm_axis (int): the first normalised axis. Default: ``-1``.
         begin_params_axis (int): the first axis of gamma and beta. Default: ``-1``.
-        gamma_init, beta_init: initial weights. Default: ``'ones'``, ``'zeros'``.
+        gamma_init, beta_init: initial values of gamma and beta. Default: ``'ones'``, ``'zeros'``.
         epsilon (float): added to the variance. Default: ``1e-7``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its axes from `begin_params_axis`
@@ -243,7 +245,7 @@ class LayerNorm(LayerNormCell):
         Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: an axis is out of range, or the shape of x does not match the weights.
+        InputError: an axis is out of range, or the shape of x does not match gamma and beta.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -258,5 +260,5 @@ class LayerNorm(LayerNormCell):
     own = LAYER_NORM
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, self.gamma, self.beta)

@@ -56,7 +56,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def check_inputs(
         given: Any, place: str, last: Any
     ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
-        """Checks the inputs; returns the number of rows, y, and (x as a matrix, gamma, beta)."""
+        """Checks the inputs; returns (row count, y, (x as a matrix, gamma, beta))."""
         x, gamma, beta, weight = given[:4]
         rows, y = check_linear(place, x, weight, last)
         for argument, one in (("gamma", gamma), ("beta", beta)):
@@ -165,16 +165,17 @@ class LayerNormLinear(WeightedCell):
         \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
         \right) W^T + b
 
-    The normalised rows are scratch memory of a call. Backward recomputes them.
+    The normalised rows are kept in scratch memory during a call only. Backward recomputes them.
 
     Args:
-        in_channels (int): last size of x, the normalised axis.
-        out_channels (int): last size of y.
+        in_channels (int): size of the last axis of x, which is normalised.
+        out_channels (int): size of the last axis of y.
         weight_init, bias_init, has_bias: as for nn.Dense.
         gamma_init, beta_init, epsilon: as for nn.LayerNorm. Default: ``'ones'``, ``'zeros'``,
             ``1e-7``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
@@ -184,7 +185,7 @@ class LayerNormLinear(WeightedCell):
         Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size.
+        InputError: the last axis of x does not have the size `in_channels`.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -223,7 +224,7 @@ class LayerNormLinear(WeightedCell):
     def from_cells(cls, norm: Any, dense: Any, route: str = "") -> Any:
         """Builds the Cell from an nn.LayerNorm over the last axis and an nn.Dense.
 
-        The Cell shares their Parameters.
+        The new Cell uses the Parameters of both Cells.
 
         Raises:
             InputError: `norm` normalises other axes than the last axis of the dense layer's input,
@@ -259,7 +260,7 @@ class LayerNormLinear(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         gamma, beta, weight = (
             self.gamma.astype(x.dtype),
             self.beta.astype(x.dtype),

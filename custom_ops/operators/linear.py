@@ -48,7 +48,7 @@ _TBE = {
 
 
 def threads() -> int:
-    """Returns the number of threads of a matrix product."""
+    """Returns the number of threads that a matrix product uses."""
     return max(usable_threads(environment.threads()), 1)
 
 
@@ -60,7 +60,7 @@ def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> A
 def check_linear(
     name: str, x: ArraySpec, weight: ArraySpec, more: Mapping[str, ArraySpec] | None = None
 ) -> tuple[int, ArraySpec]:
-    """Checks the inputs; returns the number of rows of x, and shape and dtype of y.
+    """Checks the inputs; returns the number of rows of x, and the shape and dtype of y.
 
     Raises:
         InputError: shapes or dtypes do not match.
@@ -102,7 +102,7 @@ def prepare_product(
     activation: str = "",
     lowering: str = "auto",
 ) -> Any:
-    """Prepares the oneDNN product rows · weightᵀ with its epilogue."""
+    """Prepares the oneDNN product x · weightᵀ with its epilogue, for x with `rows` rows."""
     return prepare_matmul(
         (rows, weight.shape[1]),
         weight.shape,
@@ -120,7 +120,7 @@ def prepare_product(
 def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tuple[Step, Step]:
     """Returns the steps that compute the gradients of x and of weight.
 
-    They read ``made``, the gradient of the product.
+    Both steps read the array ``made``, the gradient of the product.
     """
     out, size = weight.shape
     common: dict[str, Any] = {
@@ -147,9 +147,9 @@ CAST = OpSpec(
 
 
 def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
-    """Wraps a chain builder so that chains for 16-bit inputs compute in float32.
+    """Wraps a builder of kernel chains, so that chains for 16-bit inputs compute in float32.
 
-    Casts are added for inputs and outputs. Intermediate results stay in float32.
+    The wrapper adds casts of the inputs and outputs. Intermediate results stay in float32.
     """
 
     def build_chain(*given: ArraySpec, **attributes: Any) -> Chain:
@@ -184,7 +184,7 @@ def linear_spec(
 
     Args:
         name: name of the operator.
-        bias, residual: whether the operator has this input, after x and weight.
+        bias, residual: whether the operator has the input of this name, after x and weight.
         activation: default of the attribute ``activation``: a key of
             `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty for none.
     """
@@ -307,7 +307,7 @@ def linear_spec(
 
 
 def _rename_gradient(step: Step, made: str) -> Step:
-    """Replaces the array name ``made``, the product's gradient, in a step."""
+    """Renames the array ``made``, the gradient of the product, to the given name in a step."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

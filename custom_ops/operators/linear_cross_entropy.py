@@ -22,12 +22,12 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 
 SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
-"""A chunk has 1 / `SHARE` of the rows, but between `LEAST_ROWS` and `MOST_ROWS` rows.
+"""A chunk has 1 / `SHARE` of the rows, but at least `LEAST_ROWS` and at most `MOST_ROWS`.
 
 Larger chunks make matrix products more efficient, but need more memory.
 """
 TILE = 1024
-"""Number of rows of the weight gradient that are accumulated at a time, to stay in the cache."""
+"""Number of rows of the weight gradient that are accumulated at a time; they fit in the cache."""
 Shape = tuple[int, ...]
 
 
@@ -39,7 +39,7 @@ def chunks_of(rows: int) -> Iterator[slice]:
 
 
 _IN_PLACE_KERNELS: LruCache[tuple[Any, ...], Kernel] = LruCache(64)
-"""Cache of the kernels that overwrite their input, by computation and inputs."""
+"""(computation, shapes and dtypes of the inputs) → kernel that overwrites an input."""
 
 
 def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
@@ -62,9 +62,9 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
-    """Returns a · b with operands transposed as requested.
+    """Returns a · b; `turn_a` and `turn_b` transpose a and b before the product.
 
-    oneDNN computes float32; NumPy computes other dtypes.
+    oneDNN computes float32 products, NumPy products of other dtypes.
     """
     if a.dtype == np.float32:
         prepared = prepare_matmul(a.shape, b.shape, transpose_a=turn_a, transpose_b=turn_b)
@@ -118,7 +118,7 @@ def backward(
     reduction: str,
     label_smoothing: float,
 ) -> None:
-    """Writes the gradients of hidden and weight; it recomputes the logits of each chunk."""
+    """Writes the gradients of hidden and weight; recomputes the logits of each chunk of rows."""
     given, table, places = hidden.reshape(-1, hidden.shape[-1]), _widen(weight), labels.reshape(-1)
     made = of_hidden.reshape(given.shape)
     summed = of_weight if of_weight.dtype == table.dtype else np.empty(weight.shape, table.dtype)
@@ -145,7 +145,7 @@ def backward(
 def _shapes(
     hidden: Shape, weight: Shape, labels: Shape, *, reduction: str, **_: Any
 ) -> tuple[Shape, Shape]:
-    """Returns the shapes of the loss and of the saved sums.
+    """Returns the shapes of the loss and of the saved ln Σ e^logits.
 
     Raises:
         InputError: the shapes do not match.
@@ -187,7 +187,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators, with all logits."""
+    """Computes this operator with MindSpore's basic operators; stores all logits."""
     rows = ops.reshape(hidden, (-1, hidden.shape[-1]))
     logits = ops.matmul(rows, ops.transpose(weight, (1, 0)))
     found = ops.cross_entropy(
@@ -197,7 +197,7 @@ def composite(
 
 
 def formula(hidden: Any, weight: Any, labels: Any, *, reduction: str = "mean", **more: Any) -> Any:
-    """Returns the cross entropy of hidden · weightᵀ."""
+    """Returns the cross entropy of the logits hidden · weightᵀ with the labels."""
     logits = hidden.reshape(-1, hidden.shape[-1]) @ weight.T
     found = cross_entropy.formula(logits, labels.reshape(-1), reduction=reduction, **more)
     return found.reshape(labels.shape) if reduction == "none" else found
@@ -238,21 +238,22 @@ class LinearCrossEntropy(WeightedCell):
     Args:
         in_channels (int): number of elements of a row of hidden.
         out_channels (int): number of classes.
-        weight_init: initial weight. Default: ``'normal'``.
+        weight_init: initial values of the weight. Default: ``'normal'``.
         ignore_index, reduction, label_smoothing: as for `SoftmaxCrossEntropy`.
         dtype: dtype of the weight. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **hidden** (Tensor) - (…, in_channels), of the weight's dtype.
         - **labels** (Tensor) - int32 or int64, of the shape of hidden without its last axis.
 
     Outputs:
-        Tensor: the loss, a scalar, or of the shape of labels with ``reduction="none"``.
+        Tensor: the loss. It is a scalar, or with ``reduction="none"`` has the shape of labels.
 
     Raises:
-        InputError: shapes or dtypes do not fit, the reduction is unknown, or the smoothing is out
-            of range.
+        InputError: shapes or dtypes do not match, the reduction is unknown, or label_smoothing is
+            out of range.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested; float16)
@@ -290,7 +291,7 @@ class LinearCrossEntropy(WeightedCell):
         """Builds the Cell from an `nn.Dense` without bias and an `nn.CrossEntropyLoss`.
 
         Raises:
-            InputError: the layer has a bias or an activation, or the loss has class weights.
+            InputError: the nn.Dense has a bias or an activation, or the loss has class weights.
         """
         has_weights = loss is not None and loss.weight is not None
         if dense.has_bias or getattr(dense, "activation", None) is not None or has_weights:
@@ -306,5 +307,5 @@ class LinearCrossEntropy(WeightedCell):
         return cls(size, classes, dense.weight, **known, route=route)
 
     def construct(self, hidden: Any, labels: Any) -> Any:
-        """Runs the computation in row chunks, or the composite."""
+        """Computes the loss in row chunks, or on the composite route with basic operators."""
         return self.run(hidden, self.weight, labels)

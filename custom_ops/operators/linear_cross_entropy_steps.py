@@ -1,4 +1,4 @@
-"""Lists the CANN steps of linear cross entropy, which run for each chunk of rows."""
+"""Builds the CANN operator sequences of linear cross entropy, which loop over chunks of rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from custom_ops.tbe_bridge.tbe_sequence import (
 )
 
 ROWS = 256
-"""Number of rows in a chunk; this bounds the memory for logits."""
+"""Number of rows in a chunk; it bounds the memory for the logits."""
 _REDUCTION_ATTRIBUTES: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
 
 
@@ -63,7 +63,7 @@ def _loss_attributes(ignore_index: int, label_smoothing: float) -> dict[str, Any
 
 
 def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Lists the forward steps, which compute the loss and ln Σ e^logits of each row."""
+    """Returns the forward steps, which compute the loss and ln Σ e^logits of each row."""
     told = {"ignore_index": ignore_index, "reduction": reduction}
     whole = "row_losses" if reduction == "none" else "loss"
     block: tuple[AnyStep, ...] = (
@@ -86,9 +86,10 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
 
 
 def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Lists the backward steps, which recompute the logits of each chunk.
+    """Returns the backward steps, which recompute the logits of each chunk of rows.
 
-    The steps of a chunk write the gradients of its rows, and add to the gradient of the weight.
+    The steps for a chunk write the gradient of its rows of ``hidden``, and add to the gradient of
+    the weight.
     """
     told = {"ignore_index": ignore_index, "reduction": reduction}
     views: tuple[AnyStep, ...] = _VIEWS

@@ -40,7 +40,7 @@ def dense_weights(
     has_bias: bool,
     dtype: Any,
 ) -> dict[str, Any]:
-    """Creates the weights of an nn.Dense with its initialisers."""
+    """Creates weight and bias (if any) of a dense layer, by default initialised as in nn.Dense."""
     bound = 1 / math.sqrt(in_channels)
     initial = uniform_initializer(bound, he=True) if weight_init is None else weight_init
     made = {"weight": make_parameter(initial, (out_channels, in_channels), dtype, "weight")}
@@ -57,16 +57,16 @@ PRODUCTS: Mapping[str, tuple[OpSpec, OpSpec]] = {
     "gelu_tanh": (MATMUL_GELU, MATMUL_BIAS_GELU),
     "silu": (MATMUL_SILU, MATMUL_BIAS_SILU),
 }
-"""Activation key → product with this activation as its epilogue, (without bias, with bias)."""
+"""Activation key → (product without bias, product with bias), each with this activation fused."""
 SEPARATE_ACTIVATIONS: Mapping[str, tuple[OpSpec, Mapping[str, Any]]] = {
     "gelu": (GELU_SPEC, {"approximate": False}),
     "gelu_tanh": (GELU_SPEC, {"approximate": True}),
     "silu": (SWISH, {}),
 }
-"""Activation key → separate operator, for activations whose derivative needs their input.
+"""Activation key → (operator of the activation, its attributes).
 
-Training runs the product and this operator as two kernels, so that backward need not recompute the
-product.
+The keys are the activations whose derivative is computed from their input. Training runs the
+product and this operator as two kernels, so that backward need not recompute the product.
 """
 
 
@@ -74,7 +74,7 @@ class DenseCell(WeightedCell):
     """Base class of dense layers with a fused epilogue; arguments as for nn.Dense.
 
     Attributes:
-        key: epilogue key of the fused activation; empty for none.
+        key: key of the fused activation in `PRODUCTS`; empty for none.
     """
 
     key = ""
@@ -123,15 +123,15 @@ class DenseCell(WeightedCell):
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """Builds the Cell from an nn.Dense and shares its Parameters.
+        """Builds the Cell from an nn.Dense; both Cells use the same Parameters.
 
         Raises:
-            InputError: the nn.Dense has another activation.
+            InputError: the nn.Dense has an activation that this class does not compute.
         """
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Runs one kernel; runs two in training if the activation's derivative needs its input."""
+        """Runs one kernel, or in training two if the activation is in `SEPARATE_ACTIVATIONS`."""
         return self.apply_product(x)
 
     def apply_product(self, x: Any) -> Any:
@@ -167,21 +167,22 @@ def build_from_dense(kind: Any, dense: Any, **more: Any) -> Any:
 
 
 class MatMulBiasReLU(DenseCell):
-    r"""A dense layer and ReLU, fused into one write.
+    r"""A dense layer with ReLU as a fused epilogue.
 
     .. math::
         y = \max(x \cdot W^T + b, 0)
 
     Args:
-        in_channels (int): last size of x.
-        out_channels (int): last size of y.
-        weight_init, bias_init: initial weights, as for nn.Dense. Default: ``None``: the initialiser
-            of nn.Dense.
-        has_bias (bool): whether there is a bias. Default: ``True``.
-        activation: None, or ReLU as nn.Dense takes it; `custom_ops.Dense` takes any activation.
-            Default: ``None``.
+        in_channels (int): size of the last axis of x.
+        out_channels (int): size of the last axis of y.
+        weight_init, bias_init: initial values, as for nn.Dense. Default: ``None``, which means the
+            initialiser of nn.Dense.
+        has_bias (bool): whether a bias is added. Default: ``True``.
+        activation: None, or ReLU in any form that nn.Dense accepts. `custom_ops.Dense` accepts any
+            activation. Default: ``None``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
@@ -191,7 +192,8 @@ class MatMulBiasReLU(DenseCell):
         Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is not this one.
+        InputError: the last axis of x does not have the size `in_channels`, or `activation` is not
+            the activation of this class.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -208,7 +210,7 @@ class MatMulBiasReLU(DenseCell):
 
 
 class MatMulBiasGELU(DenseCell):
-    r"""A dense layer and GELU, fused into one write.
+    r"""A dense layer with GELU as a fused epilogue.
 
     .. math::
         y = \text{gelu}(x \cdot W^T + b)
@@ -216,9 +218,10 @@ class MatMulBiasGELU(DenseCell):
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: None, or this GELU as nn.Dense takes it. Default: ``None``.
-        approximate (bool): uses the tanh formula, as nn.GELU does, instead of erf. Default:
-            ``True``.
+        activation: None, or the GELU that `approximate` selects, in any form that nn.Dense accepts.
+            Default: ``None``.
+        approximate (bool): whether to use the tanh formula, as nn.GELU does, instead of erf.
+            Default: ``True``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
@@ -228,7 +231,8 @@ class MatMulBiasGELU(DenseCell):
         Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is not this one.
+        InputError: the last axis of x does not have the size `in_channels`, or `activation` is not
+            the activation of this class.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -262,12 +266,12 @@ class MatMulBiasGELU(DenseCell):
     def from_cells(  # type: ignore[override]
         cls, dense: Any, approximate: bool = True, route: str = ""
     ) -> Any:
-        """Builds the Cell from an nn.Dense and shares its Parameters."""
+        """Builds the Cell from an nn.Dense; both Cells use the same Parameters."""
         return build_from_dense(cls, dense, approximate=approximate, route=route)
 
 
 class MatMulBiasSiLU(DenseCell):
-    r"""A dense layer and SiLU, fused into one write.
+    r"""A dense layer with SiLU as a fused epilogue.
 
     .. math::
         y = z \cdot \sigma(z), \quad z = x \cdot W^T + b
@@ -275,7 +279,7 @@ class MatMulBiasSiLU(DenseCell):
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: None, or SiLU as nn.Dense takes it. Default: ``None``.
+        activation: None, or SiLU in any form that nn.Dense accepts. Default: ``None``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
@@ -285,7 +289,8 @@ class MatMulBiasSiLU(DenseCell):
         Tensor (…, out_channels) of the dtype of x.
 
     Raises:
-        InputError: the last axis of x has another size, or the activation is not this one.
+        InputError: the last axis of x does not have the size `in_channels`, or `activation` is not
+            the activation of this class.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -302,7 +307,7 @@ class MatMulBiasSiLU(DenseCell):
 
 
 class LinearResidual(DenseCell):
-    r"""A dense layer plus a residual, fused into one write.
+    r"""A dense layer with the addition of a residual as a fused epilogue.
 
     .. math::
         y = x \cdot W^T + b + r
@@ -312,8 +317,8 @@ class LinearResidual(DenseCell):
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: must be None, because the activation of nn.Dense would precede the sum. Default:
-            ``None``.
+        activation: must be None, because nn.Dense applies its activation before the residual would
+            be added. Default: ``None``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
@@ -324,7 +329,7 @@ class LinearResidual(DenseCell):
         Tensor of the shape and dtype of the residual.
 
     Raises:
-        InputError: sizes or dtypes do not match, or there is an activation.
+        InputError: sizes or dtypes do not match, or an activation is given.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -342,7 +347,7 @@ class LinearResidual(DenseCell):
         return LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
 
     def construct(self, x: Any, residual: Any) -> Any:  # type: ignore[override]
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             return self.run(x, weight, self.bias.astype(x.dtype), residual)

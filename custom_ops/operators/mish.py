@@ -13,11 +13,11 @@ from custom_ops.core.pointwise import promote_dtype, widen_inputs
 from tbe_impl import dsl
 
 SATURATION_BOUND = 20.0
-"""Smallest x from which tanh(softplus(x)) is rounded to 1."""
+"""Bound of x above which tanh(softplus(x)) is rounded to 1."""
 
 
 def compute(x: Any) -> Any:
-    """Computes y = x·tanh(ln(1 + e^x)), rounded once."""
+    """Computes y = x·tanh(ln(1 + e^x)); the result is rounded once, to the output dtype."""
     (a,) = widen_inputs(x)
     return dsl.cast_to(dsl.vmul(a, dsl.ext.tanh_softplus(a)), promote_dtype(x))
 
@@ -39,12 +39,12 @@ def gradient(x: Any, grad: Any) -> Any:
 
 
 def composite(x: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.mul(x, ops.tanh(ops.softplus(x)))
 
 
 def formula(x: Any) -> Any:
-    """Returns the NumPy reference, computed in float64."""
+    """Computes the reference result with NumPy, in float64."""
     return x * np.tanh(np.logaddexp(x, 0.0))
 
 
@@ -70,16 +70,17 @@ class Mish(FusedCell):
         y = x \cdot \tanh(\ln(1 + e^x))
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
+        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
 
     Raises:
-        InputError: the input has no floating dtype.
+        InputError: x does not have a floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

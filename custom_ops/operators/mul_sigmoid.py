@@ -14,7 +14,7 @@ from tbe_impl.dsl.functions import FUNCTIONS
 
 
 def compute(x: Any, y: Any) -> Any:
-    """Computes z = x·(y·σ(y)), rounded once."""
+    """Computes z = x·(y·σ(y)); the result is rounded once, to the output dtype."""
     a, b = widen_inputs(x, y)
     return dsl.cast_to(dsl.vmul(a, swish(b)), promote_dtype(x, y))
 
@@ -32,7 +32,7 @@ def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
 
 
 def composite(x: Any, y: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.mul(x, ops.mul(y, ops.sigmoid(y)))
 
 
@@ -67,18 +67,19 @@ class MulSigmoid(FusedCell):
         z = x \cdot y \cdot \sigma(y)
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - like x. Shapes are broadcast and dtypes promoted.
+        - **y** (Tensor) - like x. Both inputs are broadcast to one shape and promoted to one dtype.
 
     Outputs:
-        Tensor of the common shape and the wider dtype. NaN propagates. y = −inf gives NaN, as
-        the formula does.
+        Tensor of the broadcast shape and the promoted dtype. NaN propagates. y = −inf gives NaN,
+        as in the formula.
 
     Raises:
-        InputError: the shapes do not match, or an input has no floating dtype.
+        InputError: the shapes do not match, or an input does not have a floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

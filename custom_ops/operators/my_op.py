@@ -29,7 +29,7 @@ def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
 
 
 def composite(x: Any, y: Any) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.mul(ops.sub(x, y), x)
 
 
@@ -58,23 +58,24 @@ MY_OP = OpSpec(
 
 
 class MyOp(FusedCell):
-    r"""The difference of two tensors times the first.
+    r"""Multiplies the difference x − y by x.
 
     .. math::
         z = (x - y) \cdot x
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - like x. Shapes are broadcast and dtypes promoted.
+        - **y** (Tensor) - like x. Both inputs are broadcast to one shape and promoted to one dtype.
 
     Outputs:
-        Tensor of the common shape and the wider dtype. NaN propagates.
+        Tensor of the broadcast shape and the promoted dtype. NaN propagates.
 
     Raises:
-        InputError: the shapes do not match, or an input has no floating dtype.
+        InputError: the shapes do not match, or an input does not have a floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

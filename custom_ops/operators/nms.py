@@ -75,7 +75,7 @@ def composite(
     max_output: int,
     class_aware: bool,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators, in one loop over all images."""
+    """Computes this operator with basic operators; each loop step selects a box of each image."""
     images, number, classes = scores.shape
     room = max(max_output, 1)  # MindSpore has no arrays without elements
     corners, flat = (
@@ -132,9 +132,9 @@ def formula(
     max_output: int = 100,
     class_aware: bool = True,
 ) -> tuple[np.ndarray, ...]:
-    """Computes the NumPy reference.
+    """Computes the reference result with NumPy.
 
-    It repeatedly takes the best remaining box, and removes the boxes that overlap this box.
+    The function repeatedly selects the best remaining box, and removes the boxes that overlap it.
     """
     images, number, classes = scores.shape
     made = (
@@ -214,9 +214,9 @@ COUNT = step_operator(
 def tbe_steps(
     score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
 ) -> TbeSteps:
-    """Lists the CANN steps: a loop of `max_output` rounds, each one kernel.
+    """Returns the CANN steps, mainly a loop of `max_output` iterations with one kernel each.
 
-    A round passes the remaining scores to the next round.
+    Each iteration selects one box of each image and passes the remaining scores to the next one.
 
     Raises:
         InputError: `max_output` is 0, because MindSpore has no empty tensors on Ascend.
@@ -280,22 +280,24 @@ class NMS(FusedCell):
     without area, or with NaN, overlaps no other box.
 
     Args:
-        score_threshold: lower bound of the scores, exclusive.
+        score_threshold: only pairs with a score above this value are candidates.
         iou_threshold: intersection over union above which a box is removed.
         max_output: maximum number of selected boxes for each image.
-        class_aware: whether a box only removes boxes of the same class, or boxes of all classes.
-        route: ``native`` or ``composite``. ``composite`` needs at least one box, class and result.
+        class_aware: whether a selected box removes only boxes of its own class. If false, it
+            removes boxes of all classes.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default. ``composite`` needs at least one box, one class and one result.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4):
-          x and y of two corners.
+          x and y of the first corner, then x and y of the second corner.
         - **scores** (Tensor) - of shape (images, boxes, classes) and the dtype of boxes.
 
     Outputs:
         Tuple of five Tensors: the selected boxes, best first, of shape (images, max_output, 4);
         their scores, their classes and their indices in `boxes`, each of shape (images,
-        max_output); and their number, of shape (images,). In unused entries boxes and scores are 0,
-        classes and indices −1. No output has a gradient.
+        max_output); and their number, of shape (images,). In unused entries, boxes and scores are
+        0, and classes and indices are −1. No output has a gradient.
 
     Raises:
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.

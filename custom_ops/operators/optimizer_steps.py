@@ -1,4 +1,4 @@
-"""Runs one step of Adam, AdamW or momentum in place, over a list of parameters in one launch."""
+"""Runs one step of Adam, AdamW or momentum in place, on a list of parameters in one kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tbe_impl.errors import InputError
 ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)
 _NAMES = ("Adam", "AdamWeightDecay", "Momentum")
 SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
-"""Names of the scalar inputs of each update rule besides rates and decays."""
+"""For each update rule, the names of its scalar inputs besides learning rates and weight decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _RANGES = {
@@ -29,14 +29,15 @@ _RANGES = {
     "beta1": (0, 1, "0 <= beta1 < 1"),
     "beta2": (0, 1, "0 <= beta2 < 1"),
 }
-"""Argument name → lower bound (inclusive), upper bound (exclusive), and the range as text."""
+"""Argument name → (inclusive lower bound, exclusive upper bound, the range as a string)."""
 _ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
 
 
 def check_numbers(rule: int, **given: Any) -> None:
-    """Raises `InputError` for arguments that are not numbers, arrays or Tensors.
+    """Raises `InputError` for an argument that is not a number, an array or a Tensor.
 
-    It also raises for numbers out of range. Elements of arrays and Tensors are not checked.
+    The function also raises for a number that is out of range. Elements of arrays and Tensors are
+    not checked.
     """
     for argument, value in given.items():
         if isinstance(value, _ARRAYS):
@@ -59,9 +60,10 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     """Builds the operator that runs one step of an update rule over `count` tensors.
 
     The inputs are `rates` learning rates (1 or `count`), `decays` weight decays (0, 1 or `count`),
-    the scalars of the rule, all gradients, all parameters, then all tensors of each state. The
-    step overwrites the parameters whose dtype is the attribute `dtype`, and their states. It leaves
-    parameters of other dtypes unchanged. The output has no meaning.
+    the scalars of the update rule, `count` gradients, `count` parameters, then `count` tensors for
+    each optimizer state, such as a moment. The step overwrites the parameters whose dtype is the
+    attribute ``dtype``, and their states. It leaves parameters of other dtypes unchanged. The
+    output is a placeholder without meaning.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
     names += SCALARS[rule]
@@ -163,7 +165,7 @@ def step(
     decays: Sequence[float] = (),
     **attributes: Any,
 ) -> None:
-    """Runs one step on NumPy arrays, in place.
+    """Runs one step of an update rule on NumPy arrays; overwrites parameters and states.
 
     Raises:
         InputError: shapes or dtypes do not match, or an array is not contiguous.
@@ -201,7 +203,7 @@ def adam_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Runs one step of Adam on NumPy arrays, in place; `count` is the step number, from 1."""
+    """Runs one step of Adam on NumPy arrays, in place; `count` numbers the steps from 1."""
     check_numbers(
         ADAM,
         count=count,

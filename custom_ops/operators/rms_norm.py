@@ -34,19 +34,19 @@ def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
 
 
 def scale(x: Any, gamma: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
-    """Returns x·rstd·gamma and rstd in the accumulation dtype."""
+    """Returns x·rstd·gamma and rstd = 1 / √(mean x² + epsilon), in the accumulation dtype."""
     rstd = dsl.vrsqrt(dsl.vadds(mean(dsl.vmul(x, x), axes), epsilon))
     return dsl.vmul(dsl.vmul(x, broadcast_like(rstd, x)), broadcast_like(widen(gamma, x), x)), rstd
 
 
 def compute(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """Returns y and rstd."""
+    """Returns y and rstd = 1 / √(mean x² + epsilon)."""
     made, rstd = scale(widen(x), gamma, axes_of(x, gamma), epsilon)
     return dsl.cast_to(made, x.dtype), rstd
 
 
 def gradients_of(x: Any, gamma: Any, rstd: Any, grad: Any, axes: Sequence[int]) -> tuple[Any, Any]:
-    """Returns the gradients of x (not yet cast) and gamma.
+    """Returns the gradients of x (in the accumulation dtype) and gamma.
 
     The gradient of x is (g − n·mean(g·n))·rstd with n = x·rstd and g = grad·gamma.
     """
@@ -67,7 +67,7 @@ def gradient(x: Any, gamma: Any, rstd: Any, grad: Any, **_: Any) -> tuple[Any, A
 
 
 def composite(x: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     square = ops.mean(ops.mul(x, x), axes, True)
     return ops.mul(ops.mul(x, ops.rsqrt(ops.add(square, epsilon))), gamma.astype(x.dtype))
@@ -130,7 +130,7 @@ class RMSNormCell(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """Builds this Cell from another Cell for RMS normalisation and shares its Parameter.
+        """Builds the Cell from another Cell for RMS normalisation; both use the same Parameter.
 
         The other Cell has attributes ``gamma`` or ``weight``, and ``epsilon`` or ``eps``.
         """
@@ -148,9 +148,10 @@ class RMSNorm(RMSNormCell):
     Args:
         normalized_shape (Union(int, tuple[int])): shape of gamma and of the last axes of x.
         epsilon (float): added to the mean of the squares. Default: ``1e-6``.
-        gamma_init: initial weight. Default: ``'ones'``.
-        dtype: dtype of the weight. Default: ``mindspore.float32``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        gamma_init: initial values of gamma. Default: ``'ones'``.
+        dtype: dtype of gamma. Default: ``mindspore.float32``.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
@@ -160,7 +161,7 @@ class RMSNorm(RMSNormCell):
         Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: the last axes of x have another shape than the weight.
+        InputError: the last axes of x do not have the shape of gamma.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -175,5 +176,5 @@ class RMSNorm(RMSNormCell):
     own = RMS_NORM
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, self.gamma)

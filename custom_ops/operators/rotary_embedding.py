@@ -47,7 +47,10 @@ def _check(x: Any, layout: str) -> None:
 
 
 def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
-    """Rotates x. With sign −1 it rotates by the opposite angle, which is the transpose."""
+    """Rotates x by the angles of the tables; with sign −1 by the opposite angles.
+
+    The rotation with sign −1 is the transpose of the rotation with sign 1.
+    """
     _check(x, layout)
     size = sizes(x)[-1]
     half = size // 2
@@ -55,7 +58,7 @@ def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
     given = widen(x)
 
     def partner(tensor: Any) -> Any:
-        """Replaces each pair (a, b) by (−b, a), times `sign`."""
+        """Replaces each pair (a, b) by sign·(−b, a)."""
         if layout == "halves":
             first = dsl.ext.strided_slice(tensor, [0] * len(sizes(x)), [*sizes(x)[:-1], half])
             second = dsl.ext.strided_slice(tensor, [0] * (len(sizes(x)) - 1) + [half], sizes(x))
@@ -76,17 +79,17 @@ def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
 
 
 def compute(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
-    """Computes x·cos + partner(x)·sin."""
+    """Computes x·cos + partner(x)·sin; partner replaces each pair (a, b) by (−b, a)."""
     return _rotate(x, cos, sin, layout, 1.0)
 
 
 def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
-    """Rotates grad by the opposite angle."""
+    """Returns the gradient of x: grad rotated by the opposite angles."""
     return _rotate(grad, cos, sin, layout, -1.0)
 
 
 def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     half = x.shape[-1] // 2
     if layout == "halves":
         partner = ops.concat((ops.neg(x[..., half:]), x[..., :half]), -1)
@@ -97,7 +100,7 @@ def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
 
 
 def formula(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
-    """Computes x·cos + partner(x)·sin."""
+    """Computes x·cos + partner(x)·sin; partner replaces each pair (a, b) by (−b, a)."""
     half = x.shape[-1] // 2
     if layout == "halves":
         partner = np.concatenate([-x[..., half:], x[..., :half]], -1)
@@ -133,12 +136,14 @@ class RotaryEmbedding(FusedCell):
     .. math::
         (a, b) \to (a \cos\theta - b \sin\theta,\; b \cos\theta + a \sin\theta)
 
-    for the pairs :math:`(a, b)` of the last axis. The layout ``halves`` pairs element k with
-    element k + D/2. The layout ``interleaved`` pairs element 2k with element 2k + 1.
+    The operator rotates each pair :math:`(a, b)` of the last axis by an angle :math:`\theta`. The
+    layout ``halves`` pairs element k with element k + D/2. The layout ``interleaved`` pairs element
+    2k with element 2k + 1.
 
     Args:
         layout (str): ``halves`` or ``interleaved``. Default: ``'halves'``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.
@@ -150,7 +155,8 @@ class RotaryEmbedding(FusedCell):
         Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: the layout is unknown, the last axis is odd, or the tables do not broadcast.
+        InputError: the layout is unknown, the size of the last axis is odd, or cos or sin does not
+            broadcast to the shape of x.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

@@ -29,7 +29,7 @@ def softmax(x: Any) -> Any:
 
 
 def softmax_gradient(y: Any, grad: Any) -> Any:
-    """Returns y·(grad − Σ y·grad), the gradient of the softmax input."""
+    """Returns the gradient of the softmax input, y·(grad − Σ y·grad)."""
     total = dsl.reduce_sum(dsl.vmul(y, grad), axis=-1, keepdims=True)
     return dsl.vmul(y, dsl.vsub(grad, dsl.broadcast(total, y.shape)))
 
@@ -54,7 +54,7 @@ def check_mask(x: Any, mask: Any) -> None:
 
 
 def compute(x: Any, *, scale: float) -> Any:
-    """Computes y = softmax(scale·x), rounded once."""
+    """Computes y = softmax(scale·x); the result is rounded once, to the output dtype."""
     check(x)
     (a,) = widen_inputs(x)
     return dsl.cast_to(softmax(dsl.vmuls(a, scale)), promote_dtype(x))
@@ -80,47 +80,48 @@ def compute_added(x: Any, mask: Any, *, scale: float) -> Any:
 
 
 def gradient(y: Any, grad: Any, *, scale: float) -> Any:
-    """Returns scale·y·(grad − Σ y·grad), which is 0 for masked elements, because their y is 0."""
+    """Returns scale·y·(grad − Σ y·grad); it is 0 for masked elements, because their y is 0."""
     return dsl.cast_to(dsl.vmuls(softmax_gradient(*widen_inputs(y, grad)), scale), y.dtype)
 
 
 def gradient_added(mask: Any, y: Any, grad: Any, *, scale: float) -> tuple[Any, Any]:
-    """Returns the gradients of x and of the mask, with s = y·(grad − Σ y·grad).
+    """Returns the gradients of x and of the mask.
 
-    They are scale·s, and s summed over the axes along which the mask was broadcast.
+    With s = y·(grad − Σ y·grad), the gradient of x is scale·s. The gradient of the mask is s summed
+    over the axes along which the mask was broadcast.
     """
     found = softmax_gradient(*widen_inputs(y, grad))
     return dsl.cast_to(dsl.vmuls(found, scale), y.dtype), unbroadcast(found, mask)
 
 
 def composite(x: Any, scale: float) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.softmax(ops.mul(x, scale), -1)
 
 
 def composite_masked(x: Any, mask: Any, scale: float) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     kept = ops.masked_fill(ops.mul(x, scale), mask, ops.cast(-3.0e4, x.dtype))
     return ops.masked_fill(ops.softmax(kept, -1), mask, ops.cast(0.0, x.dtype))
 
 
 def composite_added(x: Any, mask: Any, scale: float) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.softmax(ops.add(ops.mul(x, scale), mask), -1)
 
 
 def formula(x: Any, scale: float) -> Any:
-    """Returns the NumPy reference, computed in float64."""
+    """Computes the reference result with NumPy, in float64."""
     return _formula(x * scale)
 
 
 def formula_masked(x: Any, mask: Any, scale: float) -> Any:
-    """Returns the NumPy reference, computed in float64."""
+    """Computes the reference result with NumPy, in float64."""
     return _formula(np.where(mask, -np.inf, x * scale))
 
 
 def formula_added(x: Any, mask: Any, scale: float) -> Any:
-    """Returns the NumPy reference, computed in float64."""
+    """Computes the reference result with NumPy, in float64."""
     return _formula(x * scale + mask)
 
 
@@ -205,7 +206,8 @@ class ScaleMaskSoftmax(DispatchingCell):
 
     Args:
         scale: factor of x.
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, at least one axis.
@@ -213,8 +215,8 @@ class ScaleMaskSoftmax(DispatchingCell):
           result is 0. A floating mask is added to scale·x and has a gradient.
 
     Outputs:
-        Tensor of the shape and dtype of x. A fully masked row is 0. A row that contains NaN or +inf
-        becomes NaN.
+        Tensor of the shape and dtype of x. The result of a fully masked row is 0. The result of a
+        row with NaN or +inf is NaN.
 
     Raises:
         InputError: the mask does not broadcast to x, or an input has an unsupported dtype.
@@ -236,7 +238,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         self.added = FusedCell(SCALE_ADD_SOFTMAX, given, route)
 
     def construct(self, x: Any, mask: Any = None) -> Any:
-        """Selects the operator by the mask's dtype."""
+        """Runs the operator for no mask, for a bool mask or for an added mask."""
         if mask is None:
             return self.plain.run(x)
         if mask.dtype == ms.bool_:
@@ -244,7 +246,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         return self.added.run(x, mask)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Selects the operator by the mask's dtype."""
+        """Returns the Cell for no mask, for a bool mask or for an added mask."""
         if len(arrays) < 2:
             return self.plain
         return self.masked if np.asarray(arrays[1]).dtype == np.bool_ else self.added

@@ -36,7 +36,7 @@ def gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
 
 
 def composite(x: Any, axis: int = -1) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     power = ops.exp(ops.sub(x, ops.amax(x, axis, True)))
     return ops.div(power, ops.sum(power, axis, True))
 
@@ -74,7 +74,8 @@ class Softmax(FusedCell):
 
     Args:
         axis (int): the reduced axis. Default: ``-1``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
@@ -127,7 +128,7 @@ def log_gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
 
 
 def log_composite(x: Any, axis: int = -1) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     distance = ops.sub(x, ops.amax(x, axis, True))
     return ops.sub(distance, ops.log(ops.sum(ops.exp(distance), axis, True)))
 
@@ -163,7 +164,8 @@ class LogSoftmax(FusedCell):
 
     Args:
         axis (int): the reduced axis. Default: ``-1``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.

@@ -25,10 +25,10 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]:
-    """Returns logits and labels with a row axis, so that axis 1 of logits is the class axis.
+    """Returns logits and labels; logits of shape (C,) get a row axis, so that classes are axis 1.
 
     Raises:
-        InputError: the shape of the labels does not match the logits.
+        InputError: logits has no axis, or the shape of the labels does not match the logits.
     """
     shape = sizes(logits)
     if not shape:
@@ -89,10 +89,10 @@ def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None)
     The result is 0 for an ignored label, and NaN for a label out of range.
 
     Args:
-        x: the rows.
+        x: the logits, with classes along axis 1.
         labels: one label for each row.
         ignore_index: the ignored label.
-        weight: class weights. If given, the weight of the label is gathered instead.
+        weight: class weights. If they are given, the weight of the label is gathered instead.
     """
     classes, dtype = sizes(x)[1], x.dtype
     nothing, unknown = dsl.const(0.0, dtype), dsl.const(float("nan"), dtype)
@@ -125,7 +125,7 @@ def _broadcast_class_weights(weight: Any, x: Any) -> Any:
 
 
 def reduce_losses(losses: Any, weights: Any, reduction: str, shape: list[int]) -> Any:
-    """Reduces the losses of rows; the mean is weighted by `weights`."""
+    """Reduces the losses of the rows; ``mean`` divides their sum by the sum of `weights`."""
     axes = list(range(len(sizes(losses))))
     if reduction == "none":
         return dsl.ext.reshape(losses, shape)
@@ -185,7 +185,7 @@ def gradient(
 
     It is (softmax·Σ target − target)·(gradient of the row's loss), and 0 for ignored rows.
 
-    `given` are the class weights, if any, and the gradient of the loss.
+    `given` holds the class weights, if there are any, then the gradient of the loss.
     """
     rows, places = add_row_axis(logits, labels, are_indices=True)
     *weight, grad = given
@@ -239,9 +239,9 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of each row's loss before the division by the mean's weights.
+    """Returns the gradient of each row's loss, not yet divided by the divisor of ``mean``.
 
-    It broadcasts the gradient of a reduced loss to all rows.
+    The gradient of a reduced loss is broadcast to all rows.
     """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":
@@ -256,7 +256,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, None, ignore_index, reduction, label_smoothing)
 
 
@@ -268,7 +268,7 @@ def weighted_composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the operator with class weights from MindSpore's basic operators."""
+    """Computes the operator with class weights, with MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -285,9 +285,10 @@ def formula(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Returns −Σ w·target·ln softmax(logits).
+    """Computes −Σ w·target·ln softmax(logits) of each row, then applies `reduction`.
 
-    Here target = (1 − smoothing)·[class is label] + smoothing / classes.
+    Here w are the class weights, and
+    target = (1 − label_smoothing)·[class is label] + label_smoothing / (number of classes).
     """
     axis = min(logits.ndim - 1, 1)
     logs = log_softmax(logits, axis)

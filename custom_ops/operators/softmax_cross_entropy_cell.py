@@ -27,27 +27,29 @@ class SoftmaxCrossEntropy(OperatorCell):
         t_c = (1 - \epsilon) \cdot y_c + \frac{\epsilon}{C}
 
     Args:
-        weight (Tensor): :math:`w`, one value per class, without gradient. With index labels the
-            mean is weighted by the weights of the labels. With probabilities the mean is not
-            weighted. ``None`` means 1 for all classes. Default: ``None``.
-        ignore_index (int): rows with this label are ignored. Default: ``-100``.
+        weight (Tensor): :math:`w`, one value per class, without gradient. For index labels,
+            ``mean`` divides the sum of the losses by the sum of the weights of the labels. For
+            probability labels, it divides by the number of rows. ``None`` means 1 for all classes.
+            Default: ``None``.
+        ignore_index (int): rows with this index label are ignored. Default: ``-100``.
         reduction (str): ``none``, ``mean`` (over the rows that are not ignored) or ``sum``.
             Default: ``'mean'``.
         label_smoothing (float): :math:`\epsilon`, 0 to 1. Default: ``0.0``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **logits** (Tensor) - (C,), (N, C) or (N, C, …); float16, bfloat16, float32 or float64.
-        - **labels** (Tensor) - int32 or int64 indices of the shape of logits without C, or
-          probabilities of the shape of logits. Labels have no gradient.
+        - **labels** (Tensor) - :math:`y`: int32 or int64 indices of the shape of logits without the
+          axis C, or probabilities of the shape of logits. Labels have no gradient.
 
     Outputs:
-        Tensor: the loss, a scalar, or of the shape of the indices with ``reduction="none"``. A row
-        whose index is out of range has the loss NaN.
+        Tensor: the loss. It is a scalar, or with ``reduction="none"`` has the shape of logits
+        without the axis C. A row whose index label is out of range has the loss NaN.
 
     Raises:
-        InputError: the reduction is unknown, the smoothing is out of range, the weight is not a
-            vector of numbers, or the shapes of labels or weight do not match.
+        InputError: the reduction is unknown, label_smoothing is out of range, the weight is not a
+            vector of numbers, or the shape of labels or weight does not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -100,7 +102,7 @@ class SoftmaxCrossEntropy(OperatorCell):
         return cls(loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing, route)
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         if labels.dtype in self.index_dtypes:
             if self.weight is None:
                 return self.of_indices(logits, labels)
@@ -126,7 +128,7 @@ class SoftmaxCrossEntropy(OperatorCell):
 
 
 def _vector(weight: Any) -> Any:
-    """Converts class weights to a Tensor, or to an array without MindSpore.
+    """Converts class weights to a Tensor, or without MindSpore to a NumPy array; keeps None.
 
     Raises:
         InputError: the weights are not a vector of numbers.

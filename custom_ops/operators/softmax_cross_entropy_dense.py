@@ -70,16 +70,16 @@ def dense_gradient(
 def dense_composite(
     logits: Any, labels: Any, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, None, -100, reduction, label_smoothing)
 
 
 def dense_formula(
     logits: Any, labels: Any, *, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Any:
-    """Returns −Σ target·ln softmax(logits).
+    """Computes −Σ target·ln softmax(logits) of each row, then applies `reduction`.
 
-    Here target = (1 − smoothing)·labels + smoothing / classes.
+    Here target = (1 − label_smoothing)·labels + label_smoothing / (number of classes).
     """
     axis = min(logits.ndim - 1, 1)
     target = labels * (1 - label_smoothing) + label_smoothing / logits.shape[axis]

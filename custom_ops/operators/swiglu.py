@@ -11,12 +11,12 @@ from tbe_impl.dsl.functions import FUNCTIONS
 
 
 def composite(x: Any) -> Any:
-    """Computes Swish from basic MindSpore operators."""
+    """Computes Swish with MindSpore's basic operators."""
     return ops.mul(x, ops.sigmoid(x))
 
 
 def formula(x: Any) -> Any:
-    """Computes Swish in float64."""
+    """Computes Swish with NumPy, in float64."""
     return x * FUNCTIONS["sigmoid"].numpy(x)
 
 
@@ -31,20 +31,22 @@ class SwiGLU(GatedCell):
         y = a \cdot \sigma(a) \cdot b
 
     Args:
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. Without `up`, the halves of its
-          last axis are a and b. With `up` it is a.
-        - **up** (Tensor, optional) - b. Shapes are broadcast and dtypes promoted.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
+          Otherwise the two halves of x along the last axis are a and b.
+        - **up** (Tensor, optional) - b. Both inputs are broadcast to one shape and promoted to one
+          dtype.
 
     Outputs:
-        Tensor with half the last axis of x, or, with `up`, of the broadcast shape. NaN propagates.
-        a = −inf gives NaN, as the formula does.
+        Tensor. If `up` is given, it has the broadcast shape. Otherwise it has the shape of x with
+        half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
 
     Raises:
-        InputError: the shapes do not match, the last axis has odd size, or an input has no floating
-            dtype.
+        InputError: the shapes do not match, the last axis has odd size, or an input does not have a
+            floating-point dtype.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

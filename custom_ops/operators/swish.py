@@ -34,7 +34,7 @@ def scale_tensor(x: Any, factor: float) -> Any:
 
 
 def compute(x: Any, *, beta: float) -> Any:
-    """Computes y = x·σ(beta·x), rounded once."""
+    """Computes y = x·σ(beta·x); the result is rounded once, to the output dtype."""
     (a,) = widen_inputs(x)
     return dsl.cast_to(swish(a, beta), promote_dtype(x))
 
@@ -46,7 +46,7 @@ def gradient(x: Any, grad: Any, *, beta: float) -> Any:
 
 
 def composite(x: Any, beta: float) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.mul(x, ops.sigmoid(ops.mul(x, beta)))
 
 
@@ -75,16 +75,17 @@ class Swish(FusedCell):
 
     Args:
         beta: factor of x in the sigmoid.
-        route: ``native`` or ``composite``.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
+            the default.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. −inf gives NaN, as the formula does.
+        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
 
     Raises:
-        InputError: the input has no floating dtype, or beta is not a number.
+        InputError: x does not have a floating-point dtype, or beta is not a number.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

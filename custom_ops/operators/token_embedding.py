@@ -30,14 +30,14 @@ def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
 
 
 def gradient(ids: Any, table: Any, grad: Any, *, scale: float = 1.0) -> Any:
-    """Scatter-adds grad into the rows of the table, in index order."""
+    """Returns the gradient of the table: the scatter-add of grad·scale, in the order of ids."""
     slope = widen(grad) if scale == 1.0 else dsl.vmuls(widen(grad), scale)
     made = dsl.unsorted_segment_sum(slope, ids, sizes(table)[0])
     return dsl.cast_to(made, table.dtype)
 
 
 def composite(ids: Any, table: Any, scale: float = 1.0) -> Any:
-    """Computes the operator from MindSpore's basic operators."""
+    """Computes this operator with MindSpore's basic operators."""
     return ops.mul(ops.gather(table, ids, 0), scale)
 
 
@@ -65,27 +65,29 @@ class TokenEmbedding(WeightedCell):
     .. math::
         y = \mathrm{table}[\mathrm{ids}] \cdot s
 
-    The gradient of the table accumulates in index order, so that it is deterministic.
+    The gradient of the table is summed in the order of ids, so that it is deterministic.
 
     Args:
         vocab_size (int): number of tokens.
         embedding_size (int): number of elements of a token's row.
         use_one_hot (bool): accepted for compatibility with `nn.Embedding`; it does not change the
             result. Default: ``False``.
-        embedding_table: initial table. Default: ``'normal'``.
+        embedding_table: initial values of the table. Default: ``'normal'``.
         dtype: dtype of the table. Default: ``mindspore.float32``.
         padding_idx (int, optional): row that is initialised to 0. Default: ``None``.
         scale (float): factor of the rows. Default: ``1.0``.
-        route (str): ``native``, ``composite``, or empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
+            empty for the default.
 
     Inputs:
         - **ids** (Tensor) - int32 or int64, any shape; an id out of range gives 0.
 
     Outputs:
-        Tensor of shape (axes of ids, embedding_size) and of the table's dtype.
+        Tensor of the shape of ids with the axis embedding_size appended, and of the table's dtype.
 
     Raises:
-        InputError: ids are not int32 or int64, or the table is not a matrix.
+        InputError: ids are not int32 or int64, the table is not a matrix, or padding_idx is out of
+            range.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)
@@ -126,13 +128,13 @@ class TokenEmbedding(WeightedCell):
 
     @classmethod
     def from_cells(cls, embedding: Any, scale: float = 1.0, route: str = "") -> Any:
-        """Builds the Cell from an `nn.Embedding` and shares its Parameter."""
+        """Builds the Cell from an `nn.Embedding`; both Cells use the same Parameter."""
         table = embedding.embedding_table
         vocab_size, size = table.shape
         return cls(vocab_size, size, embedding_table=table, scale=scale, route=route)
 
     def construct(self, ids: Any) -> Any:
-        """Runs one fused kernel, or the composite."""
+        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(ids, self.embedding_table)
 
 

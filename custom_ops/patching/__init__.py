@@ -1,8 +1,8 @@
-"""Patches an existing network with fused operators, verified on a sample and reversible.
+"""Replaces parts of an existing network by fused operators; verifies and can undo each replacement.
 
 In: a net and optional sample inputs. Out: the same net with fused operators and the same
 Parameters, and a record that undoes the patch.
-Must not: change a Parameter, or a class of the user.
+Must not: change a Parameter, or a class that the user defined.
 """
 
 from __future__ import annotations
@@ -57,27 +57,28 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     Attention: it replaces nn.MultiheadAttention, and softmax(scale·q kᵀ + masks)·v in any Cell
     whose `construct` computes it, possibly in called functions.
     It does not replace subclasses of MindSpore's Cells, Cells with hooks, Cells with their own
-    precision (`to_float`), and the net itself.
+    precision (`to_float`), or the net itself.
 
     If the source of a Cell is edited, the Cell keeps its child Cells and gets the fused operators
     as further children. Its class is replaced by a subclass with a new `construct`. The new
     `construct` calls the original `construct` if a condition of the patch does not hold, such as
     that an argument is None or a flag is false.
 
-    With sample inputs, `patch` first runs the net in PyNative, outside of training. It compares
-    each replacement with the recorded outputs of the replaced Cells. It refuses a replacement whose
-    outputs differ, or which the sample does not reach. At the end it compares the results of the
-    whole net. For a net in training it also compares gradients and moving values.
+    With sample inputs, `patch` first runs the net in PyNative mode, outside of training. It
+    compares the outputs of each replacement with the recorded outputs of the replaced Cells. It
+    refuses a replacement if the outputs differ, or if the sample call does not reach the replaced
+    Cells. For a net in training it also compares gradients and the moving averages of BatchNorm. At
+    the end it compares the results of the whole net.
 
-    In training, fused attention with an added mask (in nn.MultiheadAttention with any mask) is used
-    only if the net was in training when `patch` was called. With active dropout of the attention
-    weights it is never used in training.
+    If the net was not in training when `patch` was called, fused attention with an added mask is
+    not used in training. In nn.MultiheadAttention this holds for any mask. Fused attention is never
+    used in training while dropout of the attention weights is active.
 
     Args:
         net: an nn.Cell; it is called as before.
         sample_inputs: arguments of a sample call.
         tolerance: allowed error of a replacement, relative to the root mean square of the result;
-            by default the tolerance of the dtype.
+            by default a tolerance that depends on the dtype.
 
     Returns:
         A record of the replaced and refused places. Its `undo()` restores the net. With
@@ -126,7 +127,7 @@ class _Patch:
         self.owners: list[PatchedCell] = []
 
     def run(self) -> PatchRecord:
-        """Records the sample, edits sources, replaces Cells, compares; returns the record."""
+        """Runs all steps of `patch` and returns the record of the replacements."""
         cells = dict(self.net.cells_and_names())
         candidates = list(_candidates(self.net))
         self.seen: dict[int, RecordedCall] = {}
@@ -168,14 +169,14 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the gradients of the weights for the sample, or for perturbed inputs."""
+        """Returns the gradients of the weights for the sample inputs, perturbed if `nudged`."""
         seen = RecordedCall(self.inputs, {}, None)
         return training_effects(
             self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True
         )
 
     def _edit_sources(self, cells: dict[str, Any]) -> None:
-        """Edits the sources of Cells; children first, so that the trials of parents run faster."""
+        """Edits the sources of Cells, children first so that trials of their parents run faster."""
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
                 made, change = try_multihead_attention(
@@ -199,7 +200,7 @@ class _Patch:
                 self.owners.insert(0, owner)
 
     def _replace_slots(self, candidates: list[_Candidate]) -> None:
-        """Replaces child Cells of their parents, without editing a source."""
+        """Replaces child Cells in their parent Cells, without editing a source."""
         made: dict[tuple[int, ...], Any] = {}
         gone: set[int] = set()
         for one in candidates:
@@ -235,9 +236,11 @@ class _Patch:
         return reason
 
     def _drop_masks_with_gradient(self) -> None:
-        """Removes fused attention whose mask needs a gradient, which the operator does not compute.
+        """Removes fused attention with a mask if the masks need a gradient.
 
-        It compares gradients of weights with and without the replacements that have a mask.
+        The fused operator does not compute gradients of masks. To detect that they are needed, this
+        method compares the gradients of the weights with and without the replacements that have a
+        mask. For nn.MultiheadAttention it clears `mask_in_training` instead.
         """
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]
@@ -276,7 +279,7 @@ class _Patch:
         for owner in self.owners:
             own = flag(owner.cell, False)
             for edit in owner.edits:
-                # of several Cells the second decides, because it may be a frozen normalisation
+                # of several replaced Cells the second decides: it may be a frozen normalisation
                 before = [cell for cell in edit.before if isinstance(cell, nn.Cell)]
                 flags[id(edit.cell)] = flag(before[min(1, len(before) - 1)], own) if before else own
         for step in self.steps:
@@ -288,9 +291,9 @@ class _Patch:
 
 
 def _candidates(net: Any) -> Iterator[_Candidate]:
-    """Yields the candidates for replacement; longer rules take precedence.
+    """Yields the candidates for replacement; a longer rule takes precedence over a shorter one.
 
-    It skips the children of fused operators.
+    The children of fused operators are skipped.
     """
     for place, parent in net.cells_and_names():
         if type(parent).__module__.startswith("custom_ops"):

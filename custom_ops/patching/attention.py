@@ -1,6 +1,6 @@
 """Matches softmax(scale·q kᵀ + masks)·v in the source of a Cell.
 
-One file of more than 500 lines: the forms of attention are recognised by one chain of matches.
+This module exceeds 500 lines because one chain of matches recognises all forms of attention.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from custom_ops.patching.scalar_constants import is_number, value_of
 from custom_ops.patching.source_edits import NOT_TRAINING, Edit
 
 LOW_SCORE, WEAK_LOW_SCORE = -1e9, -1e4
-"""Upper bounds of a score that the softmax reduces to 0.
+"""Upper bounds for the score of a masked element, which the softmax has to reduce to 0.
 
-The weak bound suffices only if there is no other mask. The edit then replaces the score by the
-strong bound.
+A score between the two bounds suffices only if there is no other mask. The edit then replaces this
+score by `LOW_SCORE`.
 """
 LIKE_FUNCTIONS = ("full_like", "ones_like", "zeros_like")
 
@@ -41,9 +41,9 @@ class _NoAttention(Exception):
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """Yields an edit for each attention.
+    """Yields an edit for each attention in the source of a Cell.
 
-    For a product with a softmax that is not attention, it yields the reason instead.
+    For a matrix product with a softmax that is not attention, it yields the reason as a string.
     """
     count = 0
     for node in list(flow.nodes()):
@@ -64,7 +64,7 @@ def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
 
 
 class _AttentionMatcher:
-    """Walks from the product with v back to the product of q and k."""
+    """Matches one attention: walks from the product with v back to the product of q and k."""
 
     def __init__(self, flow: Flow, scope: Scope, name: str):
         self.flow, self.scope, self.name = flow, scope, name
@@ -134,7 +134,7 @@ class _AttentionMatcher:
 
     @property
     def _frame(self) -> int:
-        """Current frame: the index of the shape that the scores have between two reshapes."""
+        """Current frame: the index of the current shape of the scores, which reshapes change."""
         return len(self.frames) - 1
 
     def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
@@ -259,7 +259,7 @@ class _AttentionMatcher:
         return axis in (-1, (-1,))
 
     def _dropout_share(self, found: CallSemantics) -> float | None:
-        """Returns the drop probability of a dropout; None for any other call."""
+        """Returns the drop probability of a dropout (1 if unknown); None for any other call."""
         if found.kind == "cell":
             called = found.called
             if "Dropout" not in type(called).__name__:
@@ -318,7 +318,7 @@ class _AttentionMatcher:
     def _skip_step(self, found: CallSemantics) -> ast.expr:
         """Skips a step that keeps the values; returns its input.
 
-        The reads in the other arguments count as removed.
+        The edit also removes the other arguments of the step, so their reads count as removed.
         """
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
@@ -372,7 +372,7 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns the operands of a binary operation of this kind; follows names. Else None."""
+        """Returns the two operands of an operation of this kind; follows names; else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
@@ -392,7 +392,7 @@ class _AttentionMatcher:
         return found.operands[0]
 
     def _sides(self, found: CallSemantics) -> tuple[ast.expr, ast.expr]:
-        """Returns the operand that is the scores, then the other operand."""
+        """Returns (the operand that holds the scores, the other operand)."""
         first, second = found.operands
         leads = self._is_from_product(first), self._is_from_product(second)
         if leads == (True, False):
@@ -446,9 +446,10 @@ class _AttentionMatcher:
             raise _NoAttention(f"{ast.unparse(by)[:60]} may be more than one number")
 
     def _masked_score(self, value: ast.expr) -> ast.expr:
-        """Returns the score that replaces masked scores.
+        """Returns the expression of the score that replaces masked scores.
 
-        It raises `_NoAttention` if the score does not vanish in the softmax.
+        Raises:
+            _NoAttention: the softmax may not reduce this score to 0.
         """
         number = value_of(value, self.flow, self.scope)
         if number is None or number > WEAK_LOW_SCORE:
@@ -473,7 +474,7 @@ class _AttentionMatcher:
         return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """Records that an expression is removed, with the definitions that only it reads."""
+        """Records that the edit removes an expression and the definitions that only it reads."""
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())
@@ -485,9 +486,12 @@ class _AttentionMatcher:
                 self._forget(only.value)
 
     def _check_other_readers(self, home: ast.stmt) -> None:
-        """Checks that other code reads only shape or dtype of scores and weights.
+        """Checks that other code reads only the shape or dtype of the scores and weights.
 
-        It records these reads in `beside`.
+        These reads are recorded in `beside`.
+
+        Raises:
+            _NoAttention: other code reads the scores or weights themselves.
         """
         self.beside: dict[int, tuple[str, int]] = {}
         for definition in self.definitions:
@@ -507,7 +511,7 @@ class _AttentionMatcher:
                 raise _NoAttention(f"{definition.name} is made elsewhere")
 
     def _read_attribute(self, node: ast.AST) -> str:
-        """Returns "shape" or "dtype" if the node reads only this property; else empty."""
+        """Returns "shape" or "dtype" if the node reads only this property, else ""."""
         if isinstance(node, ast.Attribute):
             return node.attr if node.attr in ("shape", "dtype") else ""
         known = semantics_of(node, self.scope) if isinstance(node, ast.Call) else None

@@ -25,18 +25,19 @@ class AttentionCore(Cell):
 
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width), or without heads.
-        - **keys** - last size of the softmax input, if this input has another shape than q kᵀ.
-        - **shape** - shape of the attention weights, if it differs from the shape of q kᵀ. The
-          leading sizes of v are then those of `shape`.
-        - **more** - two values per mask: the mask or None, and the score of dropped elements or
-          None.
+        - **keys** - size of the last axis of the softmax input, if this input has another shape
+          than q kᵀ; else None.
+        - **shape** - shape of the attention weights, if it differs from the shape of q kᵀ; else
+          None. If it is given, the leading sizes of v are those of `shape`.
+        - **more** - two values per mask: the mask or None, and the score of dropped elements, which
+          is None for an added mask.
 
     Outputs:
         Tensor of the shape and dtype of q, but with the width of v and, with `shape`, its leading
         sizes.
 
     Raises:
-        ValueError: the softmax is not over all keys.
+        ValueError: `keys` is not the number of keys, so that the softmax is not over all keys.
     """
 
     def __init__(self, scale: float, masks: tuple[str, ...] = (), route: str = ""):
@@ -59,7 +60,7 @@ class AttentionCore(Cell):
         return self.attend(q, k, v, more)
 
     def attend(self, q: Any, k: Any, v: Any, more: Any) -> Any:
-        """Adds the masks up to one mask, and runs attention on q, k and v of matching shapes."""
+        """Sums all masks to one mask, and runs attention on q, k and v of matching shapes."""
         mask = None
         for number in range(len(self.masks)):
             given, value = more[2 * number], more[2 * number + 1]
@@ -82,5 +83,5 @@ class AttentionCore(Cell):
         return self.attention(q, k.astype(q.dtype), v.astype(q.dtype), mask)
 
     def extend_repr(self) -> str:
-        """Returns the attributes for the printed form of a net."""
+        """Returns the attributes as a string for the printed net."""
         return f"scale={self.scale:.6g}, masks={self.masks}"

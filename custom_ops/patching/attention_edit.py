@@ -19,7 +19,7 @@ class MaskStep:
 
     Attributes:
         statement: the statement that applies the mask.
-        frame: frame (index of a shape) of the scores in this statement.
+        frame: index of the shape that the scores have in this statement (see `AttentionMatch`).
         kind: a mask kind of `attention_core`.
         mask: the mask expression.
         value: score of dropped elements; None for an added mask.
@@ -47,9 +47,9 @@ class ReshapeStep:
 
     Attributes:
         statement: the statement with the reshape.
-        frame: frame (index of a shape) of the result; the input has the next frame.
+        frame: frame of the result (see `AttentionMatch`); the input has the frame `frame` + 1.
         call: the reshaping call.
-        scores: the operand of the call that is the scores.
+        scores: the operand of this call that holds the scores or weights.
     """
 
     statement: ast.stmt
@@ -65,25 +65,27 @@ ScoreStep = MaskStep | ScaleStep | ReshapeStep
 class AttentionMatch:
     """A matched softmax(scale·q kᵀ + masks)·v in a Cell.
 
-    Reshapes may change the shape of the scores several times. A frame is the index of such a shape.
-    Frame 0 is the shape of the weights in the product with v.
+    Reshapes may change the shape of the scores several times. A frame is the index of such a shape,
+    counted backwards from the product with v: frame 0 is the shape of the weights in this product.
 
     Attributes:
         name: name of the fused operator as a part of the Cell.
         final: the product with v, and its statement.
-        v: second operand of this product; `v_turned`: whether the product transposes it.
+        v: second operand of the product with v.
+        v_turned: whether this product transposes its second operand.
         product: the product of q and k.
-        q: first operand of this product.
-        k: second operand of this product; `k_turned`: whether the product transposes it.
+        q: first operand of the product of q and k.
+        k: second operand of the product of q and k.
+        k_turned: whether this product transposes its second operand.
         scale: constant factor of the scores.
         steps: steps on the scores, in source order.
-        frames: frame → a frame with the same shape, by which equal shapes are recognised.
+        frames: frame → the one frame that represents all frames with the same shape.
         of_product: frame of the product of q and k.
         of_softmax: frame of the softmax.
         definitions: definitions of scores and weights.
-        beside: id of a node that reads shape or dtype of scores or weights → "shape" or "dtype",
-            and the frame.
-        dropped: statements that become dead by the edit.
+        beside: id of a node that reads the shape or dtype of scores or weights → ("shape" or
+            "dtype", frame of these scores or weights).
+        dropped: statements that are dead after the edit.
         guards: conditions under which the match is valid.
     """
 
@@ -172,7 +174,7 @@ class _EditBuilder:
         self.pieces.setdefault(id(statement), []).extend(lines)
 
     def _has_other_shape(self, frame: int) -> bool:
-        """Whether the scores have another shape in this frame than after the product."""
+        """Whether the scores have another shape in this frame than after the product of q and k."""
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
@@ -185,7 +187,7 @@ class _EditBuilder:
         return f"{self.found.name}_laid_{self.found.frames[frame]}"
 
     def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
-        """Returns statements that assign q, k, a blank tensor if needed, and None for each mask."""
+        """Returns assignments of q, k, a tensor of zeros (if needed), and None for each mask."""
         made: list[ast.stmt] = [
             _assign(self.own["query"], self.found.q),
             _assign(self.own["key"], k),
@@ -217,7 +219,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Returns the call of a reshape, applied to the blank tensor instead of the scores."""
+        """Returns the call of a reshape with a tensor of zeros in place of the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:
@@ -246,7 +248,7 @@ class _EditBuilder:
     def _remove_transpose(self, k: ast.expr) -> ast.expr:
         """Returns an expression for k from the expression for kᵀ.
 
-        It removes the transpose of k if there is one in the source, else transposes kᵀ back.
+        If the source contains the transpose of k, it is removed. Otherwise kᵀ is transposed back.
         """
         made = self._transpose_operand(k)
         if made is not None:
@@ -262,9 +264,10 @@ class _EditBuilder:
         return _swap_last_axes(k)
 
     def _transpose_operand(self, node: ast.expr) -> ast.expr | None:
-        """Returns an expression without the swap of the last two axes; else None.
+        """Swaps the last two axes of `node` by changing the permutation in `node`.
 
-        If `node` permutes other axes too, the rest of the permutation stays.
+        A permutation that becomes the identity is removed. Returns None if `node` does not permute
+        axes, if its axes are unknown, or if it swaps other axes than the last two.
         """
         found = semantics_of(node, self.scope)
         if found is None or found.kind not in ("swapaxes", "transpose"):

@@ -31,8 +31,8 @@ _VALUE_PRESERVING = (
 def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
     """Whether each element of the expression's value is 0 or 1 in every call.
 
-    It recognises comparisons and constant 0/1 tensors of the Cell, also if they are sliced, cast or
-    transposed.
+    The function recognises comparisons and constant 0/1 tensors of the Cell, also if they are
+    sliced, cast or transposed.
     """
     if depth == 0:
         return False

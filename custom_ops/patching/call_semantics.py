@@ -77,7 +77,7 @@ class CallSemantics:
 
     Attributes:
         kind: a key of `_KINDS`, or ``cell``.
-        operands: positional operands, with the tensor of a method first.
+        operands: positional operands; for a method, its tensor comes first.
         keywords: keyword arguments.
         called: the primitive, function or Cell; None for operators and tensor methods.
     """
@@ -134,7 +134,8 @@ def _function(
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
-    Returns the called Cell if the call is of a Cell, and None if it is not an activation.
+    If the call is a call of a Cell, it returns this Cell, whatever the Cell computes. It returns
+    None for any other call that is not an activation with known arguments.
     """
     if found.kind == "cell":
         return found.called

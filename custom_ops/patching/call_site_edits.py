@@ -34,11 +34,11 @@ class PatchedCell:
     Attributes:
         place: path of the Cell in the net.
         cell: the Cell.
-        seen: a recorded call of the Cell, if any.
+        seen: a recorded call of the Cell; None if there is none.
         kind: original class of the Cell.
         body: normalised source of the Cell's `construct`.
         edits: accepted edits.
-        refused: refused edits, with reasons.
+        refused: refused edits, with the reasons.
         parts: names of the child Cells that the edits added.
     """
 
@@ -52,7 +52,7 @@ class PatchedCell:
     parts: tuple[str, ...] = ()
 
     def apply_edits(self, edits: list[Edit]) -> None:
-        """Applies these edits in place of all edits applied before."""
+        """Applies these edits to the original `construct`; edits applied before are dropped."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.parts = tuple(edit.name for edit in edits)
@@ -82,7 +82,10 @@ class PatchedCell:
         ]
 
     def path(self, edit: Edit) -> str:
-        """Returns the path of the first Cell that an edit replaces, or of the edited Cell."""
+        """Returns the path of the first Cell that an edit replaces.
+
+        Returns the path of the edited Cell if the edit does not replace a child Cell.
+        """
         for name, cell in self.cell.cells_and_names():
             if cell is edit.before[0]:
                 return ".".join(filter(None, (self.place, name)))
@@ -144,7 +147,11 @@ def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
 def try_edits(
     owner: PatchedCell, edits: list[Edit], flags: Mapping[int, bool], tolerance: float | None
 ) -> None:
-    """Accepts each edit with which results and, in training, gradients match the original Cell."""
+    """Applies edits one by one, and keeps each edit that does not change what the Cell computes.
+
+    The results are compared with the original Cell, and in training also the gradients. The other
+    edits are recorded as refused.
+    """
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
         if edit.takes_mask and not trains and NOT_TRAINING not in edit.guards:
@@ -182,7 +189,7 @@ def try_edits(
 def _gradients_without_edits(
     owner: PatchedCell, seen: RecordedCall, flags: Mapping[int, bool], edits: list[Edit]
 ) -> TrainingEffects:
-    """Returns the training effects of the Cell without edits, and then applies these edits."""
+    """Returns the training effects of the Cell without edits; then applies `edits`."""
     owner.apply_edits([])
     try:
         return training_effects(owner.cell, seen, flags, _is_mask)
@@ -205,7 +212,8 @@ def try_multihead_attention(
 ) -> tuple[Replacement, Change | None]:
     """Patches an nn.MultiheadAttention with fused attention.
 
-    Returns the outcome, and the change that can be undone; None if the Cell is not patched.
+    Returns the outcome, and the `Change` that undoes the patch. The `Change` is None if the Cell is
+    not patched.
     """
     reason = multihead_attention.why_not(cell) or (
         "" if is_plain(cell) else "it has hooks or a precision of its own"

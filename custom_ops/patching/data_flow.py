@@ -150,7 +150,11 @@ class Flow:
                 self.reaching[id(one)] = found
 
     def origin(self, node: ast.expr) -> ast.expr:
-        """Returns the expression that defines a name; follows names with a single definition."""
+        """Returns the expression that defines a name.
+
+        If this expression is a name too, its definition is followed in turn. A name without a
+        single known definition is returned unchanged, like any node that is not a name.
+        """
         while isinstance(node, ast.Name):
             found = self.reaching.get(id(node), frozenset())
             (only,) = found if len(found) == 1 else (None,)
@@ -175,10 +179,10 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """Returns the only node that reads an expression, and its operand with the value.
+        """Returns the only node that reads the value of an expression, and the operand it reads.
 
-        It follows assignments to names. Returns None if several nodes read the value, or if the
-        reader is in another block.
+        Assignments of the value to a name are followed to the reader of the name. Returns None if
+        several nodes read the value, or if the reader is in another block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:

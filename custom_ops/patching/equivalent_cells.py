@@ -46,7 +46,7 @@ def candidate(cell: Any) -> Any:
 def why_not(before: Any, after: Any, seen: RecordedCall, tolerance: float | None) -> str:
     """Compares two Cells with random weights, also on inputs so small that epsilon matters.
 
-    Returns the reason to refuse the replacement; empty if the results agree.
+    Returns the reason to refuse the replacement; an empty string if the results agree.
     """
     if len(seen.inputs) != 1 or seen.keywords or not isinstance(seen.inputs[0], ms.Tensor):
         return "it is called with more than one input"

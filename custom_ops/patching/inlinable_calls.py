@@ -98,7 +98,7 @@ def _function_of(
 
 
 def is_user_function(function: Any) -> bool:
-    """Whether the function is neither of MindSpore nor of NumPy nor of this package."""
+    """Whether the function belongs to none of MindSpore, mindnlp, NumPy and this package."""
     home = (getattr(function, "__module__", "") or "").split(".")[0]
     return not is_of_framework(function) and home not in ("numpy", "custom_ops")
 
@@ -165,9 +165,9 @@ def arguments_of(tree: ast.FunctionDef, *, method: bool = True) -> list[str]:
 
 
 def is_readable(cell: Any) -> bool:
-    """Whether `construct` of the Cell is analysed.
+    """Whether `patch` analyses the source of the Cell's `construct`.
 
-    MindSpore's layers, except those for transformers, and Cells of this package are not analysed.
+    It does not analyse Cells of this package, or MindSpore's layers except those for transformers.
     """
     home = type(cell).__module__
     if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):

@@ -18,7 +18,7 @@ LONGEST = 3
 
 
 def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
-    """Yields an edit for each fusable chain of layers.
+    """Yields an edit for each chain of layers that a fused Cell can replace.
 
     Args:
         flow: data flow of the Cell.
@@ -82,9 +82,10 @@ def _softmax(found: Any, scope: Scope) -> Any:
 def _layer_chain(
     flow: Flow, scope: Scope, node: ast.Call
 ) -> tuple[list[ast.Call], list[Any], list[str]]:
-    """Returns calls, Cells and names of a chain of layers that starts at `node`.
+    """Returns the calls, Cells and names of the chain of layers that starts at `node`.
 
-    Only the next call of the chain reads the result of a call.
+    In a chain, the result of each call is read only by the next call. The lists are empty if `node`
+    is not a call of a Cell with one argument.
     """
     calls, cells, names = [node], [], []
     found = semantics_of(node, scope)

@@ -2,8 +2,8 @@
 
 For O1 MindSpore rewrites a net from the source of its classes, which lacks the edits of `patch`.
 A patched net is therefore not rewritten. Instead its Cells for matrix products, convolutions and
-attention are wrapped to compute in the narrow precision and cast their results to float32. Matrix
-products that are called as functions keep their precision.
+attention are wrapped: they compute in the narrow precision (float16 or bfloat16), and their results
+are cast to float32. Matrix products that are called as functions keep their precision.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NarrowCell(Cell):
     """Wraps a Cell so that it computes in a narrow precision, with float32 inputs and outputs.
 
     Args:
-        cell: the wrapped Cell; attributes that the wrapper lacks are read from it.
+        cell: the wrapped Cell. Attributes that the wrapper lacks are read from this Cell.
         dtype: dtype of the narrow precision.
     """
 
@@ -80,7 +80,7 @@ def cast_cells(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
 
 @cache
 def hook_amp() -> None:
-    """Monkeypatches the O1 rewrite of `ms.amp` for patched nets; other nets are unaffected."""
+    """Monkeypatches the O1 rewrite of `ms.amp` for patched nets only."""
     from mindspore.train import amp
 
     theirs = getattr(amp, REWRITE_FUNCTION, None)

@@ -17,7 +17,8 @@ class MultiheadAttention(_Base):
 
     `patch` assigns this class to an existing nn.MultiheadAttention object.
 
-    In training it runs the original `construct` if dropout is active, or if there is a mask and
+    The original `construct` runs if the call requests the attention weights, or if the query is not
+    three-dimensional. In training it also runs if dropout is active, or if there is a mask and
     `mask_in_training` is false.
     """
 
@@ -90,7 +91,7 @@ if HAS_MINDSPORE:
 
 
 def why_not(cell: Any) -> str:
-    """Returns the reason why an nn.MultiheadAttention cannot be patched; empty if it can."""
+    """Returns why an nn.MultiheadAttention cannot be patched; an empty string if it can."""
     if cell.bias_k is not None or cell.add_zero_attn:
         return "it adds keys of its own"
     return ""

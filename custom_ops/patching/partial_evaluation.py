@@ -31,7 +31,7 @@ class KnownValue:
 
     Attributes:
         value: the value, or `NotNone`.
-        given: the names of the arguments and attributes; attributes of the Cell as ``self.name``.
+        given: the names of these arguments and attributes; an attribute has the form ``self.name``.
         source: if a layer or primitive was assigned to a local name, the assigned expression.
     """
 
@@ -41,7 +41,7 @@ class KnownValue:
 
     @property
     def truth(self) -> bool | None:
-        """Truth value of the value in a condition; None if unknown."""
+        """The boolean that the value gives in a condition; None if it is unknown."""
         return bool(self.value) if isinstance(self.value, PLAIN_TYPES) else None
 
 
@@ -106,14 +106,14 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions which check that the attributes behind a value are unchanged."""
+        """Returns conditions that are true while the attributes behind a value are unchanged."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
     def evaluate(
         self, node: ast.expr, names: Mapping[str, KnownValue] | None = None
     ) -> KnownValue | None:
-        """Returns the value of the expression; None if unknown."""
+        """Returns the value of the expression; None if it is unknown."""
         names = names or {}
         if isinstance(node, ast.Constant):
             return KnownValue(node.value)
@@ -240,7 +240,7 @@ class Scope:
     def _construct(
         self, kind: type, node: ast.Call, names: Mapping[str, KnownValue]
     ) -> KnownValue | None:
-        """Constructs a primitive or activation for a constructor call in the source."""
+        """Evaluates a constructor call: constructs the primitive or the Cell without weights."""
         if kind.__name__ not in _CONSTRUCTIBLE_CLASSES or not issubclass(
             kind, (ops.Primitive, nn.Cell)
         ):
@@ -296,7 +296,10 @@ def _attributes_stored_by(code: Any) -> set[str]:
 
 
 def condition(name: str, value: Any) -> ast.expr:
-    """Returns an expression which checks that an argument or attribute has its recorded value."""
+    """Returns a condition that is true if an argument or attribute has its recorded value.
+
+    For a value that is not plain (see `PLAIN_TYPES`), the condition is only that it is not None.
+    """
     if value is None or not isinstance(value, PLAIN_TYPES):
         text = f"{name} is None" if value is None else f"{name} is not None"
     elif isinstance(value, bool):
@@ -307,7 +310,7 @@ def condition(name: str, value: Any) -> ast.expr:
 
 
 def abstract_argument(value: Any) -> KnownValue:
-    """Returns the abstract value of a call argument."""
+    """Returns a call argument as a known value: itself if its type is plain, else `NotNone`."""
     return KnownValue(value) if isinstance(value, PLAIN_TYPES) else KnownValue(NotNone)
 
 

@@ -14,10 +14,10 @@ class Replacement:
     """The outcome of `patch` at one place of the net.
 
     Attributes:
-        place: dotted path in the net; for several Cells the path of the first.
-        before: the replaced Cells, or names of the replaced functions.
-        after: the replacement; None if refused.
-        reason: why the replacement was refused; empty if it was not.
+        place: dotted path in the net; for several Cells the path of the first Cell.
+        before: the replaced Cells, or the names of the replaced functions.
+        after: the replacement; None if it was refused.
+        reason: why the replacement was refused; empty if it was not refused.
         note: condition under which the replacement is used; empty if it is always used.
     """
 
@@ -35,7 +35,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Slot:
-    """Place of a named child in a Cell, and the original child."""
+    """The place of a child in its parent Cell (parent and name), and the original child."""
 
     parent: Any
     name: str
@@ -49,7 +49,7 @@ class Slot:
             self.parent.cell_list = list(self.parent._cells.values())
 
     def undo(self) -> None:
-        """Restores the original child, with the training flag of its replacement."""
+        """Restores the original child and gives it the training flag of its replacement."""
         self.original.set_train(self.parent._cells[self.name].training)
         self.put(self.original)
 
@@ -74,7 +74,7 @@ class PatchRecord:
 
     Attributes:
         replaced: replacements by fused operators.
-        refused: refused replacements, with reasons.
+        refused: refused replacements, with the reasons.
     """
 
     def __init__(

@@ -28,15 +28,15 @@ HOOKS = (
 
 @dataclass(frozen=True)
 class Rule:
-    """Replaces a sequence of Cells, matched by their exact `mindspore.nn` classes.
+    """A replacement rule for a sequence of Cells with given `mindspore.nn` classes.
 
     Attributes:
-        classes: the class names.
+        classes: the class names; subclasses of these classes do not match.
         make: function of the Cells; returns the fused Cell with the same Parameters.
-        applies: function of the Cells; returns the reason against the replacement, or an empty text
-            if the rule applies.
-        concerns: function of the Cells; returns whether the rule is considered for them. If not,
-            no reason is reported.
+        applies: function of the Cells; returns the reason against the replacement, or an empty
+            string if the rule applies.
+        concerns: function of the Cells; returns whether the rule is considered for them. If it is
+            not, no reason is reported.
     """
 
     classes: tuple[str, ...]
@@ -57,7 +57,7 @@ class Rule:
 
 
 def is_plain(cell: Any) -> bool:
-    """Whether a Cell has no hooks, no own precision (`to_float`) and no own backward."""
+    """Whether a Cell has no hooks, no own precision (`to_float`) and no own backward function."""
     hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
     flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
     return not (
@@ -145,11 +145,11 @@ RULES = (
     ),
     Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
 )
-"""All rules; a longer rule precedes its prefixes."""
+"""All rules; a rule precedes all rules for a prefix of its sequence of classes."""
 
 
 def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
-    """Returns the longest rule that matches the first Cells of a sequence.
+    """Returns the longest rule that matches the first Cells of a sequence; None if none matches.
 
     Args:
         cells: the sequence.

@@ -85,7 +85,7 @@ class Body:
     def _block(
         self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """Returns the normalised statements, and whether they always end the function."""
+        """Returns the normalised statements, and whether they always leave the function."""
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)
@@ -237,7 +237,8 @@ class Body:
     ) -> tuple[list[ast.stmt], ast.expr]:
         """Inlines the calls in an expression.
 
-        Returns the statements to insert before it, and the expression with the calls replaced.
+        Returns the inlined statements, and the expression with the calls replaced. The inlined
+        statements go in front of the statement that contains the expression.
         """
         before: list[ast.stmt] = []
         body = self
@@ -246,7 +247,7 @@ class Body:
             def visit_IfExp(self, node: ast.IfExp) -> Any:
                 truth = body._decide(node.test, names)
                 if truth is None:
-                    return node  # calls in conditional branches must not be moved before it
+                    return node  # calls in conditional branches must not move in front of it
                 return self.visit(node.body if truth else node.orelse)
 
             def visit(self, node: ast.AST) -> Any:
@@ -342,7 +343,7 @@ def _substitute(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
 
 
 def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
-    """Returns the pairs (a, x), (b, y) of the assignment a, b = x, y; empty for any other."""
+    """Returns the pairs (a, x), (b, y) of an assignment a, b = x, y; else an empty list."""
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
         return []
     if len(target.elts) != len(value.elts):

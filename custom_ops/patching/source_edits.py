@@ -22,13 +22,13 @@ class Edit:
 
     Attributes:
         name: name that the fused operator gets as a child of the Cell.
-        before: the replaced Cells, or names of the replaced functions.
+        before: the replaced Cells, or the names of the replaced functions.
         cell: the fused operator.
         expressions: id of a node → replacement expression.
         statements: id of a statement → replacement statements.
         ahead: id of a statement → statements inserted before it.
         guards: conditions under which the edit is valid.
-        takes_mask: whether the fused operator has an added mask; such a mask gets no gradient.
+        takes_mask: whether the fused operator has an added mask, for which it computes no gradient.
     """
 
     name: str
@@ -132,7 +132,7 @@ def build_class(kind: type, function: Any, source: str) -> type:
 
     Args:
         kind: the Cell's class.
-        function: the original `construct`; the subclass has it as `ORIGINAL_CONSTRUCT`.
+        function: the original `construct`; the subclass stores it as `ORIGINAL_CONSTRUCT`.
         source: source of the new `construct`.
     """
     if (kind, source) not in _classes:

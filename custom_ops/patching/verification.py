@@ -1,4 +1,4 @@
-"""Verifies replacements on a sample by comparing results, gradients and moving values."""
+"""Verifies replacements on a sample by comparing results, gradients and moving averages."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from custom_ops.core.framework import ms
 from tbe_impl.comparing import TOLERANCE
 
 ROOM = 32
-"""Factor of the dtype's tolerance.
+"""Factor by which comparisons multiply the tolerance of a dtype.
 
-Both sides have rounding errors, and MindSpore's functions are inexact by dozens of ulps.
+Both compared results have rounding errors, and MindSpore's functions are inexact by dozens of ulps.
 """
 NUDGES = 8
-"""Allowed gradient error, as a multiple of the change caused by a rounding error of the inputs."""
+"""Allowed gradient error, in units of the change caused by a rounding error of the inputs."""
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -32,7 +32,7 @@ class RecordedCall:
     output: Any
 
     def arguments(self, cell: Any) -> dict[str, Any] | None:
-        """Returns argument name → value, defaults included; None if `construct` rejects them."""
+        """Returns argument name → value, with defaults; None if `construct` rejects the call."""
         try:
             bound = inspect.signature(type(cell).construct).bind(
                 cell, *self.inputs, **self.keywords
@@ -57,11 +57,11 @@ class RecordedCall:
 
 @contextmanager
 def trial(net: Any) -> Iterator[dict[int, bool]]:
-    """Sets PyNative mode and inference; restores mode and training flags on exit.
+    """Context manager for PyNative mode and inference; restores mode and training flags on exit.
 
     Yields:
-        A dictionary: id of a Cell → training flag to restore. A new Cell without an entry gets the
-        flag of its parent.
+        A dict from the id of a Cell to the training flag that is restored. A new Cell without an
+        entry gets the flag of its parent.
     """
     mode = ms.get_context("mode")
     before = [cell for _, cell in net.cells_and_names()]
@@ -99,7 +99,7 @@ def record_calls(
 
 
 def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> str:
-    """Returns the reason against a replacement; empty if its results agree with `want`."""
+    """Returns why the results of `run` do not agree with `want`; an empty string if they do."""
     try:
         made = run()
     except Exception as error:  # noqa: BLE001 - any failure refuses the replacement
@@ -110,14 +110,14 @@ def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> 
 def difference(
     got: Any, want: Any, tolerance: float | None, least: float = 0.0, more: float = 0.0
 ) -> str:
-    """Describes how results differ; empty if they agree.
+    """Returns a description of how results differ; an empty string if they agree.
 
     Args:
         got: the results: tensors, or tuples, lists and dictionaries of tensors.
         want: the expected results.
         tolerance: allowed error, relative to |want| plus the root mean square of `want`. None: the
             tolerance of the dtype.
-        least: lower bound of the root mean square.
+        least: lower bound for the root mean square in this tolerance.
         more: additional absolute tolerance.
     """
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
@@ -162,7 +162,12 @@ def root_mean_square(values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class TrainingEffects:
-    """Effects of a call in training: gradients by name, and moving values after the call."""
+    """Effects of a call in training.
+
+    Attributes:
+        gradients: name of an input or weight → its gradient.
+        moved: name of a Parameter without gradient (a moving average) → value after the call.
+    """
 
     gradients: Mapping[str, Any]
     moved: Mapping[str, Any]
@@ -171,9 +176,9 @@ class TrainingEffects:
 def training_effects(
     cell: Any, seen: RecordedCall, flags: Mapping[int, bool], leave: Callable[[str], bool]
 ) -> TrainingEffects:
-    """Returns the gradients of floating inputs and weights, and the moving values after the call.
+    """Returns the gradients of floating inputs and weights, and the moving averages after a call.
 
-    The Cell runs in training mode with dropout disabled. The moving values are restored.
+    The Cell runs in training mode with dropout disabled. Then its moving averages are restored.
 
     Args:
         cell: the Cell.
@@ -254,13 +259,13 @@ def compare_training_effects(
     near: Callable[[], TrainingEffects],
     tolerance: float | None,
 ) -> str:
-    """Describes how gradients and moving values differ; empty if they agree.
+    """Returns how gradients and moving averages differ; an empty string if they agree.
 
     Args:
         got: effects of the replacement.
         want: effects of the original.
-        near: function that returns the effects of the original with inputs changed by a rounding
-            error, because deep nets amplify such errors. It is called only after a mismatch.
+        near: function that returns the effects of the original for inputs changed by a rounding
+            error, which deep nets amplify. The function is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]
