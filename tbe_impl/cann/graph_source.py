@@ -1,10 +1,10 @@
-"""Writes a graph as Python source, one CANN operation a line, that `tbe_impl` and CANN both run.
+"""Writes a graph as Python source that `tbe_impl` and CANN both run, one CANN operation a line.
 
 Operations of `tbe_impl.dsl.ext` are expanded to CANN operations
 (`tbe_impl.dsl.operations.expansions`). Convolutions and poolings become operations on the
 unblocked image layout (`tbe_impl.dsl.operations.window_expansions`). Operations that only move
-elements, and stages without a DSL operation, become ``tvm.compute``. Rank-0 tensors become tensors
-of one element, as CANN passes scalars.
+elements, and stages without a DSL operation, become ``tvm.compute``. A rank-0 tensor becomes a
+tensor of one element, because CANN passes scalars in this form.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ELEMENTWISE_OPERATIONS = frozenset(
 )
 """Operations whose arguments are tensors, then a scalar if the operation has one."""
 _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
-"""Operation of ext with an integer operand → (CANN operation, its further operands)."""
+"""Maps an operation of `tbe_impl.dsl.ext` on integers to (CANN operation, its further operands)."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Assignment:
         value: the expression.
         reads: names in the expression.
         origin: the stage of the graph that the assignment implements, completely or in part.
-        is_raw: whether the value is no CANN operation; automatic schedules do not cover it.
+        is_raw: whether the value is a ``tvm.compute``, which automatic schedules do not cover.
         is_product: whether the value is a matrix product.
     """
 
@@ -63,10 +63,10 @@ def emit_assignments(
 
     Args:
         outputs: the results.
-        inputs: ``id`` of an existing tensor → its name.
-        sizes: ``id`` of a variable → its name.
+        inputs: maps the ``id`` of an existing tensor to its name.
+        sizes: maps the ``id`` of a variable to its name.
         name_of: function that returns a new valid name. Its arguments are a stage, and whether
-            the name denotes the whole stage.
+            the name denotes the result of the whole stage.
 
     Raises:
         InputError: a stage cannot be expressed in CANN operations; the error names the stage.
@@ -90,7 +90,10 @@ class _AssignmentWriter:
         self.held: list[Any] = []
 
     def emit_graph(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
-        """Emits all stages that have no name yet; `origin` is the stage that they implement."""
+        """Emits all stages that have no name yet.
+
+        `origin` is the stage that they implement together; by default each implements itself.
+        """
         for op in stages_of(outputs, known=self.names):
             if op.kind != "placeholder" and not all(
                 id(tensor) in self.names for tensor in op.outputs
@@ -159,7 +162,7 @@ class _AssignmentWriter:
         return size_text(size, self.names) if isinstance(size, Expr) else number_text(size)
 
     def operands(self, use: DslCall) -> list[str]:
-        """Returns the operands of a comparison or selection: names of tensors, texts of scalars."""
+        """Returns the operands of a comparison or selection as source text."""
         inputs = use.inputs[1:] if use.name == "vsel" else use.inputs
         pairs = zip(use.parameters["places"], use.parameters["kinds"], strict=True)
         return [
@@ -331,7 +334,7 @@ _HANDLERS: Mapping[str, Callable[[_AssignmentWriter, DslCall, Operation], _Value
         _write_reduction,
     ),
 }
-"""DSL operation → function that returns its source text and the names that it reads."""
+"""Maps a DSL operation to a function that returns its source text and the names in that text."""
 
 
 def _unsupported_error(op: Operation) -> InputError:

@@ -79,10 +79,10 @@ def size_text(expression: Expr, names: Mapping[int, str]) -> str:
 
     Args:
         expression: an expression without elements and indices.
-        names: ``id`` of a size → its name.
+        names: maps the ``id`` of a size to its name.
 
     Raises:
-        InputError: a size has no name, or Python lacks a function.
+        InputError: a size has no name, or an operation has no equivalent in Python.
     """
     if isinstance(expression, Const):
         return number_text(expression.value)
@@ -117,10 +117,10 @@ def element_text(expression: Expr, names: Mapping[int, str]) -> str:
 
     Args:
         expression: an expression of indices, elements and sizes.
-        names: ``id`` of a tensor, an index or a size → its name.
+        names: maps the ``id`` of a tensor, an index or a size to its name.
 
     Raises:
-        InputError: ``tvm`` has no equivalent of a part.
+        InputError: ``tvm`` has no equivalent of a part of the expression.
     """
     if not has_element_or_index(expression):
         text = size_text(expression, names)

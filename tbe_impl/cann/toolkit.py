@@ -41,8 +41,8 @@ def build(
     """Runs an operator function with the toolkit's own modules; returns the files that it wrote.
 
     Args:
-        function: the operator, imported while the toolkit was importable.
-        arguments, keywords: arguments of the operator.
+        function: the operator function, imported while the toolkit's modules were importable.
+        arguments, keywords: positional and keyword arguments of the operator function.
         soc: the target chip.
         directory: an existing directory into which the toolkit writes.
 
@@ -74,7 +74,7 @@ def build(
 
 @contextlib.contextmanager
 def _change_directory(directory: Path) -> Iterator[None]:
-    """Changes the working directory in the block; `contextlib.chdir` needs Python 3.11."""
+    """Changes the working directory in the ``with`` block; `contextlib.chdir` needs Python 3.11."""
     before = Path.cwd()
     os.chdir(directory)
     try:

@@ -3,5 +3,6 @@
 In: a graph of stages and options.
 Out: C source. The generator partitions the stages into loop nests, lowers the nests to statements,
 transforms the statements and prints them. The generated C includes the vector library in
-`include/`. Must not: call a compiler or load a library (`runtime`).
+`include/`.
+Must not: call a compiler or load a library (`runtime`).
 """

@@ -1,9 +1,10 @@
 """Caches code generation results beside compiled libraries, so that a warm start emits no C.
 
-The cache key of a plan covers the whole graph, the options and this package's generator sources. A
-plan identifies the C text only by its digest. The library is then looked up by text, compiler and
-machine, as after code generation. A library exports a symbol that contains the digest of its graph,
-so that a plan never loads the library of another graph.
+A cached result is a plan (`CodegenPlan`). Its cache key covers the whole graph, the options and the
+sources of the generator. A plan contains the digest of the C text, but not the text. The library is
+looked up by this digest, the compiler and the machine, as after code generation. A library exports
+a symbol that contains the digest of its graph, so that a plan never loads the library of another
+graph.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ _DECODER = msgspec.json.Decoder(CodegenPlan)
 def graph_mark(graph: Callable[[], str], options: Options) -> str:
     """Returns a digest of a graph text and of the options that change results.
 
-    Empty when the graph has no graph text. Options that change only the code do not count, so that
-    equal texts have equal digests.
+    Returns "" if the graph has no graph text. The digest is part of the C text. It does not cover
+    options that change only the code, so that different values of them may give equal C texts.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"

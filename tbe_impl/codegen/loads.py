@@ -43,8 +43,10 @@ def emit_load(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Val
 def emit_flat_load(writer: Lowering, node: Read, environment: Mapping[int, Index]) -> Value | None:
     """Loads an element whose indices are quotients and remainders of one flat index.
 
-    The tensor must be stored. Returns None when the indices have another form, or when the flat
-    index may be out of bounds.
+    Returns None if the indices have another form, or if the flat index may be out of bounds.
+
+    Raises:
+        MissingBuffer: the tensor is not stored.
     """
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     flat = flat_index(node)
@@ -91,13 +93,14 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
     Without packing, cache lines that are far apart would evict each other.
 
     Returns:
-        The address in the packed tile, and the stride from lane to lane there.
+        The address of the element in the packed tile, and the stride from lane to lane. If the tile
+        cannot be packed, both refer to the tensor itself.
     """
     tile = writer.tile
     assert tile is not None and writer.vector is not None
     buffer = writer.buffers[id(tensor)]
     start, level = address - Poly.variable(tile.loop), writer.depth_of(frozenset({writer.vector}))
-    # a loop inside the tile loop, such as a reduction loop, is not open yet when tiles are packed
+    # tiles are packed in front of the tile loop, where variables of inner loops are not defined
     if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
         return f"{buffer.name} + {writer.index_text(address)}", step
     name, c = f"t{next(writer.serial)}", dtype_of(buffer.dtype).c
@@ -121,7 +124,7 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
 def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
     """Prefetches later rows while a row is processed from the cache.
 
-    The prefetch goes into all caches. Beside non-temporal stores, ``prefetchnta`` was up to 2.5
+    The prefetch fills all cache levels. Beside non-temporal stores, ``prefetchnta`` was up to 2.5
     times slower on some processors.
     """
     if writer.prefetch is None or writer.prefetch not in address.variables:
@@ -170,9 +173,9 @@ def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Ind
 def _emit_indexed_row_load(
     writer: Lowering, tensor: Tensor, indices: Sequence[Index]
 ) -> Value | None:
-    """Loads contiguously from a row whose index is loaded, as in an embedding lookup.
+    """Loads contiguously from a row whose number is itself loaded, as in an embedding lookup.
 
-    Returns None in other cases.
+    Returns None if the read has another form.
     """
     buffer, number = writer.buffers[id(tensor)], writer.vector
     *rows, last = indices
@@ -210,8 +213,9 @@ def _row_terms(
 ) -> list[tuple[Index, Poly | None, Poly]]:
     """Returns the terms of a row's address: index, exclusive upper bound and stride.
 
-    Without loaded indices, merged loops may use one variable for several axes. Then only the
-    address that the axes form together is meaningful, and there is one term.
+    If an index is loaded from memory, there is one term per index. Otherwise there is only one
+    term, because merged loops may use one variable for several axes. Then only the address that
+    these axes form together is meaningful.
     """
     if any(isinstance(row, Value) for row in rows):
         return [

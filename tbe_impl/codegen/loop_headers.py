@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 def range_of(inside: Lowering, serial: int) -> tuple[str, str | None]:
-    """Returns begin and end of an index in the open loops, in C; the end is None for the extent."""
+    """Returns the first value and the exclusive end of an index as C text.
+
+    The range is limited to the thread's share and to the current block of each enclosing block
+    loop. The end is None if it is the extent of the index.
+    """
     return inside.parts.get(serial, ("0", None))
 
 
 def trip_count(inside: Lowering, serial: int, step: int) -> str:
-    """Returns the trip count of a loop as a C expression."""
+    """Returns the trip count of a loop that advances by `step`, as a C expression."""
     begin, end = range_of(inside, serial)
     limit = end or inside.index_text(inside.extents[serial])
     steps = f"({limit} - {begin})" if begin != "0" else f"({limit})"
@@ -44,7 +48,7 @@ def emit_fused_loop(
 ) -> None:
     """Emits one loop over several indices or over their blocks.
 
-    If `shared`, the loop runs from ``begin`` to ``end``, the range of one thread.
+    If `shared`, the loop covers the range of one thread: from the C variable ``begin`` to ``end``.
     """
     saved = dict(inside.parts)
     counts = [trip_count(inside, serial, step) for serial, step in level.parts]
@@ -70,9 +74,10 @@ def emit_fused_loop(
 
 
 def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, list[str]]:
-    """Declares a block.
+    """Restricts the range of an index to one block of a block loop.
 
-    Returns the C name of the block's first index and the statements that compute the block's end.
+    Returns the C variable of the block's first index, and the statements that compute the block's
+    end.
     """
     _, end = range_of(inside, serial)
     name = f"{inside.names[serial]}_block{step}"
@@ -84,7 +89,7 @@ def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, list[str
 def _emit_loop(
     inside: Lowering, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]
 ) -> None:
-    """Emits a loop whose body starts with `lines`."""
+    """Emits a loop with the C header `head`; its body is `lines`, then what `body` emits."""
     parent = inside.chain[-1]
     scope = LoopScope(level.final_variables, level.variables - level.final_variables, [*lines])
     inside.chain.append(scope)
@@ -166,9 +171,9 @@ def emit_unroll_and_jam(
 
 
 def parallel_trip_count(inside: Lowering, level: Level) -> str:
-    """Returns the trip count of the parallel loop, in C.
+    """Returns the trip count of the parallel loop, as a C expression.
 
-    For a loop over one index this is the index's extent, even if the loop is blocked.
+    For a loop over one index, this is the extent of the index, even for a block loop.
     """
     if len(level.parts) == 1:
         return inside.index_text(inside.extents[level.parts[0][0]])

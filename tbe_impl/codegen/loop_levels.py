@@ -23,7 +23,8 @@ class LoopScope:
             several for a fused loop, none for the level outside all loops.
         blocks: serial numbers of the variables whose range the level only partly covers, because
             the loop is a block loop or because each thread covers a share.
-        lines: the statements so far; a nested list is a C block, a vector loop is one item.
+        lines: the statements so far: a string for a line, a nested list for a C block, a
+            `VectorLoop` for a vector loop.
         memo: values already computed on this level.
         rows: row buffers available on this level.
         is_sequential: whether the loop is sequential and covers its whole range.
@@ -129,7 +130,7 @@ class VectorLoop:
 
 
 Index = Poly | Value
-"""A polynomial of loop variables, or an integer vector."""
+"""An index of a tensor: a polynomial of loop variables, or an integer vector."""
 
 
 def loop_variables_in(indices: Iterable[object]) -> frozenset[int]:
@@ -160,7 +161,9 @@ class TensorBuffer:
 
 @dataclass(frozen=True)
 class Tile:
-    """A loop inside the vector loop, along which strided inputs are contiguous.
+    """A loop inside the vector loop, for inputs that are strided along the vector loop.
+
+    Such inputs are contiguous along this inner loop.
 
     Attributes:
         loop: serial number of the loop.
@@ -198,7 +201,7 @@ class AttachedTile:
     """A region (tile) of a stage that is computed in each iteration of a loop of another stage.
 
     Attributes:
-        nest: the loops that compute the tile.
+        nest: the loop nest that computes the tile.
         reader: the stage whose loops enclose the tile: a stored result, or another tiled stage.
         at: position of the enclosing loop among the levels of `reader`.
         sizes: shape of the tile.
@@ -211,9 +214,10 @@ class AttachedTile:
 
 
 class MissingBuffer(Exception):
-    """Requests that stages be stored before a nest, or before several independent nests.
+    """Raised when a loop nest cannot be generated unless further tensors are stored in memory.
 
-    The program is then planned again with those stages stored.
+    The argument `tensors` names these tensors, which one nest or several independent nests need.
+    The program is then planned again with these tensors stored.
     """
 
     def __init__(self, *tensors: Tensor):

@@ -1,9 +1,9 @@
 """Lowers stages to C statements and hoists each value to the outermost legal loop.
 
-A stage that is not stored needs no buffer. A broadcast costs nothing. The sum of a row is a vector
-in the loop over rows. A common subexpression of two outputs is computed once.
+A stage that is not stored needs no buffer. A broadcast costs nothing. The sum of a row is computed
+once, in the loop over rows. A common subexpression of two outputs is computed once.
 
-One file of more than 500 lines: it is one class, until lowering goes through a loop IR.
+This module exceeds 500 lines because the lowering is one class; a loop IR would divide it.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Lowering:
         return Poly.variable(~serial)
 
     def block_range(self, serial: int) -> tuple[Poly, Poly]:
-        """Returns first index and maximum extent of a loop inside the enclosing blocks."""
+        """Returns the first index and the maximum extent of a loop inside the enclosing blocks."""
         begin, _ = self.parts.get(serial, ("0", ""))
         prefix = f"{self.names.get(serial)}_block"
         if begin.startswith(prefix):
@@ -159,12 +159,13 @@ class Lowering:
     def bind_sources(
         self, sources: Sequence[tuple[Expr, Mapping[int, Index]]], *, are_plain: bool = False
     ) -> Iterator[None]:
-        """Sets the expressions that the enclosed loops compute, each with its environment.
+        """Sets the expressions that are computed by the loops emitted in the ``with`` block.
 
-        Index-set splitting splits those loops where the expressions require it.
+        Index-set splitting splits these loops where the expressions require it.
 
         Args:
-            sources: each expression with a map from the serial number of an axis to its index.
+            sources: pairs of an expression and its environment, which maps the serial number of an
+                axis to its index.
             are_plain: whether the expressions are known to require no splitting.
         """
         before, self.sources = self.sources, sources
@@ -176,7 +177,7 @@ class Lowering:
             self.sources = before
 
     def accesses(self) -> Accesses:
-        """Returns the accesses of the current sources under the current loop ranges."""
+        """Returns the accesses of the expressions set by `bind_sources`, for the current ranges."""
         found = Accesses()
         for expression, environment in self.sources:
             known = {
@@ -236,7 +237,7 @@ class Lowering:
 
     @contextmanager
     def restrict_to(self, piece: Piece) -> Iterator[None]:
-        """Restricts the range of a loop to `piece`."""
+        """Restricts the range of a loop to `piece` inside the ``with`` block."""
         if not piece.is_cut:
             yield
             return
@@ -393,14 +394,14 @@ class Lowering:
         return scope.lines
 
     def jammed_steps(self) -> Iterator[int]:
-        """Yields the number of each jammed iteration while that iteration is being emitted."""
+        """Makes each jammed iteration current in turn, and yields its number."""
         for step in range(self.together.steps if self.together else 1):
             self.step = step
             yield step
         self.step = 0
 
     def shift_index(self, index: Poly) -> Poly:
-        """Shifts an index of the first jammed iteration to the one that is being emitted."""
+        """Shifts an index of the first jammed iteration to the current jammed iteration."""
         found = self.together.shift_index(index, self.step) if self.together else index
         assert isinstance(found, Poly)
         return found
@@ -415,7 +416,7 @@ class Lowering:
         return 0
 
     def variables_down_to(self, depth: int) -> frozenset[int]:
-        """Returns the variables that the loops down to level `depth` change."""
+        """Returns the variables that change in the loops from the outermost to level `depth`."""
         return frozenset().union(
             *(scope.variables | scope.blocks for scope in self.chain[: depth + 1])
         )
@@ -425,16 +426,19 @@ class Lowering:
         return index.text(self.names)
 
     def let(self, text: str, tag: str, depth: int) -> Value:
-        """Returns a vector for an expression text at a level; equal texts share one vector."""
+        """Returns a vector with the value of the C expression `text`, defined on level `depth`.
+
+        Equal expressions on one level share one vector.
+        """
         memo, key = self.chain[depth].memo, (text, tag)
         if key not in memo:
             memo[key] = self.define(text, tag, depth)
         return memo[key]
 
     def define(self, text: str, tag: str, depth: int) -> Value:
-        """Defines a new vector at a level.
+        """Defines a new vector with the value of the C expression `text` on level `depth`.
 
-        A load is defined here and never through `let`, because a store may come between two loads.
+        A load must use this method and not `let`, because a store may come between two equal loads.
         """
         name = f"v{next(self.serial)}"
         self.chain[depth].lines.append(
@@ -461,7 +465,7 @@ class Lowering:
         return found
 
     def memoize(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
-        """Caches a value on the level where it stays valid, at most for the current loop piece."""
+        """Caches a value on the outermost level where it is valid in the current loop piece."""
         used = loop_variables_in(key[1])
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
         self.chain[depth].memo[key] = found
@@ -469,7 +473,10 @@ class Lowering:
     def hoist_reductions(
         self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]
     ) -> None:
-        """Hoists the reductions of an expression out of the loops `inner`, not yet open."""
+        """Computes the reductions of an expression that do not depend on the loops `inner`.
+
+        The caller emits the loops `inner` afterwards, so that the reductions precede them.
+        """
         if isinstance(node, Read):
             known = {
                 key: item if isinstance(item, Poly) else None for key, item in environment.items()
@@ -506,7 +513,7 @@ class Lowering:
         self.inside_select -= isinstance(node, Select)
 
     def _decide_condition(self, condition: Expr, environment: Mapping[int, Index]) -> bool | None:
-        """Decides a condition from the loop ranges; None if they prove neither truth value."""
+        """Decides a condition from the loop ranges; returns None if they do not decide it."""
         known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
         return self.ranges.decide_condition(condition, known)
 
@@ -552,7 +559,7 @@ class Lowering:
         for place, one in zip(places[1:], found[1:], strict=True):
             polys = tuple(
                 item for item in place if isinstance(item, Poly)
-            )  # tensors with other indices are stored first
+            )  # a reduction with other indices is stored before the nest
             self.memoize((id(tensor), polys), one)
         return found[0]
 
@@ -648,7 +655,7 @@ class Lowering:
         return node.value
 
     def lower_index(self, node: Expr, environment: Mapping[int, Index]) -> Index:
-        """Lowers an index of a tensor."""
+        """Lowers an index of a tensor to a polynomial if possible, else to an integer vector."""
         known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
         found = index_poly(node, known)
         if found is not None:

@@ -20,7 +20,7 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 @dataclass(frozen=True)
 class ProgramContext:
-    """The properties of the program that its nests use.
+    """The properties of a program that its loop nests use.
 
     Attributes:
         symbol: C name of the program's function.
@@ -55,7 +55,7 @@ class NestFunction:
     Args:
         number: number of the nest; part of C names.
         nest: the nest.
-        around: program context.
+        around: properties of the program.
     """
 
     def __init__(self, number: int, nest: LoopNest, around: ProgramContext):
@@ -69,7 +69,7 @@ class NestFunction:
         """Returns the text of the function.
 
         Args:
-            parameters: C parameters that follow pointers and sizes.
+            parameters: C parameters after the pointers ``b`` and the sizes ``s``.
             starts: statements before the loops.
             lines: the loops.
             name: name of the function; by default the name of the nest.
@@ -103,7 +103,7 @@ class NestFunction:
         return self.around.buffers[id(root.tensor)]
 
     def accessed_element_count(self) -> str:
-        """Returns the number of elements that a nest reads and writes, in C.
+        """Returns, as C text, the number of elements that the nest reads and writes.
 
         The number decides whether the nest uses threads. In a nest without reductions, a tensor
         counts at most as many elements as the nest writes, because a row lookup reads few rows of a

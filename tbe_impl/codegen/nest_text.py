@@ -1,4 +1,4 @@
-"""Prints the loop nests of a program: stored tensors, loops and parallel loops."""
+"""Formats the loop nests of a program as text: stored tensors, loops and parallel loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INDENT = "  "
 
 
 def show_nests(layout: Layout, options: Options) -> str:
-    """Prints the nests in execution order.
+    """Returns the nests as text, in execution order.
 
     The name of a merged index consists of the names of its axes, separated by dots.
     """

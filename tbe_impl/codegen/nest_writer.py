@@ -56,12 +56,12 @@ MIN_VECTOR_LOOP_STEPS = 64
 
 
 class NestWriter:
-    """Emits one nest.
+    """Emits one loop nest as C.
 
     Args:
         number: number of the nest; part of C names.
         nest: the nest.
-        around: program context.
+        around: properties of the program.
         readable: ``id`` of the tensors that are complete before the nest.
     """
 
@@ -95,7 +95,8 @@ class NestWriter:
             self.inside.declare_loop(serial, extent)
         parted = nest.levels[nest.shared] if nest.levels else Level(())
         if nest.shared:
-            # otherwise each thread would recompute a reduction of the loops outside its loop
+            # otherwise each thread would recompute a reduction that depends only on loops outside
+            # the parallel loop
             self.inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             self.inside.parts[parted.parts[0][0]] = ("begin", "end")
@@ -127,7 +128,7 @@ class NestWriter:
         return join_functions(text, part), call
 
     def _fit_lookup_table(self) -> HalfLookupTable | None:
-        """Fits a lookup table for the nest's only result; None where that is impossible."""
+        """Fits a lookup table for the nest's only result; returns None if that is impossible."""
         (root, *others), options = self.nest.roots, self.options
         asked = options.half_cells and options.rounding == "accurate" and bool(self.nest.loops)
         if not asked or others or root.columns or self.function.buffer_of(root).dtype != "float16":
@@ -138,7 +139,7 @@ class NestWriter:
         function = unary_function_of(root.tensor, self.inside.buffers)
         return fit_lookup_table(function) if function else None
 
-    # inside
+    # loops and stores
 
     def _loops(self, at: int, stream: str) -> None:
         """Emits the loops from level `at` on, including the stores."""
@@ -179,8 +180,8 @@ class NestWriter:
     def _is_stacked(self, at: int) -> bool:
         """Returns whether the second innermost loop is the vector loop.
 
-        This is so when the innermost loop is short and index-set splitting splits it into single
-        iterations.
+        This is so if the innermost loop is short and index-set splitting splits the innermost loop
+        into single iterations.
         """
         nest, loops = self.nest, self.nest.loops[at:]
         if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along:
@@ -231,7 +232,10 @@ class NestWriter:
                         self._pipeline_rows(at, piece, scope)
 
     def _pipeline_rows(self, at: int, piece: Piece, scope: LoopScope) -> None:
-        """Software-pipelines the loops over a row; the C macro `STAGGERS` enables that form."""
+        """Adds a software-pipelined form of the loops over a row, if there is one.
+
+        The C macro ``STAGGERS`` selects this form.
+        """
         length, lines = self.nest.loops[-1][1].constant, self.inside.chain[-1].lines
         if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
             return
@@ -271,8 +275,8 @@ class NestWriter:
     def _can_jam(self, *, sums: bool) -> bool:
         """Returns whether all rows can be jammed.
 
-        Their loops must need no index-set splitting. The rows must be short, or all be column
-        reductions (`sums`).
+        The loops over the rows must need no index-set splitting. The rows must be short, unless all
+        results are column reductions (`sums`).
         """
         asked = self.inside.accesses()
         is_one = not asked.conditions and not asked.divided
@@ -339,7 +343,7 @@ class NestWriter:
         parent.lines += [head, lines, "}"]
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
-        """Computes the reductions that the innermost loop needs before that loop."""
+        """Moves the reductions that the loops `below` need in front of these loops."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
                 for _ in self.inside.jammed_steps():
@@ -350,7 +354,7 @@ class NestWriter:
                     self.inside.hoist_reductions(_innermost_expression(root), axes, below)
 
     def _store_outer(self, at: int) -> None:
-        """Stores the tensors of `_outer_roots` at this level."""
+        """Stores the tensors that `_outer_roots` yields for level `at`."""
         for root in self._outer_roots(at):
             self._store_root(root, "")
 
@@ -370,7 +374,7 @@ class NestWriter:
                 yield root
 
     def _store(self, stream: str) -> None:
-        """Stores the tensors of the innermost loop."""
+        """Stores the tensors that the innermost loop computes."""
         last = self.nest.levels[-1].variables if self.nest.levels else frozenset()
         for root in self.nest.roots:
             if not last or last & root.variables:
@@ -388,7 +392,7 @@ class NestWriter:
     def _streaming_condition(self) -> str:
         """Returns the C condition for non-temporal stores: large outputs with aligned rows.
 
-        Empty when the nest never uses non-temporal stores.
+        Returns "" if the nest never uses non-temporal stores.
         """
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:
@@ -425,7 +429,7 @@ class NestWriter:
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 
     def _store_peel_count(self, serial: int) -> str:
-        """Returns the number of peeled steps before aligned non-temporal stores, in C.
+        """Returns, as C text, the number of peeled steps before aligned non-temporal stores.
 
         All rows have the same alignment as the array. The stores are aligned to a vector or to a
         cache line, whichever is shorter, because outputs of several dtypes are only aligned to

@@ -10,12 +10,13 @@ class LoopChoice:
     """One loop over a stored result.
 
     Attributes:
-        parts: axis position and step of each index that the loop moves. A step above 1 means a
+        parts: axis position and step of each index that the loop changes. A step above 1 means a
             block loop. Several parts mean fused loops.
         shared: whether the loop is parallel.
         grain: number of consecutive iterations that stay on one thread.
-        unroll: unroll factor, counted in vectors for the innermost loop.
-        tiles: numbers of the stages that are computed tile by tile inside the loop.
+        unroll: number of steps to unroll, in elements; 0 for the default.
+        tiles: numbers of the results that are computed tile by tile inside the loop; see
+            `tbe_impl.codegen.program.numbered_results`.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -33,8 +34,8 @@ class LoopOrder:
         stage: number of the result; see `tbe_impl.codegen.program.numbered_results`.
         loops: the loops over the data axes. Each axis has one loop with step 1, inside the loops
             over its blocks. Empty for the default order.
-        sums: the loops over the reduced axes, in the same form. They run inside each element or
-            outside all elements, whichever is faster; see
+        sums: the loops over the reduced axes, in the same form. They run inside all data loops or
+            outside all data loops, whichever is faster; see
             `tbe_impl.codegen.planning.reduction_loops`.
         exact: the loops over data and reduced axes in one order, instead of `loops` and `sums`.
             Positions of reduced axes follow those of data axes; see
@@ -56,17 +57,19 @@ class Options:
         contract: whether to allow fused multiply-add, which computes a·b + c with one rounding.
         vector_bits: vector width in bits; 0 for the widest of the processor.
         march: target processor; empty for this processor.
-        accumulators: number of independent accumulators of a reduction along a row whose step
-            computes little.
+        accumulators: number of independent accumulators of a reduction along a row. A row of up to
+            `tbe_impl.codegen.row_buffers.MAX_ROW_STEPS` elements has only one accumulator if each
+            step computes much.
         unroll: vectors per iteration of the innermost loop of an elementwise nest.
         together: unroll-and-jam factor, the number of rows computed at once. Jammed rows share
-            common loads and hide the latency of each other's sums. They divide the accumulators of
-            one row among themselves. 0 means four for short rows, else one.
+            common loads, and the sums of one row hide the latency of those of another row. The
+            accumulators of one row are divided among the jammed rows. 0 means four for short rows
+            and for column reductions, else one.
         keep_rows: whether to keep slow stages in row buffers for the next loop over a row.
         prefetch: whether to prefetch the next row while a row is processed.
-        offset: bytes between an array's start and the cache line before it. It is 16 for `malloc`,
-            and so for MindSpore's tensors. Sums along rows peel steps up to a cache line, so that
-            no vector load crosses a cache line.
+        offset: number of bytes between the start of a cache line and the first element of an array.
+            It is 16 for memory from ``malloc``, as for MindSpore's tensors. Sums along rows peel
+            steps up to a cache line, so that no vector load crosses a cache line.
         stream_bytes: minimum size in bytes of an output for non-temporal stores.
         stagger: whether to use software pipelining across rows, where rows use non-temporal stores
             and vector registers have at least 32 bytes; see
@@ -83,10 +86,11 @@ class Options:
             buffer.
         rows: numbers of the stages that get row buffers, like slow stages.
         orders: requested loops of results; a request that cannot be followed has no effect.
-        portions: number of dynamically scheduled parts of a nest, so that late threads take fewer
-            parts; 0 for one equal part per thread.
-        parallel_elements: minimum number of elements that a parallel nest reads and writes; a
-            quarter of this number when a thread is awake (`thread_pool.h`).
+        portions: number of dynamically scheduled parts of a nest, of which a late thread takes
+            fewer; 0 for one equal part per thread.
+        parallel_elements: minimum number of elements that a parallel nest reads and writes. A
+            quarter of this number suffices if a thread of the pool is spinning (`thread_pool.h`),
+            except for a nest that merges partial sums.
     """
 
     rounding: str = "accurate"

@@ -1,6 +1,6 @@
 """Generates one C function for a graph: stored tensors, loop nests in sequence, parallel loops.
 
-One file of more than 500 lines: it is one writer, until lowering goes through a loop IR.
+This module exceeds 500 lines because one class writes a whole program; a loop IR would divide it.
 """
 
 from __future__ import annotations
@@ -61,12 +61,15 @@ class Program:
     Attributes:
         text: returns the C text. A program restored from the codegen cache generates it on demand.
         symbol: name of ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``. The
-            function returns 0, or 1 when out of memory. With 0 threads it always uses one.
-        inputs, outputs: the tensors whose arrays are in `buffers`, in this order.
-        sizes, scalars: the contents of `sizes`: integers, then the float64 bits of each scalar.
+            function returns 0, or 1 when out of memory. With 0 threads, it runs on one thread.
+        inputs, outputs: the tensors whose arrays the C function expects in ``buffers``, in this
+            order.
+        sizes, scalars: the values that the C function expects in ``sizes``: first the integer
+            sizes, then the float64 bits of each scalar.
         result_shapes: shape and NumPy dtype of each output.
         overwritten: the input that the first output overwrites; None if there is none.
-        mark: digest of the graph, which is part of a symbol of the library; empty for none.
+        mark: digest of the graph, which is part of the name of an exported constant; empty for
+            none.
     """
 
     text: Callable[[], str]
@@ -165,7 +168,7 @@ def write_program_and_layout(
 
 
 FRAMES_PER_STAGE, MAX_FRAMES = 20, 9000
-"""Python stack frames per stage of a chain through which a value is computed, and their limit."""
+"""Number of Python stack frames for each stage in a chain of stages, and the maximum in total."""
 
 
 def _raise_recursion_limit(stages: int) -> None:
@@ -186,7 +189,7 @@ def _write_to_fixed_point(
     named = numbered_results(outputs, inputs) if asks else ()
     lying = outputs if options.orders or options.inplace else strip_output_reshapes(outputs, inputs)
     picked = _select_numbered(options.stored, named)
-    # an output is stored anyway; it enters `extra` only when it must be complete before its readers
+    # an output is stored anyway; it is in `extra` only if it must be complete before its readers
     extra = [item for item in picked if not any(item is output for output in lying)]
     while True:
         try:
@@ -228,7 +231,7 @@ def numbered_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tup
 
 
 def _select_numbered(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tensor]:
-    """Yields tensors by number and ignores numbers out of range, from options of another graph."""
+    """Yields tensors by number; ignores numbers out of range, which come from another graph."""
     return (tensors[number] for number in numbers if number < len(tensors))
 
 
@@ -291,7 +294,7 @@ def strip_output_reshapes(
 def _reshape_source(tensor: Tensor, given: Container[int]) -> Tensor | None:
     """Returns the source of a reshape or a chain of reshapes, if a loop nest computes the source.
 
-    Returns None for a tensor in `given`.
+    Returns None for other tensors and for a tensor in `given`.
     """
     word = tensor.op.dsl_call
     if word is None or word.name != "reshape" or id(tensor) in given:
@@ -460,9 +463,8 @@ class _ProgramWriter:
 
         Raises:
             MissingBuffer: a nest needs tensors that are not stored. The error names the tensors of
-            all
-                independent nests at once, because each error costs a new pass over the whole
-                program.
+                all independent nests at once, because after each error the whole program is
+                generated again.
         """
         functions, calls = [], []
         readable = {id(tensor) for tensor in self.inputs}
@@ -606,7 +608,7 @@ def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple
 def collect_sizes(outputs: Sequence[Tensor]) -> None:
     """Registers the derived sizes of a graph, in an order that depends only on the graph.
 
-    Must be called inside `collect_derived_sizes`.
+    Must be called inside the ``with`` block of `collect_derived_sizes`.
     """
     for op in stages_of(outputs):
         for axis in (*op.axis, *op.reduce_axis):

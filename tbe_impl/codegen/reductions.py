@@ -263,10 +263,10 @@ def _reduce_along_row(
 
 
 def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) -> bool:
-    """Returns whether a reduction is a float32 sum over `least` or more steps.
+    """Returns whether a reduction is a float32 sum over `least` steps or more.
 
-    An unknown number of steps counts as more. Such a sum is accumulated in float64 and then
-    rounded.
+    Such a sum is accumulated in float64 and then rounded. An unknown number of steps counts as
+    more.
     """
     if body.op != "sum" or vectors.tag_of(body.dtype) != "f32":
         return False
@@ -294,10 +294,10 @@ def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[str]) -> str:
 def _load_peel_count(
     writer: Lowering, body: Reduce, inner: Mapping[int, Index], serial: int
 ) -> str:
-    """Returns the number of peeled steps of a row loop up to a cache line, in C.
+    """Returns, as C text, how many steps a row loop peels to reach the start of a cache line.
 
-    Empty when the number is unknown or peeling is not profitable. The number never depends on the
-    run-time address, so that sums always have the same order of additions.
+    Returns "" if the number is unknown or peeling is not profitable. The number never depends on
+    the run-time address, so that sums always have the same order of additions.
     """
     length = writer.extents[serial].constant
     if not writer.options.offset or length is None or length < MIN_ALIGNED_ROW:
@@ -322,8 +322,8 @@ def _load_peel_count(
 def _is_compute_bound(writer: Lowering, body: Reduce, serial: int) -> bool:
     """Returns whether a step of a row reduction hides the latency of its addition.
 
-    One accumulator then suffices. Long rows have several accumulators in any case: each accumulator
-    adds fewer values and loses less precision.
+    One accumulator then suffices. Returns False for long rows, because with several accumulators
+    each accumulator adds fewer values and loses less precision.
     """
     length = writer.extents[serial].constant
     if length is None or length > MAX_ROW_STEPS:
@@ -347,7 +347,7 @@ Item = TypeVar("Item")
 def _iterate_jammed_steps(
     writer: Lowering, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
 ) -> Iterator[tuple[Item, Mapping[int, Index]]]:
-    """Yields each jammed iteration's item and environment while that iteration is being emitted."""
+    """Makes each jammed iteration current in turn; yields its item and its environment."""
     if len(inners) == 1:
         yield items[0], inners[0]
         return
@@ -381,7 +381,7 @@ def contribution(body: Reduce) -> Expr:
 def lower_inner_reduction(
     writer: Lowering, body: Reduce, axes: Mapping[int, Index], loops: ReductionLoops, *, lanes: bool
 ) -> Value:
-    """Lowers the part of a reduction in `loops`: lane by lane if `lanes`, else along one loop."""
+    """Lowers the part of a reduction in `loops`: lane by lane if `lanes` is true, else by row."""
     depth = len(writer.chain) - 1
     if lanes:
         return _reduce_lanewise(writer, body, [axes], loops, depth)[0]
@@ -391,7 +391,7 @@ def lower_inner_reduction(
 def lower_partial_reduction(
     writer: Lowering, tensor: Tensor, environment: Mapping[int, Index]
 ) -> tuple[Value, str, int]:
-    """Lowers a reduction over the steps ``begin`` to ``end`` of its outermost loop.
+    """Lowers a reduction over the range ``begin`` to ``end`` of its outermost loop.
 
     Returns:
         The value, the trip count of the outermost loop in C, and the grain size of its thread
@@ -410,8 +410,8 @@ def accumulate(
 ) -> None:
     """Accumulates an element of a column reduction into its row of partial sums.
 
-    The row may have a wider dtype than the result. Jammed iterations are added in order, so that
-    the sum is unchanged. For a wider row, their sum is computed first.
+    Jammed iterations are added in order, so that jamming does not change the sum. If the row has a
+    wider dtype than the result, the jammed iterations are summed before they are added to the row.
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
@@ -450,7 +450,7 @@ def accumulate(
 
 
 def _combine_pairwise(op: str, tag: str, values: Sequence[str]) -> str:
-    """Combines values as a balanced tree, which minimises the roundings of each value."""
+    """Combines values as a balanced tree, which minimises the number of roundings of each value."""
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
@@ -465,7 +465,7 @@ def row_prefix(tag: str) -> str:
 
 
 def combine_short_form(writer: Lowering, body: Reduce, tag: str, so_far: str, value: str) -> str:
-    """Combines a partial result and a value, with the short form if the graph allows one."""
+    """Combines a partial result and a value, with the cheaper form in `Lowering.short` if any."""
     if id(body) in writer.short and tag in ("f32", "f64"):
         return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
     return combine(body.op, tag, so_far, value)

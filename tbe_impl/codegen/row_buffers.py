@@ -34,7 +34,7 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
         and tag in ("f32", "f64")
     )
     depth = writer.depth_of(frozenset({writer.vector}))
-    # in a loop inside the row loop, each element belongs to a different row
+    # if an outer index changes inside the row loop, each element belongs to a different row
     around = writer.depth_of(used) < depth
     whole = last == Poly.variable(writer.vector) and writer.vector not in used and around
     if not row_fits or not whole or not all(isinstance(item, Poly) for item in outer):

@@ -26,7 +26,7 @@ from tbe_impl.runtime.buffers import MAX_THREADS
 
 SEGMENT_PREFIX = "unsorted_segment_"
 UPDATE_OPERATORS = {"mean": "sum", "add": "sum", "mul": "prod", "update": "update"}
-"""Maps the reduction named by a DSL operation to the row update; other names are unchanged."""
+"""Maps a reduction of a DSL operation to `_Scatter.change`; reductions not listed are unchanged."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class _Scatter:
 
     Attributes:
         change: kind of update: ``sum``, ``prod``, ``max``, ``min``, ``sub``, ``div`` or ``update``.
-        var: the updated tensor; None when each row starts with the identity.
+        var: the updated tensor; None if each row starts with the identity of the update.
         rows: the update rows.
         numbers: indices of the updated rows: a tensor, or constants.
-        fill: value of the rows without an update; None if they keep the start value.
+        fill: value of the rows without an update; None if such rows keep their initial value.
         is_mean: whether each row is divided by its number of updates.
     """
 
@@ -56,7 +56,7 @@ def write_scatter(op: Operation, *, name: str, options: Options) -> Program | No
     Rows are updated in index order, in the arithmetic dtype, as in the formula of the operation.
 
     Returns:
-        The program; None for another operation, or an unsupported dtype or index list.
+        The program; None for another operation, or for unsupported dtypes, sizes or indices.
     """
     use = _parse_scatter(op)
     if use is None:
@@ -219,7 +219,7 @@ _OPERATIONS = {"sum": "add", "prod": "mul"}
 
 
 def _update_text(change: str, tag: str) -> str:
-    """Returns C that updates a by b, for vectors."""
+    """Returns a C expression for the vector ``a`` updated by the vector ``b``."""
     return (
         "(b)"
         if change == "update"
@@ -228,7 +228,7 @@ def _update_text(change: str, tag: str) -> str:
 
 
 def _scalar_update_text(change: str, tag: str) -> str:
-    """Returns C that updates a by b, for single elements."""
+    """Returns a C expression for the element ``a`` updated by the element ``b``."""
     if change == "update":
         return "(b)"
     if tag == vectors.MASK:

@@ -73,7 +73,7 @@ def outcomes(
 
 
 def outcome_lines(found: Sequence[Outcome]) -> Iterator[str]:
-    """Yields a line for each request about loops, and one that counts device-only requests."""
+    """Yields a line for each outcome; outcomes with the verdict ``device`` are only counted."""
     for one in found:
         if one.verdict != VERDICT_DEVICE:
             yield f"  {one}"
@@ -91,7 +91,7 @@ class _Judge:
         self.for_device = is_for_device(record, has_memories=has_memories)
 
     def verdict(self, asked: ScheduleRequest) -> tuple[str, str]:
-        """Returns whether a request is followed, and why."""
+        """Returns `Outcome.verdict` and `Outcome.why` for a request."""
         verb, stage = asked.verb, asked.stage
         if verb in MARK_VERBS and not asked.mark:
             return VERDICT_DEVICE, ""
@@ -186,7 +186,7 @@ class _Judge:
         return self._mark_verdict(asked.mark, nest, index)
 
     def _sums(self, asked: ScheduleRequest, nest: LoopNest | None) -> tuple[str, str]:
-        """Returns the verdict on a request about reduction loops."""
+        """Returns `Outcome.verdict` and `Outcome.why` for a request about reduction loops."""
         origin = asked.stage.origin
         found = [
             self.layout.sums[id(t)]

@@ -30,7 +30,7 @@ def outputs_of(
 ) -> tuple[Tensor, ...]:
     """Returns the outputs as the schedule defines them on this processor.
 
-    They include the copies and two-step reductions that the schedule adds.
+    Their graph includes the copies and two-step reductions that the schedule adds.
 
     Args:
         record, outputs, has_memories: as for `options_of`.
@@ -49,12 +49,13 @@ def options_of(
     *,
     has_memories: bool = True,
 ) -> Options:
-    """Adds the requests of a schedule to `base`; a schedule for the device adds nothing.
+    """Returns `base` with the requests of a schedule; a schedule for the device adds nothing.
 
     Args:
         record: the schedule.
-        outputs, inputs: tensors of the kernel. The options apply to the graph of `outputs_of`.
-        base: the other options.
+        outputs, inputs: tensors of the kernel. The returned options apply to the graph of the
+            outputs that `outputs_of` returns.
+        base: options without the requests.
         has_memories: whether the schedule targets a chip with memories of its own.
     """
     if not _is_for_this_processor(record, outputs, has_memories):
@@ -110,9 +111,10 @@ def _is_for_this_processor(
 
 
 def is_read_repeatedly(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Returns whether elements of a stage are read more than once.
+    """Returns whether an element of a stage may be read more than once.
 
-    Two stages may read them, neighbouring elements may read them, or a loop over other axes may.
+    Returns False only if exactly one other stage reads the elements, each element of that stage
+    reads only the element with the same indices, and neither stage is a reduction.
     """
     made = {id(tensor) for op in stage.versions for tensor in op.outputs}
     readers = [one for one in record.stages if any(id(t) in made for t in one.op.input_tensors)]
@@ -128,7 +130,10 @@ def is_read_repeatedly(record: ScheduleRecord, stage: StageRecord) -> bool:
 
 
 def is_attached_to_row(record: ScheduleRecord, stage: StageRecord) -> bool:
-    """Returns whether a stage is attached to a loop around exactly the whole innermost axis."""
+    """Returns whether a stage is attached to a loop over the rows of another stage.
+
+    Inside such a loop there is exactly one loop, over the whole innermost axis of the other stage.
+    """
     assert stage.attach is not None
     parent = record.stage(stage.attach.parent)
     at = next((n for n, leaf in enumerate(parent.leaves) if stage.attach.axis is leaf), None)
@@ -152,7 +157,7 @@ def _loop_order(
 ) -> LoopOrder:
     """Returns the requested loops of a stage.
 
-    They contain no `LoopChoice` when they equal the default loops.
+    `LoopOrder.loops` and `LoopOrder.sums` are empty where the request equals the default order.
     """
     loops = collect_requested_loops(stage, tiles)
     axes, summed = stage.op.axis, stage.op.reduce_axis

@@ -51,9 +51,9 @@ class ScheduledStageWriter:
     Args:
         inside: lowering of the loop bodies; the loop variables are already declared.
         memory: the memory areas of a thread.
-        around: program context.
+        around: properties of the program.
         root: the stage's result.
-        levels, exact: the loops, and the positions of special loops among them.
+        levels, exact: the loops, and the positions of special loops among these loops.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ScheduledStageWriter:
         self._open(0)
 
     def _allocate_row(self) -> TensorBuffer:
-        """Allocates the row for partial results that stay incomplete while data loops run."""
+        """Allocates the row of partial results for data loops that run inside a reduction loop."""
         inside, tensor = self.inside, self.root.tensor
         outside = self.levels[: self.exact.first_sum]
         settled = frozenset().union(*(level.final_variables for level in outside))
@@ -112,7 +112,7 @@ class ScheduledStageWriter:
     # loops
 
     def _open(self, at: int) -> None:
-        """Opens the loops from level `at` on and emits their body."""
+        """Emits the loops from level `at` on, with their body."""
         exact = self.exact
         if at == exact.first_sum and exact.has_rows_in_memory and not exact.together:
             self._loop_over_rows(self._start)
@@ -143,7 +143,7 @@ class ScheduledStageWriter:
                 open_levels(inside, [level], open_next, shared=shared)
 
     def _loop_over_rows(self, body: Callable[[], None]) -> None:
-        """Emits loops over all results whose partial sums are in the row."""
+        """Emits loops over all elements whose partial sums are in the row."""
         inside = self.inside
         outside = self.levels[: self.exact.first_sum]
         settled = frozenset().union(*(level.final_variables for level in outside))
@@ -169,7 +169,10 @@ class ScheduledStageWriter:
 
     @contextmanager
     def _tiles(self, level: Level, at: int) -> Iterator[None]:
-        """Computes the tiles of a level and makes them available inside the ``with`` block."""
+        """Emits the computation of the tiles of a level.
+
+        Reads inside the ``with`` block use the tiles.
+        """
         inside, filled = self.inside, []
         for number in level.tiles:
             for tensor in self.around.named[number].op.outputs:
@@ -180,7 +183,10 @@ class ScheduledStageWriter:
             del inside.buffers[key]
 
     def _fill_tile(self, tensor: Tensor, at: int) -> bool:
-        """Computes a tile; returns False when it is better to compute each element at its use."""
+        """Emits the computation of a tile.
+
+        Returns False, and emits nothing, if each element is better computed where it is read.
+        """
         inside = self.inside
         nest = plan_scheduled_nest(
             tensor, {*inside.buffers}, self.around.exact.get(id(tensor), ()), whatever=True
@@ -240,7 +246,7 @@ class ScheduledStageWriter:
             span.first + span.size
         ) if inside else f"least({text(span.first + span.size)}, {text(extent)})"
 
-    # inside
+    # body of the loops
 
     def _compute(self) -> None:
         """Emits the computation of one element or of one vector of elements."""
@@ -267,7 +273,7 @@ class ScheduledStageWriter:
         self._store(text)
 
     def _reduction_loops(self) -> tuple[tuple[int, Poly], ...]:
-        """Returns the innermost loops that belong to the reduction only."""
+        """Returns serial number and extent of the reduction loops inside all data loops."""
         own = {
             serial for level in self.levels[self.exact.inside :] for serial in level.final_variables
         }
@@ -326,12 +332,12 @@ class ScheduledStageWriter:
 
 
 class ScheduledNestWriter:
-    """Emits one nest.
+    """Emits one loop nest as C.
 
     Args:
         number: number of the nest; part of C names.
         nest: the nest, which has one root.
-        around: program context.
+        around: properties of the program.
         readable: ``id`` of the tensors that are complete before the nest.
     """
 
@@ -365,7 +371,8 @@ class ScheduledNestWriter:
             inside.declare_loop(serial, extent)
         parted = nest.levels[nest.shared]
         if nest.shared:
-            # otherwise each thread would recompute a reduction of the loops outside its loop
+            # otherwise each thread would recompute a reduction that depends only on loops outside
+            # the parallel loop
             inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             inside.parts[parted.parts[0][0]] = ("begin", "end")

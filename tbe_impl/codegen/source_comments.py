@@ -13,7 +13,10 @@ _is_enabled: ContextVar[bool] = ContextVar("tbe_impl_marks", default=False)
 
 @contextmanager
 def enable_stage_comments() -> Iterator[None]:
-    """Enables stage comments in programs generated in this context; results do not change."""
+    """Enables comments with stage numbers in programs generated inside the ``with`` block.
+
+    The results of the programs do not change.
+    """
     before = _is_enabled.set(True)
     try:
         yield
@@ -22,5 +25,5 @@ def enable_stage_comments() -> Iterator[None]:
 
 
 def stage_comment(op: Operation | None) -> str:
-    """Returns a comment with the `Operation.number` of a stage; empty when disabled."""
+    """Returns a C comment with the `Operation.number` of a stage; "" if comments are disabled."""
     return f" /* stage {op.number} */" if op is not None and _is_enabled.get() else ""

@@ -56,7 +56,10 @@ class ThreadRows:
         return name
 
     def starts(self) -> list[str]:
-        """Returns statements that locate a thread's memory and fill its rows with the identity."""
+        """Returns C statements that define the areas of a thread and initialise its rows.
+
+        Each row is filled with the identity of its reduction.
+        """
         starts: list[str] = []
         offset = "rows"
         for root in self.roots:
@@ -83,15 +86,15 @@ class ThreadRows:
         *,
         together: bool = True,
     ) -> tuple[str, str]:
-        """Emits the function of one part, and statements that run all parts and merge the rows.
+        """Emits the function that runs one part, and statements that run all parts.
 
         Args:
             steps, grain: trip count and grain of the partition; see
                 `NestFunction.emit_parallel_call`.
-            before, before_own: the argument before the rows, in the sequential and in the parallel
-                call.
+            before, before_own: the C argument that precedes the rows, in the sequential and in the
+                parallel call of the nest's function.
             extra_fields: further fields of ``struct shared_nest``.
-            together: whether the rows are merged afterwards.
+            together: whether the statements then merge the rows of all threads.
         """
         function = self.function
         sequential_call = (
@@ -182,14 +185,14 @@ def row_dtype(root: Root) -> str:
 
 
 def identity_text(root: Root) -> str:
-    """Returns the identity of a reduction as a C scalar."""
+    """Returns the identity element of a root's reduction as a C scalar."""
     body = root.tensor.op.body[root.tensor.value_index]
     assert isinstance(body, Reduce)
     return f"({vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))})[0]"
 
 
 def row_c_type(kind: str) -> str:
-    """Returns the C type of an element of a row."""
+    """Returns the C type of an element of a row; `kind` is from `row_prefix`."""
     if kind[0] == "f":
         return "float" if kind == "f32" else "double"
     return f"{'u' if kind[0] == 'u' else ''}int{kind[1:]}_t"

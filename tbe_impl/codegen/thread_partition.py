@@ -29,7 +29,8 @@ def partition_among_threads(
         work: C condition for using several threads.
         sequential_call: C statement of the sequential call.
         portions: number of dynamically scheduled parts; 0 for one part per thread.
-        arguments: further arguments of the nest, in terms of ``nest`` and ``own``.
+        arguments: further C arguments of the nest's function, which may use the parameters ``nest``
+            and ``own`` of the function that runs one part.
         extra_fields: further fields of ``struct shared_nest`` (`thread_pool.h`).
         part_count_variable: C variable that receives the number of parts.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """A range of an index; its ends may be outside the tensor."""
+    """A range of an index: the first value and the number of values; it may exceed the tensor."""
 
     first: Poly
     size: Poly
@@ -41,7 +41,7 @@ def tile_of(
         inside: lowering that knows the loops and their enclosing blocks.
         source: the reading expression, which may read the tensor through unstored stages.
         axes: maps the serial number of an axis of `source` to its index.
-        settled: variables of the open loops.
+        settled: variables of the loops around the tile.
     """
     known = {key: item if isinstance(item, Poly) else None for key, item in axes.items()}
     extents = dict(inside.extents)
@@ -67,7 +67,7 @@ def _read_indices(
     stored: set[int],
     extents: dict[int, Poly],
 ) -> Iterator[tuple[Poly | None, ...]]:
-    """Yields the indices of each read of `tensor` in an expression."""
+    """Yields the indices of each read of `tensor` in an expression and its unstored stages."""
     if isinstance(node, Read):
         indices = tuple(index_poly(index, environment) for index in node.indices)
         for index in node.indices:
@@ -93,7 +93,10 @@ def _read_indices(
 def _span(
     index: Poly | None, inside: Lowering, extents: Mapping[int, Poly], settled: frozenset[int]
 ) -> Span | None:
-    """Returns the range of an index over the loops that are not open; None if it is unknown."""
+    """Returns the range of an index while the variables `settled` are constant.
+
+    Returns None if the range is unknown.
+    """
     if index is None:
         return None
     first, size = index, ONE

@@ -141,8 +141,9 @@ def binary(op: str, tag: str, a: str, b: str) -> str:
 def binary_with_scalar(op: str, tag: str, value: str, number: float) -> str | None:
     """Returns a cheaper form of ``max`` or ``min`` with a scalar, or of a product with −1.
 
-    Returns None if there is no such form. The min and max instructions return the second operand
-    when one is NaN or both are 0. A negation folds into the next instruction.
+    Returns None if there is no such form. The cheaper form of ``max`` or ``min`` is one
+    instruction, which returns the second operand when one operand is NaN or both are 0. The product
+    becomes a negation, which folds into the next instruction.
     """
     if op == "mul" and tag[0] == "f" and number == -1:
         return f"(-{value})"
@@ -161,12 +162,12 @@ def binary_with_scalar(op: str, tag: str, value: str, number: float) -> str | No
 
 
 def to_mask(mask: str, width: int) -> str:
-    """Converts the result of a comparison to the boolean vector kind."""
+    """Returns C that converts the result of a comparison of `width`-bit lanes to a `MASK`."""
     return mask if width == 32 else f"__builtin_convertvector({mask}, i32v)"
 
 
 def from_mask(mask: str, tag: str) -> str:
-    """Converts a boolean vector to a mask with the lane width of `tag`."""
+    """Returns C that converts a `MASK` to a mask with the lane width of `tag`."""
     width = lane_bits(tag)
     return mask if width == 32 else f"__builtin_convertvector({mask}, i{width}v)"
 

@@ -53,7 +53,7 @@ class CpuKernel:
         return self._join_texts(lambda program: program.source)
 
     def regenerate_source(self, name: str, options: Options) -> str:
-        """Generates `source` again under the current settings.
+        """Generates `source` again with the current settings, such as stage comments.
 
         Args:
             name: the name passed to `prepare`.
@@ -94,8 +94,8 @@ class CpuKernel:
 
         Args:
             arrays: one array for each input, with the dtype and shape of that input.
-            values: maps the ``id`` of each size that is known only at run time to its value.
-            threads: maximum number of threads; a loop uses several where this is profitable.
+            values: maps the ``id`` of each size or scalar known only at run time to its value.
+            threads: maximum number of threads; a loop uses several threads if this is profitable.
             results: dense arrays for the outputs, of the right dtypes; by default new arrays.
         """
         known = {
@@ -143,9 +143,10 @@ class KernelPart:
     """One part of a graph before compilation.
 
     Attributes:
-        write: generates the part's program and caches it; None for a library operation.
-        compiled_program: the program and its library; None unless an earlier process cached both.
-        plan: cache key of the code generation plan; empty when the plan is not cached.
+        write: function that returns the part's program, which it generates in its first call; None
+            for a library operation.
+        compiled_program: the program and its library; None unless both come from the cache.
+        plan: cache key under which the code generation plan is stored; empty if it is not stored.
         stage: the library operation; None for a part with a program.
     """
 
@@ -173,7 +174,7 @@ class PlannedKernel:
     store: KernelCache
 
     def uncompiled_programs(self) -> list[Program]:
-        """Generates and returns the programs that have no library in the cache.
+        """Generates the programs of the parts; returns those that have no library in the cache.
 
         Raises:
             CompileError: the graph contains an operation that cannot be lowered.
@@ -222,7 +223,7 @@ def prepare(
         name: readable name for the generated code.
         options: code generation options.
         cache: cache of compiled libraries; by default the user's.
-        graph: returns the `graph_text` of the graph; None when the caller does not have that text.
+        graph: function that returns the `graph_text` of the graph; by default the text is computed.
 
     Raises:
         MissingError: no C compiler was found.
@@ -299,7 +300,7 @@ def _group_by_disjoint_symbols(
 ) -> list[list[tuple[str, tuple[str, ...]]]]:
     """Groups distinct program texts so that no two texts of a group define the same symbol.
 
-    The parts of one kernel share a symbol and therefore fall into different groups.
+    The parts of one kernel define the same symbol and are therefore in different groups.
     """
     found: list[dict[tuple[str, tuple[str, ...]], None]] = []
     for program in programs:
@@ -327,7 +328,7 @@ def _plan_part(
     store: KernelCache,
     graph: Callable[[], str],
 ) -> KernelPart:
-    """Plans one part; generates no code when the cache holds the plan and the compiled library."""
+    """Plans one part; generates no code if both plan and compiled library are in the cache."""
     mark = codegen_cache.graph_mark(graph, options)
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
@@ -375,10 +376,13 @@ _UNREAD_ARRAY = np.zeros(())
 def _run_library(
     op: Operation, known: Mapping[int, np.ndarray], values: Mapping[int, Any]
 ) -> dict[int, np.ndarray]:
-    """Computes a library stage with its NumPy formula; returns the results by ``id``."""
+    """Computes a library stage with its NumPy formula.
+
+    Returns a dict from the ``id`` of each output to its array.
+    """
     assert op.dsl_call is not None
-    # `evaluate.run` wants every output of a multi-output stage, but an unused output was never
-    # computed: a placeholder that is never read stands in for it
+    # `evaluate.run` needs an array for every output of a stage, but an unused output was never
+    # computed: an array that is never read takes its place
     beside = {id(t): _UNREAD_ARRAY for item in op.input_tensors for t in item.op.outputs}
     given = beside | {id(t): known[id(t)] for t in op.input_tensors}
     found = evaluate.run(op.outputs, given, values)

@@ -1,7 +1,7 @@
 """Handles sizes such as 16·m, where the last block of 16 elements may be incomplete.
 
-The device reads past the end of such an array and computes with zeros there. Here, the array is
-padded with zeros to whole blocks, and the results are cropped to their real size.
+The device reads past the end of such an array and computes with zeros there. On this processor, the
+array is padded with zeros to whole blocks, and the results are cropped to their real size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
 def sizes_in_blocks(
     shapes: Sequence[tuple[Expr, ...]], arrays: Sequence[np.ndarray]
 ) -> dict[Key, int]:
-    """Maps every blocked size in `shapes` to the number of elements on its axis in the arrays."""
+    """Maps every blocked size in `shapes` to the number of elements along its axis in `arrays`."""
     found: dict[Key, int] = {}
     for shape, array in zip(shapes, arrays, strict=True):
         if len(shape) != array.ndim:
@@ -42,7 +42,7 @@ def sizes_in_blocks(
 
 
 def real_size(size: Expr, known: Mapping[Key, int]) -> int | None:
-    """Looks up a size in the result of `sizes_in_blocks`; returns None for other sizes."""
+    """Looks up a size in `known`, a result of `sizes_in_blocks`; None if `known` lacks the size."""
     parts = match_blocked_size(size)
     return None if parts is None else known.get((id(parts[0]), parts[1]))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 ALIGNMENT = 64
 MAX_THREADS = 256
-"""Number of threads for which kernels allocate reduction buffers."""
+"""Maximum number of threads of a kernel; kernels allocate memory for partial sums accordingly."""
 
 
 class _Process:

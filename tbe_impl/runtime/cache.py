@@ -6,7 +6,8 @@ process deletes its own copy. A cache directory may be unusable: read-only, full
 link, mounted noexec or of another user. It is then replaced, with one warning, by a private
 directory that is removed at exit.
 
-One file of more than 500 lines: it is one store with its rules of publishing and eviction.
+This module exceeds 500 lines because the store and its rules for publishing and eviction belong
+together.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from tbe_impl.runtime.cache_notes import SUFFIX, read_note, write_note
 
 LIMIT_BYTES = 1 << 30
 EVICTION_TARGET_SHARE = 0.9
-"""Share of the limit to which eviction shrinks the cache, so that it runs rarely."""
+"""Eviction shrinks the cache to this share of the limit, so that eviction is rare."""
 FREE_BYTES_MIN = 16 << 20
 LOCK_TIMEOUT_S = 120.0
 OWN_DIRECTORY_REMEDY = f"Set {environment.CACHE_DIR.name} to a directory of your own"
@@ -52,7 +53,10 @@ FREE_SPACE_REMEDY = (
     f"Free some space there, or set {environment.CACHE_DIR.name} to a directory on another disk"
 )
 IN_USE_S = 60.0
-"""An entry counts as in use for this many seconds after a load, and while a process maps it."""
+"""Number of seconds after a load during which an entry counts as in use.
+
+An entry that a process maps is always in use.
+"""
 LEFTOVER_S = 3600.0
 NOTE_S = 90 * 86400.0
 """Seconds after which a note (see `cache_notes`) is deleted if no process read it."""
@@ -69,7 +73,7 @@ PLACE_ERRORS = frozenset(
         errno.ENOTDIR,
     }
 )
-"""Values of ``errno`` that the cache directory causes, not the builder of a kernel."""
+"""Values of ``errno`` that are caused by the cache directory, not by the builder of a kernel."""
 
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
@@ -82,7 +86,10 @@ _warned_directories: set[str] = set()
 machine.identity()  # evaluated at import, so that the first kernel of a process does not wait
 
 Build = Callable[[Path], Mapping[str, Any] | None]
-"""Writes the kernel to the given path; may return plain JSON values, which are stored with it."""
+"""A function that writes a kernel to a given path.
+
+It may return plain JSON values, which are stored with the kernel.
+"""
 
 
 @dataclass(frozen=True)
@@ -124,8 +131,8 @@ def make_key(**parts: Any) -> str:
     """Returns the SHA-256 (64 hexadecimal digits) of `parts`, machine, package version and schema.
 
     Args:
-        parts: the other cache key inputs: source, compiler with its version, flags. Strings, bytes,
-            numbers, and lists and mappings of them.
+        parts: further inputs of the key, such as source, compiler version and flags. The values are
+            strings, bytes, numbers, and lists and mappings of these.
     >>> make_key(source="a") == make_key(source="a")
     True
     >>> make_key(source="a") == make_key(source="b")
@@ -230,7 +237,7 @@ class KernelCache:
     key = staticmethod(make_key)
 
     def load(self, key: str, *, sha256: str = "") -> Path | None:
-        """Returns the kernel of `key` after all checks, None when there is no valid one.
+        """Checks the kernel of `key` and returns its path; None if there is no valid kernel.
 
         Args:
             key: from `make_key`.
@@ -253,7 +260,9 @@ class KernelCache:
         return Path(entry, KERNEL)
 
     def get_or_build(self, key: str, build: Build) -> Path:
-        """Returns the kernel of `key`; builds and stores it if absent, under a lock per key.
+        """Returns the path of the kernel of `key`; if absent, builds and stores the kernel.
+
+        A lock for each key prevents several processes from building the same kernel.
 
         Args:
             key: from `make_key`.
@@ -280,7 +289,7 @@ class KernelCache:
         return self._fallback.get_or_build(key, build)
 
     def load_note(self, key: str) -> bytes | None:
-        """Returns the note of `key`, None when there is no valid one."""
+        """Returns the note of `key`; None if there is no valid note."""
         prefix = self._prefix(key)
         note = f"{prefix}/{key}{SUFFIX}"
         try:
@@ -403,7 +412,7 @@ class KernelCache:
         try:
             lock.acquire()
         except Timeout:
-            # The lock holder hangs; building twice costs less than waiting for ever.
+            # The lock holder may hang; building twice costs less than waiting for ever.
             _log.warning("waited %.0f s for another process to build a kernel", LOCK_TIMEOUT_S)
         try:
             found = self.load(key)
@@ -452,7 +461,10 @@ class KernelCache:
         _reap(self.root, cache_size.TEMPORARY_NAMES, older_than_s=LEFTOVER_S)
 
     def _evict(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
-        """Removes unused entries in order until `wanted` bytes are freed; returns freed bytes."""
+        """Removes unused entries in order until `wanted` bytes are freed.
+
+        Returns the number of freed bytes.
+        """
         in_use, now, gone = machine.find_mapped_files(_MAPPED_KERNEL_PATTERN), time.time(), 0
         for entry in entries:
             if gone >= wanted:
@@ -465,7 +477,10 @@ class KernelCache:
         return gone
 
     def _remove(self, path: Path) -> bool:
-        """Moves an entry of any file type out of the way atomically, then deletes it."""
+        """Renames an entry of any file type atomically, then deletes it.
+
+        Returns False if the entry does not exist or cannot be renamed.
+        """
         if not os.path.lexists(path):
             return False
         gone = path.parent / f".gone-{path.name[:16]}-{os.getpid()}-{time.monotonic_ns()}"
@@ -477,7 +492,7 @@ class KernelCache:
         return True
 
     def _find_directory_problem(self, error: Exception) -> str | None:
-        """Returns why `root` is unusable, None when the directory did not cause the error."""
+        """Returns the reason why `root` is unusable; None if `root` did not cause the error."""
         if self._is_private:
             return None
         if isinstance(error, OSError) and error.errno in PLACE_ERRORS:

@@ -1,7 +1,8 @@
 """Checks and reads entries of the kernel cache; completes new entries in a staging directory.
 
 An entry is a directory named by its key, with ``kernel.so`` and ``meta.json``. Owner, mode, file
-type, size and SHA-256 are checked on open descriptors, so that links cannot be swapped in between.
+type, size and SHA-256 are checked on open file descriptors, so that no file can be replaced by a
+link between check and use.
 """
 
 from __future__ import annotations
@@ -68,7 +69,17 @@ def open_directory(place: Path | str) -> int:
 
 
 def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes:
-    """Returns the bytes of a regular file of this user inside an open directory."""
+    """Returns the bytes of a regular file of this user inside an open directory.
+
+    Args:
+        directory: descriptor of the directory.
+        name: name of the file.
+        place: path of the directory, for error messages.
+        limit: maximum size of the file in bytes.
+
+    Raises:
+        CacheError: the file is missing, too large, no regular file or of another user.
+    """
     path = f"{place}/{name}"
     try:
         handle = os.open(name, _OPEN_FLAGS, dir_fd=directory)
@@ -138,7 +149,7 @@ def fsync_directory(directory: Path) -> None:
 
 
 def seal(stage: Path, key: str, build: dict[str, Any]) -> None:
-    """Writes ``meta.json`` into a staging directory that contains ``kernel.so``; syncs both.
+    """Writes ``meta.json`` beside ``kernel.so`` in a staging directory; syncs both files to disk.
 
     Raises:
         CompileError: the builder created no ``kernel.so``.

@@ -1,8 +1,8 @@
 """Tracks the size of the kernel cache in bytes in a file shared by all processes.
 
-The first line is a full count; each later line is the size of one stored kernel. One write
-appends a line, so no process waits for another. A line lost during a count makes the sum slightly
-too small until the next count.
+The first line of the file is the total size at the last full count of the cache. Each later line is
+the size of one kernel stored since then. One write appends a line, so no process waits for another.
+A line that is lost during a count makes the sum slightly too small until the next count.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tbe_impl.runtime.cache_entry import open_directory, read_file
 
 NAME = "size"
 TEMPORARY_NAMES = re.compile(r"\.size-.*\Z")
-"""Names of the temporary files of a count; a killed process may leave such a file."""
+"""Names of the temporary files of a full count; a killed process may leave such a file."""
 _FILE_BYTES_MAX = 1 << 20
 _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds the bytes of a stored kernel; returns the sum, or None when a full count is needed."""
+    """Appends the size of a stored kernel; returns the sum, or None if a full count is needed."""
     try:
         directory = open_directory(root)
     except CacheError:
@@ -48,7 +48,7 @@ def add(root: Path, stored: int) -> int | None:
 
 
 def store(root: Path, counted: int) -> None:
-    """Restarts the file with a full count.
+    """Replaces the file by a new one that contains only the full count `counted`.
 
     If the file cannot be written, the next stored kernel triggers another full count.
     """

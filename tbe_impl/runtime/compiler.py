@@ -41,10 +41,12 @@ FLAGS = (
     "-Wno-psabi",
     "-Werror=implicit-function-declaration",
 )
-"""No -ffast-math: NaN, inf and signed zeros must be preserved."""
+"""Compiler flags, without -ffast-math: NaN, inf and signed zeros must be preserved."""
 NO_CLONES = "-fno-ipa-cp-clone"
-"""Prevents gcc from cloning loop nests for constant arguments, which adds 50 % compile time and
-no speed. clang ignores the flag; ziglang rejects unknown flags."""
+"""Prevents gcc from cloning loop nests for constant arguments.
+
+Clones add 50 % compile time and no speed. clang ignores the flag; ziglang rejects unknown flags.
+"""
 
 
 @lru_cache(maxsize=8)
@@ -95,7 +97,10 @@ _find(environment.COMPILER.read(), os.environ.get("PATH"))
 
 
 def march() -> str:
-    """Returns the target processor: this one, or AVX2 level when `MS_FUSION_ISA` limits it."""
+    """Returns the value of the compiler flag ``-march``; empty for unknown architectures.
+
+    It is ``native`` for this processor, or ``haswell`` if `MS_FUSION_ISA` limits kernels to AVX2.
+    """
     if machine.is_kept_to_avx2():
         return "haswell"
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
@@ -108,7 +113,7 @@ class Recipe:
     Attributes:
         compiler: the compiler.
         flags: its flags.
-        key: cache key of text, headers, compiler, flags and machine.
+        key: cache key over the text, the headers, the compiler, its flags and the machine.
     """
 
     compiler: Compiler
@@ -117,7 +122,7 @@ class Recipe:
 
 
 def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
-    """Returns the compiler, flags and cache key for the text with this SHA-256.
+    """Returns compiler, flags and cache key for a generated text, which is given by its SHA-256.
 
     Args:
         digest: SHA-256 of C that may include the headers in `INCLUDE`.
@@ -182,7 +187,8 @@ def build(
 def find(key: str, store: KernelCache) -> Path | None:
     """Returns the cached library for the key of a `Recipe`; None when there is none.
 
-    The library is compiled from this text alone, or by `build_together` from several texts.
+    The library was compiled from the recipe's text alone, or from several texts by
+    `build_together`.
     """
     found = store.load(key)
     note = None if found else store.load_note(key)
@@ -220,9 +226,10 @@ def build_together(
 
 
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
-    """Whether the texts have disjoint symbols, equal include lines and no later directives.
+    """Whether `build_together` can compile the texts into one library.
 
-    ``#pragma`` is allowed.
+    The texts must have disjoint symbols and equal include lines. After the include lines, they may
+    contain no preprocessor directive except ``#pragma``.
     """
     symbols = [one for _, own in texts for one in own]
     heads, bodies = zip(*(_parts(source) for source, _ in texts), strict=True)

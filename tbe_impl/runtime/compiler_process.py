@@ -13,7 +13,7 @@ from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 60.0
 MEMORY_LIMIT_BYTES = 4 << 30
-"""Limit of address space per compiler process; a kernel needs some hundred MiB."""
+"""Limit of address space per compiler process; compiling a kernel needs some hundred MiB."""
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
 _MEMORY_LIMIT_COMMAND = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
 """Command prefix that sets the memory limit in KiB; has no effect without ``ulimit`` support."""

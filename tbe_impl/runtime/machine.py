@@ -67,7 +67,7 @@ def identity() -> dict[str, object]:
 
 
 def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
-    """Returns the pattern's matches in the paths of the files that this user's processes map.
+    """Returns the matches of a pattern in the paths of all files mapped by this user's processes.
 
     The set is empty without ``/proc``.
     """

@@ -1,5 +1,6 @@
-"""Solves for the sizes of merged axes: variables whose product is the size of one axis.
+"""Finds the declared sizes of axes that are merged into one axis.
 
+The size of a merged axis is a product of variables, one for each declared axis.
 See `tbe_impl.compat.gather_variants` for the operators that merge axes.
 """
 
@@ -11,7 +12,7 @@ from tbe_impl.dsl.expr import Binary, Expr, Var
 
 
 def merged_variables(shape: Sequence[Expr]) -> tuple[Var, ...]:
-    """Returns the variables in a shape that are sizes of declared axes, in order."""
+    """Returns the variables in a shape that are the sizes of declared, merged axes, in order."""
     return tuple(one for size in shape for one in _variables(size))
 
 
@@ -20,7 +21,7 @@ def split_merged_sizes(shape: Sequence[Expr], values: Mapping[int, int | float])
 
     Args:
         shape: shape of a tensor.
-        values: ``id`` of each variable → its value.
+        values: maps the ``id`` of each variable to its value.
     """
     return tuple(int(values[id(one)]) for one in merged_variables(shape))
 

@@ -27,7 +27,7 @@ NAME = "headers.h"
 _requested_keys: set[str] = set()
 """Keys requested once; headers are precompiled on the second request."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""(Cache directory, key) → precompiled file; a process checks each file once, as it is large."""
+"""Maps (cache directory, key) to the precompiled file; a large file is checked once per process."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 
@@ -42,14 +42,15 @@ def head_of(source: str, compiler: Compiler) -> str:
 def find(
     key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
 ) -> Path | None:
-    """Returns the precompiled headers; None when they are neither cached nor built now.
+    """Returns the file with the precompiled headers; None if there is no such file.
 
-    They are built when a process requests them for the second time.
+    If the file is not in the cache, it is built when a process requests it for the second time.
 
     Args:
         key: the cache key over the include lines, the headers, the compiler and its flags.
-        head: from `head_of`.
-        flags: the compiler flags of the texts, with the include path.
+        head: the include lines, from `head_of`.
+        compiler: the C compiler.
+        flags: the compiler flags of generated texts, including the include path.
         store: the kernel cache.
     """
     if key in _rejected_keys:
@@ -92,6 +93,6 @@ def use(found: Path, head: str, place: Path) -> list[str]:
 
 
 def give_up(key: str, error: Exception) -> None:
-    """Disables the precompiled headers of `key` in this process."""
+    """Disables the precompiled headers of `key` in this process and logs the error."""
     _rejected_keys.add(key)
     _log.info("precompiled headers are disabled: %s", error)

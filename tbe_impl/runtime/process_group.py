@@ -15,12 +15,13 @@ WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }'
 
 @contextlib.contextmanager
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a child as leader of a session and process group; kills the group at block exit.
+    """Starts a child as leader of a new session and process group.
 
-    Ctrl-C, a closed terminal or a signal reaches only the parent. The parent kills the group when
-    it exits. If the parent is killed, a watcher process kills the group: the watcher reads a pipe
-    whose other end stays open while the parent, or a forked copy of the parent, lives. Processes
-    started by the child may inherit the child's pipes, so the child's output must go to a file.
+    The group is killed when the ``with`` block ends. Ctrl-C, a closed terminal or a signal reaches
+    only the parent, which kills the group when it exits. If the parent is killed, a watcher process
+    kills the group: the watcher reads a pipe whose other end stays open while the parent, or a
+    forked copy of the parent, lives. Processes started by the child may inherit the child's pipes,
+    so the child's output must go to a file.
 
     Args:
         command: the command to run.

@@ -16,7 +16,7 @@ _ET_DYN, _PT_LOAD = 3, 1
 
 
 def load_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
-    """Loads a library and checks that it contains these symbols.
+    """Loads a library and checks that it contains `symbols`.
 
     Raises:
         CompileError: the library cannot be loaded, or a symbol is missing.
@@ -33,13 +33,17 @@ def load_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
 
 
 def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
-    """Raises `CompileError`, which names the compiler, unless the library can be loaded."""
+    """Checks that a library can be loaded.
+
+    Raises:
+        CompileError: the library cannot be loaded; the error names the compiler.
+    """
     problem = _find_truncation(path.read_bytes())
     if not problem:
         try:
             library = load_library(path, symbols)
         except CompileError as error:
-            # the staging path means nothing to the user
+            # the error does not show the staging path, which the user does not know
             problem = str(error.__cause__).replace(f"{path}: ", "")
         else:
             # Unloads the library, so that the next load uses its final path.
@@ -55,7 +59,7 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
 
 
 def _find_truncation(content: bytes) -> str:
-    """Returns the reason why a library would crash the loader; empty when it is intact.
+    """Returns the reason why a library would crash the loader; "" if the library is intact.
 
     Only the type and the completeness of 64-bit ELF files are checked.
     """

@@ -21,7 +21,7 @@ _libraries: list[ctypes.CDLL | None] = []
 def start_workers() -> bool:
     """Loads the thread pool, so that later libraries can link to it; returns whether it is loaded.
 
-    Without the pool a kernel runs on one thread. One `RuntimeWarning` reports this.
+    If the pool cannot be loaded, each kernel runs on one thread, and one `RuntimeWarning` says so.
     """
     with _load_lock:
         if not _libraries:

@@ -61,7 +61,10 @@ def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -
 
 
 def _constant_value(expr: Expr) -> float:
-    """Returns the value of a constant expression, also through single reads; 0 for others."""
+    """Returns the value of a constant expression, and 0 for other expressions.
+
+    A read of a stage has the value of the stage's body.
+    """
     while isinstance(expr, Read) and len(expr.tensor.op.body) == 1:
         expr = expr.tensor.op.body[0]
     return float(expr.value) if isinstance(expr, Const) and not isinstance(expr.value, str) else 0.0

@@ -1,9 +1,9 @@
 """Finds calls that tolerate an error of 2^-18 because results are rounded to half precision.
 
-Products and quotients add the relative errors of their operands. Sums of non-negative values,
-roots, extremes and sums over rows do not increase relative errors. Differences, comparisons,
-logarithms and further exponentials can amplify an error. Their operands, and float32 outputs,
-therefore need full accuracy.
+Products and quotients add the relative errors of their operands. Roots, maxima, minima and sums of
+non-negative values do not increase relative errors. Differences, comparisons, logarithms and
+further exponentials can amplify an error. Their operands, and float32 outputs, therefore need full
+accuracy.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 HALF_PRECISION_DTYPES = frozenset({"float16", "bfloat16"})
 SHORT_FORM_FUNCTIONS = frozenset({"exp", "sigmoid"})
-"""Functions with a short form ``…_to_half``; sigmoid of half-precision operands always uses it."""
+"""Functions with a short form ``…_to_half``, which is cheaper and less accurate.
+
+The sigmoid of a half-precision operand always uses the short form.
+"""
 MAX_ERROR_COUNT = 8
 """Maximum number of relative errors that may add up in one result.
 
-An error of 8 · 2^-18 moves one float16 result in a hundred to its neighbour.
+An error of 8 · 2^-18 changes one float16 result in a hundred to the neighbouring value.
 """
 _NONNEGATIVE_FUNCTIONS = frozenset(
     {"exp", "exp2", "abs", "sqrt", "rsqrt", "relu", "sigmoid", "cosh"}
@@ -31,10 +34,10 @@ _ERROR_PRESERVING_FUNCTIONS = frozenset({"abs", "neg", "relu", "rec", "rsqrt", "
 
 
 def find_short_form_calls(outputs: Sequence[Tensor]) -> dict[int, str]:
-    """Maps the ``id`` of each call that tolerates a short form to the replacing function.
+    """Maps the ``id`` of each call that tolerates a short form to the name of the short form.
 
-    A reciprocal that is used once, as a factor, is mapped to its own name, ``rec``: a quotient may
-    replace the product.
+    A reciprocal that is read only once is mapped to its own name, ``rec``: a product with it may be
+    replaced by a quotient.
     """
     stages = stages_of(outputs)
     search = _ErrorPropagation(outputs)
@@ -59,7 +62,7 @@ class _ErrorPropagation:
         counts: maps the ``id`` of a tensor or call to the number of times that its relative error
             adds to an output's error; infinite where full accuracy is required.
         reads: maps the ``id`` of a tensor to the number of its uses, including uses as an output.
-        calls: maps the ``id`` of a call with a short form to the name of this form.
+        calls: maps the ``id`` of a call to the name of its short form.
         positive: ``id`` of the tensors whose elements are all non-negative or NaN.
     """
 
@@ -92,7 +95,7 @@ class _ErrorPropagation:
             self.visit(other, math.inf)
 
     def _error_carrying_operands(self, node: Expr) -> Sequence[Expr]:
-        """Returns the operands whose relative errors pass to the node without amplification."""
+        """Returns the operands whose relative errors the node passes on without amplification."""
         if isinstance(node, Call) and node.name in _ERROR_PRESERVING_FUNCTIONS:
             return node.args
         if isinstance(node, Cast) and is_float(node.dtype) and is_float(node.value.dtype):

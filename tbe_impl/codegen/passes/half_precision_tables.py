@@ -31,7 +31,7 @@ SMALLEST_ULP = 2.0**-24
 """Spacing of the smallest float16 values."""
 CHEBYSHEV_NODES = 48
 REWEIGHTING_ROUNDS = 6
-"""Rounds of the fit; each round increases the weight where the previous error was large."""
+"""Number of iterations of the fit; each increases the weights where the last error was large."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class HalfLookupTable:
     Attributes:
         step: width of a cell.
         of_product: whether y = hi · x + r; otherwise y = hi + r.
-        rows: float16 array: first hi of each cell, then one row for each coefficient of r, by
-            increasing power.
+        rows: float16 array with one column per cell. The first row contains hi; each further row
+            contains one coefficient of r, by increasing power.
     """
 
     step: float
@@ -118,12 +118,12 @@ def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
     Each coefficient is rounded to float16 before the next residual is fitted.
     """
     middles = (np.arange(CELL_COUNT) + FIRST_CELL) * step
-    # near 0 the slope replaces the quotient y / x
+    # at 0, the slope replaces the quotient y / x
     near = np.where(middles == 0, 2.0**-20, middles)
     values, of_product = function(near), float(function(np.zeros(1))[0]) == 0
     high = _round_to_half(values / near if of_product else values)
     if of_product:
-        # then the addend of hi · 0 has the sign of the result
+        # rounding toward zero gives r the sign of the result near 0
         high[-FIRST_CELL] = _round_toward_zero(values[-FIRST_CELL] / near[-FIRST_CELL])
     along = np.cos(np.pi * (np.arange(CHEBYSHEV_NODES) + 0.5) / CHEBYSHEV_NODES)
     x = middles[:, None] + step / 2 * along
@@ -134,7 +134,7 @@ def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
     for power in range(degree + 1):
         wanted = _fit_leading_coefficient(terms[:, power:], left, weight) / (step / 2) ** power
         if of_product and power < 2:
-            # near 0, y is no larger than x, so the addend of hi · x is small too
+            # near 0, y is no larger than x, so r must be small too
             wanted[-FIRST_CELL] = (
                 values[-FIRST_CELL] / near[-FIRST_CELL] - high[-FIRST_CELL] if power else -0.0
             )
@@ -144,9 +144,9 @@ def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
 
 
 def _fit_leading_coefficient(terms: Array, left: Array, weight: Array) -> Array:
-    """Returns the leading coefficient of a weighted minimax fit for each cell.
+    """Returns, for each cell, the coefficient of the first of `terms` in a weighted minimax fit.
 
-    The method is iterative reweighting.
+    The fit uses iterative reweighting.
     """
     asked, count = np.ones_like(left), terms.shape[1]
     best, least = np.zeros(len(left)), np.full(len(left), np.inf)

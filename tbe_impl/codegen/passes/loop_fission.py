@@ -1,8 +1,9 @@
-"""Loop fission into strips of a few vectors, which splits a long function in the middle.
+"""Loop fission: computes each half of a long function in its own loop, for strips of few vectors.
 
-Out-of-order execution covers a window of about 250 to 500 instructions, of which about a hundred
-wait. This is a few vectors of a sigmoid. Two loops of half the length put twice as many vectors
-into the window. Results are bitwise equal.
+The window of out-of-order execution covers about 250 to 500 instructions, of which about a hundred
+may wait for operands. A sigmoid fills this window with a few vectors. Each of two loops has half as
+many instructions per vector, so that twice as many vectors are in the window. Results are bitwise
+equal to those of one loop.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 from tbe_impl.codegen.passes.statements import CStatement, number_prefetches
 
 FISSIONABLE_FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
-"""Maps each function that ``vector_sigmoid.h`` splits into two halves to the cost of the second.
+"""Maps each function that ``vector_sigmoid.h`` splits into two halves to the second half's cost.
 
-The halves are valid only for arguments near 0.
+The cost is in statements. The halves are valid only for arguments near 0.
 """
 MIN_SECOND_LOOP_COST = 2
 """Minimum number of statements after the split point."""
@@ -40,9 +41,9 @@ def fission_into_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any
         whole: statements for one vector.
 
     Returns:
-        C statements that leave a remainder of less than one strip. Empty when no function can be
-        split, for a body that is not straight-line code, or when the first loop would store too
-        many vectors.
+        C statements that leave a remainder of less than one strip. Empty if no function can be
+        split, if `whole` is too long or is not straight-line code, if the second loop would be too
+        short, or if the first loop would store too many vectors.
     """
     lines = _straight_line_statements(whole)
     halved = _independent_calls(lines)

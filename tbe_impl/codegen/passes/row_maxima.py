@@ -1,7 +1,8 @@
-"""Finds row maxima that need no NaN checks, because every dependent value is NaN in any case.
+"""Finds row maxima that need no NaN checks, as in softmax and log-softmax.
 
-In softmax and log-softmax, a NaN in a row makes Σ exp(x − max) NaN for any value of max. Every
-result is divided by this sum, or the logarithm of the sum is subtracted.
+A NaN in a row makes Σ exp(x − max) NaN for any value of max. Every result is divided by this sum,
+or the logarithm of this sum is subtracted from it. Therefore, every result is NaN, even if the
+maximum ignores the NaN in the row.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class _Uses:
                         self._parents[id(child)].append(node)
 
     def consumers(self, node: Expr) -> Iterator[Expr | None]:
-        """Yields the consumers of a node, across stages, and None for a node that is an output."""
+        """Yields the consumers of a node in all stages, and None if the node is an output."""
         yield from self._parents[id(node)]
         for tensor in self._results[id(node)]:
             if id(tensor) in self._shown:
@@ -78,7 +79,7 @@ class _SoftmaxRow(NamedTuple):
         return all(id(place) in axes or is_identical(a, b) for a, b, place in pairs)
 
     def deficit_indices(self, node: Expr) -> Sequence[Expr] | None:
-        """Returns the indices of x when `node` is x − max or exp(x − max); None for other nodes."""
+        """Returns the indices of the element x if `node` is x − max or exp(x − max), else None."""
         *_, node = follow_reads(node)
         if isinstance(node, Call) and node.name == "exp":
             return self.deficit_indices(node.args[0])
@@ -89,7 +90,7 @@ class _SoftmaxRow(NamedTuple):
         return None
 
     def summed_indices(self, node: Expr) -> Sequence[Expr] | None:
-        """Returns the indices of x when `node` is Σ exp(x − max) over a row, else None."""
+        """Returns the indices of x if `node` is Σ exp(x − max) over a whole row, else None."""
         *_, node = follow_reads(node)
         if not isinstance(node, Reduce) or node.op != "sum" or node.condition is not None:
             return None
@@ -133,7 +134,10 @@ def _is_summed(largest: Reduce, numbers: Read, uses: _Uses) -> bool:
 
 
 def _is_nan_with_sum(row: _SoftmaxRow, use: Expr | None) -> bool:
-    """Returns whether `use`, of an exponential or a difference, is NaN if the row's sum is."""
+    """Returns whether `use` is NaN whenever the sum of exponentials over the row is NaN.
+
+    `use` is a consumer of exp(x − max) or of x − max.
+    """
     if isinstance(use, Reduce):
         return row.summed_indices(use) is not None
     if not isinstance(use, Binary):

@@ -12,8 +12,8 @@ from tbe_impl.dsl.expr import Reduce, reads
 MAX_SHORT_ROW = 64
 """Maximum number of elements in a short row.
 
-Four short rows at once are 1.1 to 3 times as fast as one row at a time. Longer rows are far apart
-in memory, and four of them at once are up to twice as slow.
+Processing four short rows at once is 1.1 to 3 times as fast as one row at a time. Longer rows are
+far apart in memory, and processing four of them at once is up to twice as slow.
 """
 
 
@@ -32,7 +32,10 @@ def has_short_rows(nest: LoopNest, stored: Container[int]) -> bool:
 
 
 def _reduction_lengths(nest: LoopNest, stored: Container[int]) -> Iterator[int | None]:
-    """Yields the length of each reduction computed per element or per row; None if unknown."""
+    """Yields the number of steps of each reduction in a nest; None if it is unknown.
+
+    Column reductions of the nest's results are left out.
+    """
     waiting, seen = [root.tensor for root in nest.roots], set[int]()
     columns = {id(root.tensor) for root in nest.roots if root.columns}
     while waiting:

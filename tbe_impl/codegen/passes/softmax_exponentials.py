@@ -20,8 +20,8 @@ def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
 def find_softmax_quotients(outputs: Sequence[Tensor]) -> frozenset[int]:
     """Returns the ``id`` of each quotient exp(x − m) / y in a graph.
 
-    Such a quotient may be computed as a product with 1 / y, because the rounded difference x − m
-    has a larger error.
+    Such a quotient may be computed as a product with 1 / y, because the additional error is smaller
+    than the error that comes from rounding x − m.
     """
     return frozenset(
         id(node)
@@ -52,7 +52,10 @@ def is_shifted_by_maximum(node: Expr) -> bool:
 
 
 def follow_reads(node: Expr) -> Iterator[Expr]:
-    """Yields an expression and, as long as it is a single read, the stage body behind that read."""
+    """Yields an expression; while the last one is only a read, yields the body of the read stage.
+
+    In such a body, the axes are replaced by the indices of the read.
+    """
     yield node
     while isinstance(node, Read) and node.tensor.op.body:
         tensor = node.tensor
@@ -64,7 +67,10 @@ def follow_reads(node: Expr) -> Iterator[Expr]:
 
 
 def _inline_body(body: Expr, axes: Mapping[int, Expr]) -> Expr:
-    """Substitutes the indices of an element for the axes in a stage's body."""
+    """Returns a stage's body with its axes replaced by the indices of an element.
+
+    `axes` maps the serial number of an axis to its index.
+    """
     own = {
         id(node): axes[node.serial]
         for node in walk(body)
@@ -76,8 +82,9 @@ def _inline_body(body: Expr, axes: Mapping[int, Expr]) -> Expr:
 def _is_reduced_element(node: Expr, largest: Reduce) -> bool:
     """Returns whether an element is one of the elements that `largest` reduces.
 
-    Its indices must be equal to those of the reduced element, except along reduced axes, which the
-    reduction must cover completely.
+    The element and the operand of `largest` must be reads of one tensor. The indices of both reads
+    must be equal, except along the reduced axes. The reduction must cover the reduced axes
+    completely.
     """
     source, reduced = largest.source, {axis.serial for axis in largest.axes}
     if (

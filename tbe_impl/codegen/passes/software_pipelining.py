@@ -2,8 +2,8 @@
 
 A softmax row takes three loops. The first is bound by loads, the second by arithmetic, the third by
 non-temporal stores. One fused loop runs the first at row t, the second at row t − 1 and the third
-at row t − 2, so that these latencies overlap. Results are bitwise equal to those of sequential
-rows.
+at row t − 2, so that loads, arithmetic and stores overlap. Results are bitwise equal to those of
+sequential rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_LOOPS = 4
 """Maximum number of loops to fuse.
 
 Fusing three loops saves a tenth to a fifth of the time. Fusing the five loops of LayerNorm
-gradients costs as much. Four loops were not measured.
+gradients takes a tenth to a fifth more time. Four loops were not measured.
 """
 PAGE_BYTES = 4096
 ALIASING_OFFSET_BYTES = 2048
@@ -74,9 +74,10 @@ def pipeline_rows(
 
 
 def _parse_stages(lines: Sequence[Any]) -> list[PipelineStage]:
-    """Returns each loop with the statements before it.
+    """Divides a loop body into stages: each vector loop with the statements before it.
 
-    Returns an empty list for a body of another form.
+    Returns an empty list if the body contains other statements than vector loops, definitions and
+    calls, or if it does not end with a vector loop.
     """
     stages: list[PipelineStage] = []
     before: list[str] = []
@@ -180,7 +181,10 @@ class _RowPipeline:
         return ["{", whole, "}"]
 
     def _declare_row_buffers(self, row: RowBuffer, number: int) -> list[str]:
-        """Declares a row buffer for each stage, all at one page offset that no output row uses."""
+        """Declares one copy of a row buffer for each stage.
+
+        All copies have the same offset within a page, which differs from that of the output rows.
+        """
         size = _bytes_of(row)
         memory, rooms = f"{row.name}_memory", f"{row.name}_rooms"
         place = (
@@ -273,7 +277,7 @@ class _RowPipeline:
         return [*found, f"if (step < {limit}) {{", ends, "}"]
 
     def _emit_each_loop(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:
-        """Emits the statements of each loop in a separate C block, renamed for the loop's row."""
+        """Emits the statements of each loop in a C block of its own, with the names of its row."""
         found: list[Any] = []
         for at, stage in enumerate(self.stages):
             found += ["{", self._rename_for_stage(written(stage.loop), at), "}"]
@@ -323,7 +327,7 @@ def _vector_copy(loop: VectorLoop, copy: int) -> list[Any]:
 
 
 def _stride(row: RowBuffer) -> int:
-    """Returns the number of elements from one row buffer to the next."""
+    """Returns the number of elements from one copy of a row buffer to the next."""
     return -(-row.steps * _bytes_of(row) // PAGE_BYTES) * PAGE_BYTES // _bytes_of(row)
 
 

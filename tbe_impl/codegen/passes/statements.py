@@ -1,4 +1,4 @@
-"""Parses emitted C statements, one per line, to find the names that each defines and uses."""
+"""Parses emitted C statements, one per line, to find the names that they define and use."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CStatement:
 
 
 def number_prefetches(lines: Iterable[Any], place: int | str) -> list[Any]:
-    """Adds a vector's number to its prefetches, so that a cache line is prefetched once."""
+    """Adds the vector number `place` to prefetches, so that each cache line is prefetched once."""
     return [
         f"fetch_of({place}, {line.removeprefix('fetch(')}"
         if isinstance(line, str) and line.startswith("fetch(")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def emit_edge_store(writer: Lowering, buffer: TensorBuffer, address: Poly, value: Value) -> str:
     """Returns a statement that stores the first or last elements of a row.
 
-    Empty when rows are not contiguous.
+    Returns "" if the rows are not contiguous.
 
     Args:
         writer: lowering, whose vector loop runs along the row and stores `writer.count` elements.

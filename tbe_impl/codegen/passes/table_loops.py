@@ -117,7 +117,7 @@ def _is_unit_stride(place: str, name: str) -> bool:
 
 
 def _table_definition(name: str, cells: HalfLookupTable) -> list[Any]:
-    """Emits the table: the high bytes of each row, then its low bytes."""
+    """Emits the C definition of the table; each row has all high bytes, then all low bytes."""
     rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel() for row in cells.rows]
     return [
         (

@@ -36,7 +36,7 @@ TABLE_WORTHY_FUNCTIONS = frozenset(
         "atan",
     }
 )
-"""Functions each of which makes a table profitable."""
+"""Functions that make a table profitable; a result without any of them gets no table."""
 COMPOSITE_FUNCTIONS = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
 """Functions that expand to several rounded operations in float16 arithmetic."""
 EXACT_FUNCTIONS = frozenset({"abs", "neg", "relu", "sign", "floor", "ceil", "rint", "trunc"})
@@ -48,10 +48,11 @@ A single rounded operation, computed in float32, is more accurate than a table.
 
 
 def unary_function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
-    """Returns the function that maps the only float16 input element to an element of a result.
+    """Returns the function that computes an element of a result from one float16 input element.
 
-    Returns None when the result has other inputs, contains a reduction or an intermediate rounding,
-    or is too cheap for a table. The caller must check that all reads have the same address.
+    Returns None if the result has several inputs or an input of another dtype, contains a reduction
+    or an intermediate rounding, or is too cheap for a table. The caller must check that all reads
+    have the same address.
 
     Args:
         tensor: the result, a float16 tensor.
@@ -61,7 +62,7 @@ def unary_function_of(tensor: Tensor, stored: Container[int]) -> Function | None
     if body is None or tensor.dtype != "float16":
         return None
     search = _FormulaSearch(stored)
-    # a final cast only does the rounding that the store does as well
+    # a final cast only rounds, which the store does anyway
     found = search.place(body.value if isinstance(body, Cast) else body)
     is_worth_it = search.is_long and search.rounded >= MIN_ROUNDING_OPERATIONS
     if found is None or not is_worth_it or len(search.sources) != 1:
@@ -81,8 +82,8 @@ class _FormulaSearch:
     """Searches a result's expression for a formula of one input.
 
     Attributes:
-        steps: the operations in sequence. Each has a function and the numbers of the earlier steps
-            whose results it takes besides the input.
+        steps: the operations in execution order, each as a function and the numbers of earlier
+            steps. The function takes the input and the results of these steps.
         sources: ``id`` of the stored tensors that the expression reads.
         is_long: whether the expression contains a function in `TABLE_WORTHY_FUNCTIONS`.
         rounded: number of operations that would round in float16 arithmetic.
@@ -99,7 +100,7 @@ class _FormulaSearch:
     def place(self, node: Expr) -> int | None:
         """Returns the number of the step that computes a node.
 
-        None when the node is not a formula of the input.
+        Returns None if the node is not a formula of the input.
         """
         if id(node) not in self.known:
             self.known[id(node)] = self._place(node)
@@ -151,7 +152,7 @@ class _FormulaSearch:
 
 
 def _is_exact(node: Binary) -> bool:
-    """Returns whether an operation never rounds, like max, comparisons or scaling by 2ⁿ."""
+    """Returns whether an operation never rounds, as for max, comparisons and scaling by 2ⁿ."""
     if node.op in ("mul", "div"):
         factors = node.children if node.op == "mul" else (node.b,)
         numbers = [part.value for part in factors if isinstance(part, Const)]

@@ -100,7 +100,7 @@ def extent_of(axis: IterVar) -> Poly:
     """Returns the extent of an axis.
 
     Raises:
-        CompileError: the extent is no polynomial.
+        CompileError: the extent is not a polynomial.
     """
     extent = size_poly(axis.extent)
     if extent is None:
@@ -139,15 +139,15 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
 
 
 def flat_index(node: Read) -> Expr | None:
-    """Returns the flat index of a read whose indices delinearize it, as in a reshape.
+    """Returns the flat index of a read if its indices delinearize a flat index, as in a reshape.
 
-    Such indices are quotients and remainders of the flat index by the sizes. Returns None for other
-    indices.
+    Such indices are quotients and remainders of one flat index by the sizes of the tensor. Returns
+    None for other indices.
     """
     sizes, axis = node.tensor.shape, len(node.indices)
     total: Expr = const(0)
     stride: Expr = const(1)
-    parts: Expr | None = None  # index required of the outer axes: quotient of the inner ones
+    parts: Expr | None = None  # the quotient that the indices of the outer axes must delinearize
     is_taken = False
     while axis:
         axis -= 1
@@ -177,7 +177,7 @@ def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly]
 
 
 def axis_begin(axis: IterVar) -> Poly:
-    """Returns the first index of an axis; the generated loop starts at 0."""
+    """Returns the first index of an axis, which is added to a loop variable that starts at 0."""
     if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
         return ZERO
     begin = size_poly(axis.dom.min)
@@ -204,7 +204,7 @@ class Accesses:
     """The memory accesses of an expression.
 
     Attributes:
-        addresses: each accessed stored tensor with an element address.
+        addresses: pairs of an accessed stored tensor and the address of the accessed element.
         unmergeable: variables that are used as values or in an index that is not a polynomial;
             their axes cannot be merged.
         conditions: undecided conditions that select between reads, each with its environment.
@@ -245,7 +245,7 @@ def accesses_of(
         expressions: bodies of stages.
         environment: maps the serial number of an axis to its index.
         stored: ``id`` of the tensors in memory.
-        verdict: decides the conditions of selects; the side not taken is skipped.
+        verdict: decides the conditions of selects; an operand that is never selected is skipped.
     """
     walker = _AccessWalker(frozenset(stored), verdict)
     for expression in expressions:

@@ -74,7 +74,7 @@ class Ranges:
     def bounds(self, value: Poly) -> tuple[Poly, Poly] | None:
         """Returns the least and the greatest value of a polynomial, in terms of sizes.
 
-        None if they cannot be decided.
+        Returns None if they cannot be determined.
         """
         least = most = value
         # the bounds of an inner loop may depend on the outer ones
@@ -90,10 +90,10 @@ class Ranges:
         return least, most
 
     def _extreme_value(self, value: Poly, serial: int, rising: Poly, falling: Poly) -> Poly | None:
-        """Substitutes for a loop variable the value at which `value` is extreme.
+        """Returns `value` with a loop variable replaced by a bound at which `value` is extreme.
 
-        This is `rising` if `value` increases with the variable, `falling` if it decreases. Returns
-        None if neither is known.
+        The bound is `rising` if `value` increases with the variable, and `falling` if it decreases.
+        Returns None if neither is known.
         """
         if serial not in value.variables:
             return value
@@ -107,7 +107,7 @@ class Ranges:
     def decide_condition(self, condition: Expr, environment: Environment) -> bool | None:
         """Decides a condition on indices for the current ranges.
 
-        Returns True if it always holds, False if it never holds, else None.
+        Returns True if the condition always holds, False if it never holds, else None.
         """
         if isinstance(condition, Const):
             return bool(condition.value)
@@ -127,7 +127,7 @@ class Ranges:
     def multiples(self, value: Poly, divisor: Poly) -> list[int]:
         """Returns the multiples of a divisor inside the range of a value.
 
-        Empty when there are more than `MAX_MULTIPLES`.
+        Returns an empty list if the range is unknown or contains more than `MAX_MULTIPLES` of them.
         """
         bounds, by = self.bounds(value), divisor.constant
         if bounds is None or not by or by < 0:
@@ -166,7 +166,10 @@ class Ranges:
         return found
 
     def _sign_changes(self, serial: int, value: Poly, open_loops: Container[int]) -> Iterator[Poly]:
-        """Yields the loop variable's values at which the sign of `value` changes or may change."""
+        """Yields the values of a loop variable at which the sign of `value` changes or may change.
+
+        `serial` is the serial number of the loop.
+        """
         step = value.coefficient(serial)
         factor = None if step is None else step.constant
         if not factor:
@@ -217,7 +220,7 @@ def _difference(node: Binary, environment: Environment) -> Poly | None:
 def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
     """Decides a comparison of a difference with 0 from the bounds of that difference.
 
-    None if they do not decide it.
+    Returns None if the bounds do not decide it.
     """
     below, above = is_nonnegative(ZERO - ONE - most), is_nonnegative(least - ONE)
     not_above, not_below = is_nonnegative(ZERO - most), is_nonnegative(least)

@@ -37,9 +37,10 @@ class Level:
     """One loop of a nest in the generated C.
 
     Attributes:
-        parts: serial number and step of each index that the loop moves; several for fused loops.
+        parts: serial number and step of each index that the loop changes; several for fused loops.
         unroll: unroll factor, counted in vectors for the innermost loop; 0 for the default.
-        tiles: numbers of the stages that are computed tile by tile inside the loop.
+        tiles: numbers of the results that are computed tile by tile inside the loop; see
+            `tbe_impl.codegen.program.numbered_results`.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -53,7 +54,7 @@ class Level:
 
     @property
     def final_variables(self) -> frozenset[int]:
-        """The serial numbers of the indices that the loop moves and no loop inside it moves."""
+        """The serial numbers of the indices that the loop changes but no loop inside it changes."""
         return frozenset(serial for serial, step in self.parts if step == 1)
 
 
@@ -111,7 +112,10 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
 
 
 def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
-    """Returns `plan` with the same loops and a refusal of every requested method."""
+    """Returns `plan` with the same loops, and with a refusal of each method in `ORDER_VERBS`.
+
+    Requested ``parallel`` and ``unroll`` are refused as well. `why` is the reason.
+    """
     verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
     verbs += ["unroll"] if any(choice.unroll for choice in choices) else []
@@ -275,9 +279,9 @@ class _OrderPlanner:
         return found
 
     def _collapse_loops(self, loops: Sequence[LoopChoice]) -> list[tuple[LoopChoice, list[int]]]:
-        """Groups adjacent loops that can be one loop.
+        """Merges adjacent loops where one loop can cover both.
 
-        Returns each remaining loop with the list of axes that it covers with one index. The list is
+        Returns each resulting loop with the list of axes that its one index covers. The list is
         empty for a loop that is kept as requested.
         """
         blocked = _blocked_axes(loops)
@@ -301,7 +305,7 @@ class _OrderPlanner:
         return groups
 
     def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
-        """Returns why the requested order cannot be faster; empty when it can."""
+        """Returns the reason why the requested order cannot be faster; empty if it can be."""
         steps = [
             part
             for loop, together in groups
@@ -324,7 +328,11 @@ class _OrderPlanner:
         return ""
 
     def _may_gain(self) -> bool:
-        """Returns whether some access is not in result order, or is evicted before its reuse."""
+        """Returns whether another loop order can be faster.
+
+        This is so if some input is not read in the order of the result, or if an element is evicted
+        from a core's cache before it is read again.
+        """
         axes = list(self.extents)
         for tensor, address in self.found.addresses:
             steps = [address.coefficient(serial) or ZERO for serial in axes]
@@ -395,8 +403,8 @@ class _OrderPlanner:
     def _parallel_level(self, levels: Sequence[Level], wanted: int) -> int:
         """Returns the level to run in parallel.
 
-        This is the outermost loop over the indices that the requested loop moves; level 0 if that
-        loop also moves other indices.
+        The outermost level that changes an index of the requested level `wanted` runs in parallel,
+        if it changes the same indices as `wanted`. Otherwise level 0 runs in parallel.
         """
         moved = levels[wanted].variables
         first = next(number for number, level in enumerate(levels) if level.variables & moved)

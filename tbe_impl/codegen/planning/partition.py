@@ -1,6 +1,6 @@
 """Partitions a graph: decides which tensors are stored and which stages share a loop nest.
 
-One file of more than 500 lines: it is one algorithm with its cost rules.
+This module exceeds 500 lines because the partitioning algorithm and its cost rules belong together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
-"""Maximum number of results for which a column reduction gives each thread its own partial sums."""
+"""Maximum number of elements of the result of a column reduction.
+
+Each thread has its own partial sums of all these elements.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Root:
     Attributes:
         tensor: the stored tensor.
         indices: one index for each dimension of the tensor.
-        axes: maps the serial number of each axis of its stage to the index of that axis. Reduced
-            axes are included if they are loops of the nest.
+        axes: maps the serial number of each axis of the tensor's stage to the index of that axis.
+            Reduced axes are included if they are loops of the nest.
         columns: whether the tensor is a column reduction, whose reduced axes are outer loops of the
             nest.
     """
@@ -65,17 +68,19 @@ class LoopNest:
         levels: the loops, outermost first. There are more levels than `loops` when some levels
             iterate over blocks.
         along: whether vectorization is along a reduced axis instead of a loop of the nest itself.
-        transposed: whether an input is contiguous along the second innermost loop.
+        transposed: whether an input is contiguous along the second innermost loop and strided along
+            the innermost loop.
         shared: position in `levels` of the parallel loop.
         grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
             the default.
-        asker: the root whose schedule requests loops, which the nest follows as far as it can.
+        asker: the stored tensor whose schedule requests the loops of the nest; None if there is
+            none. The nest follows the request as far as it can.
         runs: maps the serial number of a root's axis to that of the loop index that covers it. Axes
             of extent 1 are absent.
         refusals: schedule requests that the nest does not follow.
-        sums: the requested outer loops of a column reduction.
-        exact: positions of the loops in `levels`, including reduction loops, when a schedule fixes
-            all loops.
+        sums: the requested outer loops of a column reduction; None if none are requested.
+        exact: if a schedule fixes all loops, including those of the reduction, the positions of
+            special loops in `levels`; else None.
     """
 
     roots: tuple[Root, ...]
@@ -107,12 +112,15 @@ class LoopNest:
         return self.asker is not None
 
     def unstored_tensors(self, stored: Container[int]) -> dict[int, Tensor]:
-        """Returns the roots and their transitive producers that are not in `stored`, by ``id``."""
+        """Returns the result of `unstored_producers` for the roots of the nest."""
         return unstored_producers([root.tensor for root in self.roots], stored)
 
 
 def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
-    """Returns `tensors` and their transitive producers that are not in `stored`, by ``id``."""
+    """Returns a dict from ``id`` to tensor for `tensors` and their transitive producers.
+
+    Tensors in `stored`, and the producers of such tensors, are left out.
+    """
     found: dict[int, Tensor] = {}
     waiting = list(tensors)
     while waiting:
@@ -126,10 +134,11 @@ def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dic
 def sibling_full_reductions(
     tensor: Tensor, nest: LoopNest, stored: Container[int]
 ) -> Iterator[Tensor]:
-    """Yields the other full reductions that a nest reads if it reads the full reduction `tensor`.
+    """Yields the full reductions that a nest needs, if the missing tensor is a full reduction.
 
-    A full reduction never shares the nest of another tensor, so the caller can compute all of them
-    before the nest. Full reductions that depend on another uncomputed one are left out.
+    A full reduction has one element. It never shares the nest of another tensor, so the caller can
+    compute all yielded reductions before the nest. A full reduction that depends on another
+    uncomputed full reduction is left out.
 
     Args:
         tensor: the missing tensor.
@@ -220,7 +229,7 @@ def nests_of(
 
 
 def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
-    """Returns the ``id`` of each stored tensor from which `tensor` is computed."""
+    """Returns the ``id`` of each stored tensor that `tensor` reads, also via unstored stages."""
     found: set[int] = set()
     waiting: list[Operation] = [tensor.op]
     seen: set[int] = set()
@@ -252,7 +261,7 @@ def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
 def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
     """Returns the loops that compute a tensor, one for each axis longer than one.
 
-    A column reduction has its reduced axes first.
+    For a column reduction, the loops over the reduced axes come first.
     """
     own = extents_of(tensor)
     if not is_column_reduction(tensor, known):
@@ -262,7 +271,11 @@ def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
 
 
 def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
-    """Returns whether a tensor is a reduction over leading axes that reads rows sequentially."""
+    """Returns whether a tensor is a column reduction.
+
+    A column reduction reduces leading axes, so that it can read its input row by row. Its result
+    has at most `MAX_THREAD_ROW_ELEMENTS` elements, if the number is known.
+    """
     body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
     if not isinstance(body, Reduce) or body.condition is not None or not own:
         return False
@@ -360,8 +373,8 @@ def _has_common_strides(smaller: Tensor, larger: Tensor, known: set[int]) -> boo
 def _is_along_reduced_axis(group: Sequence[Tensor], known: set[int]) -> bool:
     """Returns whether the stages should be vectorized along a reduced axis.
 
-    This is so when memory is contiguous along a reduced axis but strided along the last loop, or
-    when no tensor of the group has a loop.
+    This is so if some input is contiguous along a reduced axis but strided along the last loop, or
+    if every tensor of the group has only one element.
     """
     for tensor in group:
         own = extents_of(tensor)
@@ -503,7 +516,10 @@ def _order_sums_first(
     summer: Tensor,
     found: Accesses,
 ) -> tuple[LoopPlan, ReductionLoops]:
-    """Places the requested reduction loops of a column reduction outside its data loops."""
+    """Places the requested reduction loops of a column reduction outside its data loops.
+
+    Returns the changed `plan` and the reduction loops.
+    """
     own = extents_of(summer)
     inner = [*axes[len(axes) - len(own) :]]
     long = [axis.serial for axis in summer.op.reduce_axis if extent_of(axis) != ONE]
@@ -531,9 +547,9 @@ def _order_sums_first(
 def _translate_to_nest_loops(
     choices: Sequence[LoopChoice], asker: Tensor, axes: Sequence[tuple[int, Poly]], known: set[int]
 ) -> list[LoopChoice]:
-    """Translates loops over a result's axes to loops of its nest.
+    """Translates axis positions in requested loops to serial numbers of the nest's loops.
 
-    Axes of extent 1 keep their serial numbers.
+    An axis of extent 1 has no loop in the nest and is named by its own serial number.
     """
     own = {
         serial: loop for (serial, _), (loop, _) in zip(loops_of(asker, known), axes, strict=True)
@@ -570,10 +586,9 @@ def may_overwrite(
 ) -> bool:
     """Returns whether `target` can overwrite `source` in memory.
 
-    This is so when each element is written after the last read at its position. The nest that
-    writes `target` may read an element of `source` at the position that it writes. It may also
-    read it in a reduction over the same row, which completes before the row is written. Later
-    nests may not read `source`.
+    This is so if each element is written after the last read at its position. Thus, the nest that
+    writes `target` may read `source` only at the position that is written, or in a reduction over
+    the same row, which is complete before the row is written. Later nests may not read `source`.
     """
     readable, written = set(known), False
     for nest in nests:
@@ -641,7 +656,10 @@ def stages_worth_buffering(outputs: Sequence[Tensor], stored: Container[int]) ->
 
 
 def operation_count(node: Expr) -> int:
-    """Counts the operations of an expression, without those that compute the elements it reads."""
+    """Counts the operations of an expression; a slow function counts as `SLOW_FUNCTION_COST`.
+
+    Operations of the stages that the expression reads are not counted.
+    """
     if isinstance(node, Read) or not node.children:
         return 0
     own = SLOW_FUNCTION_COST if isinstance(node, Call) and node.name in SLOW_FUNCTIONS else 1

@@ -18,7 +18,10 @@ from tbe_impl.codegen.planning.loop_orders import (
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 
 MIN_BLOCK_STEPS = 16
-"""Minimum number of contiguous elements for a separate loop; a typical vector has as many lanes."""
+"""Minimum number of contiguous elements in a block; a shorter block gets no loop of its own.
+
+A typical vector has as many lanes.
+"""
 
 AxisExtents = Sequence[tuple[int, Poly]]
 """Serial number and extent of each axis."""
@@ -67,9 +70,11 @@ def plan_natural_reduction(axes: AxisExtents, found: Accesses) -> ReductionLoops
 def plan_requested_reduction(
     choices: Sequence[LoopChoice], axes: AxisExtents, found: Accesses
 ) -> ReductionLoops:
-    """Plans the loops that `choices` request, in terms of the axes.
+    """Plans the loops that `choices` request, with axes named by serial number.
 
-    Adjacent loops over unblocked axes still merge where one loop can cover them.
+    Adjacent loops over axes without block loops still merge where one loop can cover both. If
+    `choices` do not cover every axis completely, the loops are those of `plan_natural_reduction`,
+    and `ReductionLoops.refusals` contains the reason.
     """
     plain = plan_natural_reduction(axes, found)
     extents = {serial: extent for serial, extent in axes if extent != ONE}
@@ -133,7 +138,10 @@ def _drop_short_blocks(
 def _is_vectorizable(
     loop: LoopChoice, blocked: set[int], extents: Mapping[int, Poly], found: Accesses
 ) -> bool:
-    """Returns whether a loop can be vectorized: it covers one axis or mergeable fused axes."""
+    """Returns whether a loop can be vectorized.
+
+    This is so if it steps through the elements of one axis, or if its fused axes can merge.
+    """
     serials = [serial for serial, _ in loop.parts]
     if len(serials) == 1:
         return loop.parts[0][1] == 1
@@ -151,9 +159,10 @@ def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -
 def _collapse_loops(
     loops: Sequence[LoopChoice], blocked: set[int], extents: Mapping[int, Poly], found: Accesses
 ) -> Iterator[tuple[LoopChoice, list[int]]]:
-    """Yields each loop with the list of axes that it covers with one index.
+    """Merges adjacent loops where one loop can cover both.
 
-    The list is empty for a loop that is kept as requested.
+    Yields each resulting loop with the list of axes that its one index covers. The list is empty
+    for a loop that is kept as requested.
     """
     waiting: list[int] = []
     last: LoopChoice | None = None

@@ -24,15 +24,16 @@ MAX_THREAD_ROW_ELEMENTS = 1 << 16
 
 @dataclass(frozen=True)
 class ScheduledLoops:
-    """Positions in the levels of a nest.
+    """Positions of special loops among the levels of a nest whose loops a schedule fixes.
 
     Attributes:
-        inside: number of levels down to the innermost data loop; all deeper levels are reduction
-            loops of one element.
+        inside: number of levels from the outermost to the innermost data loop; all deeper levels
+            are the loops of a reduction to one element.
         first_sum: position of the outermost reduction level; the number of levels if there is none.
         vector: position of the vectorized level.
         together: whether each thread has its own partial sums, which are merged at the end.
-        jumps: whether reads are strided even along the vectorized level.
+        jumps: whether some reads depend on the vectorized level, but none of them is contiguous
+            along it.
     """
 
     inside: int
@@ -43,7 +44,10 @@ class ScheduledLoops:
 
     @property
     def has_rows_in_memory(self) -> bool:
-        """Returns whether partial sums are kept in memory because data loops run inside."""
+        """Returns whether partial sums are kept in memory.
+
+        This is so if data loops run inside a reduction loop.
+        """
         return self.first_sum < self.inside
 
 
@@ -110,12 +114,13 @@ def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, 
 
 
 def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
-    """Chooses the level to vectorize; returns None when every loop is fused or blocked.
+    """Chooses the level to vectorize; returns None when no loop is eligible.
 
-    Prefers the level with the most contiguous and the fewest strided accesses. Among equals it
-    prefers data loops, then inner loops. A reduction loop is eligible only when it encloses no data
-    loop. If partial sums are kept in memory, no loop outside the outermost reduction loop is
-    eligible. Otherwise the only eligible data loop is the innermost one.
+    Prefers the level with the most contiguous and the fewest strided accesses. Among equal levels,
+    it prefers data loops to reduction loops, then inner loops to outer loops. Fused loops and block
+    loops are not eligible. A reduction loop is eligible only when it encloses no data loop. If
+    partial sums are kept in memory, no loop outside the outermost reduction loop is eligible.
+    Otherwise the only eligible data loop is the innermost one.
     """
     inside, first_sum = _sum_levels(loops, over_sums)
     best, place = None, None
