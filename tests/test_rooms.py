@@ -314,7 +314,7 @@ def test_a_module_says_what_it_is_and_why_it_is_long() -> None:
     files = [*MODULES, *STUDIES]
     assert [name_of(path) for path in files if not facts_of(path).documented] == []
     long = [path for path in files if len(path.read_text("utf-8").splitlines()) > LONG_FILE_LINES]
-    why = "One file of more than 500 lines: "
+    why = "This module exceeds 500 lines because "
     assert [name_of(path) for path in long if why not in path.read_text("utf-8")] == []
 
 

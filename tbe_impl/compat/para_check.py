@@ -1,6 +1,6 @@
 """Checks operator arguments: tensor descriptions, attributes and the kernel name.
 
-One file of more than 500 lines: it is one toolkit module with all its checks.
+This module exceeds 500 lines because it is one toolkit module with all its checks.
 """
 
 from __future__ import annotations

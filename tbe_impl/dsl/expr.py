@@ -3,7 +3,7 @@
 Nodes are immutable. Arithmetic on constants folds to constants, and comparisons of constants give
 Python bools, because operators read shapes and branch on them.
 
-One file of more than 500 lines: it is the algebra of one type.
+This module exceeds 500 lines because it is the algebra of one type.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A stage computes each element of its outputs as a scalar expression over its axe
 comes from a DSL operation also records the operation, its inputs and its arguments, for the NumPy
 back end and reports.
 
-One file of more than 500 lines: it is one graph structure with its constructors.
+This module exceeds 500 lines because it is one graph structure with its constructors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Traces the non-elementwise functions of NumPy: reductions, data movement, matrix products.
 
-One file of more than 500 lines: it is the table of traced NumPy functions.
+This module exceeds 500 lines because it is the table of traced NumPy functions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DSL operations over sliding windows: reduce_window, pooling and dilation.
 
-One file of more than 500 lines: it is one family of operations.
+This module exceeds 500 lines because it is one family of operations.
 """
 
 from __future__ import annotations
