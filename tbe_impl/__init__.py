@@ -1,6 +1,6 @@
 """Builds kernels from TBE operators and DSL graphs and runs them on CPUs or, by CANN, on Ascend.
 
-Importing the package loads nothing else; each public name is a lazy import.
+Importing the package loads nothing else; each public name is imported on first access.
 
 In: operator files, DSL graphs, arrays.
 Out: kernels, reports, results.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tbe_impl.loading.tune_operator import tune
 
 __version__ = "0.1.0"
-"""Version of the whole distribution and a cache key input of kernels."""
+"""Version of the whole distribution; it is part of the cache key of every kernel."""
 
 __all__ = ["FusionError", "Kernel", "Operator", "compat", "load_operator", "tune"]
 

@@ -14,7 +14,8 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
 """Dtype → tolerance, relative to |expected| plus the root mean square of the expected array.
 
-It is about four roundings of a narrow dtype. For float32 it covers another summation order."""
+For a narrow dtype the tolerance is about four rounding errors. For float32 it covers another
+summation order."""
 STEP_SHARE = 0.01
 """Maximum share of elements that may differ because of rounding at a floor, comparison or cast."""
 
@@ -27,16 +28,16 @@ class Difference:
         name: name of the array.
         against: origin of the expected value, ``definition`` or ``formula``.
         max_absolute: largest finite difference.
-        max_ulp: largest finite difference in units of the dtype's spacing; 1 for integers.
+        max_ulp: largest finite difference in units of the dtype's spacing, which is 1 for integers.
         tolerance: relative tolerance, see `TOLERANCE`; 0 for integers.
-        wrong: number of elements that differ by more than the tolerance, or of which only one of
-            the two values is NaN or infinite.
-        at_steps: number of elements that are excluded from `wrong`, because their difference is
-            due to rounding alone.
+        wrong: number of elements whose difference is above the tolerance. An element also counts if
+            only one of its two values is NaN or infinite.
+        at_steps: number of elements that `wrong` does not count, because rounding alone causes
+            their difference.
         elements: number of elements of the array.
         where: index of the worst element.
         got, expected: values of the worst element.
-        problem: the reason why a comparison is impossible, or empty.
+        problem: the reason why a comparison is impossible; empty if it is possible.
     """
 
     name: str
@@ -59,7 +60,11 @@ class Difference:
 
 
 def coarsest_dtype(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
-    """Returns the coarsest float dtype among outputs, casts and, with ``device``, all stages."""
+    """Returns the coarsest float dtype to which a graph rounds its values.
+
+    The values are the outputs and the results of casts. If `rounding` is ``device``, they are the
+    results of all stages. Returns float32 if no value is a float.
+    """
     passed = {tensor.dtype for tensor in outputs}
     for op in stages_of(outputs):
         explicit = op.dsl_call is not None and op.dsl_call.name == "cast_to"
@@ -100,14 +105,16 @@ def compare_arrays(
 
     Args:
         name: name of the array.
-        against: origin of `expected`, ``definition`` or ``formula``.
+        against: origin of `expected`: ``definition``, the operator's graph evaluated by NumPy, or
+            ``formula``, an independent formula of the operator.
         got: the array.
         expected: the expected value, in float64 or integers.
         dtype: dtype of the array.
         through: the coarsest float dtype of the computation.
-        rounded: the definition computed in its own dtypes.
-        meant: the definition computed in float64. If an element of `expected` agrees with `meant`
-            and the same element of `got` agrees with `rounded`, the difference is due to rounding.
+        rounded: the value of the definition, computed in the dtypes of the graph.
+        meant: the value of the definition, computed in float64. If an element of `expected` agrees
+            with `meant` and the same element of `got` agrees with `rounded`, the difference of this
+            element is due to rounding.
     """
     result = np.asarray(got)
     wanted = np.asarray(expected)
@@ -212,7 +219,7 @@ def _to_float64(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Returns the distance of each pair of elements.
+    """Returns the absolute difference of each pair of elements.
 
     It is 0 for two NaN or equal infinities, and infinite if only one value is NaN or infinite.
     """

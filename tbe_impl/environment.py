@@ -18,10 +18,10 @@ class EnvironmentVariable:
 
     Attributes:
         name: name of the variable.
-        choices: permitted values; empty for free text.
-        default: value when the variable is unset.
+        choices: permitted values; empty if any string may be permitted.
+        default: value if the variable is not set.
         doc: effect of the variable.
-        takes: description of a free text value.
+        takes: description of the permitted values, for a variable without `choices`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class EnvironmentVariable:
     takes: str = ""
 
     def read(self) -> str:
-        """Returns the current value; raises `InputError` unless it is permitted."""
+        """Returns the current value; raises `InputError` if the value is not permitted."""
         value = os.environ.get(self.name, "") or self.default
         if self.choices and value not in self.choices:
             raise InputError(
@@ -86,7 +86,7 @@ VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA)
 
 
 def is_off() -> bool:
-    """Whether `MS_FUSION=off` disables everything that changes a program."""
+    """Whether ``MS_FUSION=off`` is set, which disables everything that changes a program."""
     return FUSION.read() == "off"
 
 
@@ -95,9 +95,9 @@ _is_off_logged = False
 
 
 def is_off_with_warning() -> bool:
-    """Returns `is_off` to callers that are about to change something.
+    """Returns the result of `is_off`; used by functions that are about to change something.
 
-    The first call in a process that returns True writes a log message.
+    The first call in a process that returns True also logs a warning.
     """
     global _is_off_logged
     if not is_off():
@@ -127,9 +127,9 @@ def threads() -> int:
 def cache_dir() -> Path:
     """Returns the absolute directory for compiled kernels and MindSpore's kernel files.
 
-    The directory need not exist. A relative name, or one with ``~``, is resolved on the first call
-    and replaced in the environment, because later calls and children may have another working
-    directory.
+    The directory need not exist. A path that is relative or starts with ``~`` is resolved on the
+    first call. The absolute path then replaces it in the environment, because later calls and child
+    processes may have another working directory.
 
     Raises:
         InputError: the directory cannot be made absolute.
@@ -149,9 +149,11 @@ def cache_dir() -> Path:
 def is_utf8_path(place: Path) -> bool:
     """Whether MindSpore, which decodes paths as UTF-8, reads this path as the file system does.
 
-    MindSpore reads another path, and its JSON fails, in two cases. Either the bytes of the path are
-    not UTF-8 (a home directory with a GBK name), or this process does not encode names as UTF-8
-    (``LC_ALL=C`` without Python's UTF-8 mode).
+    There are two cases in which MindSpore reads another path and its JSON fails:
+
+    - the bytes of the path are not UTF-8, as for a home directory with a GBK name;
+    - this process does not encode file names as UTF-8, as with ``LC_ALL=C`` without Python's UTF-8
+      mode.
     """
     try:
         return os.fsencode(place) == str(place).encode("utf-8")
@@ -160,14 +162,18 @@ def is_utf8_path(place: Path) -> bool:
 
 
 def printable_path(place: Path) -> str:
-    """Returns a path for messages; bytes that are not UTF-8 become escapes."""
+    """Formats a path for messages; bytes that are not UTF-8 are shown as escape sequences."""
     return os.fsencode(place).decode("utf-8", "backslashreplace")
 
 
 def temporary_directory() -> Path:
-    """Returns the system's temporary directory; another directory if its name is not UTF-8.
+    """Returns the system's temporary directory.
 
-    Raises OSError when the system has no temporary directory.
+    If the name of this directory is not UTF-8, the function returns the first writable one of
+    ``/dev/shm``, ``/tmp`` and ``/var/tmp`` instead, if there is one.
+
+    Raises:
+        OSError: the system has no temporary directory.
     """
     chosen = Path(tempfile.gettempdir())
     others = ("/dev/shm", "/tmp", "/var/tmp")
@@ -180,7 +186,7 @@ def temporary_directory() -> Path:
 
 
 def _make_absolute(place: Path, variable: str) -> Path:
-    """Makes a path absolute; raises `InputError` without a home or working directory."""
+    """Makes a path absolute; raises `InputError` if no home or working directory exists."""
     try:
         return place.expanduser().absolute()
     except RuntimeError as error:
@@ -200,7 +206,10 @@ def _make_absolute(place: Path, variable: str) -> Path:
 
 @lru_cache(maxsize=4)
 def _user_cache(*_: str | None) -> Path:
-    """Returns the user's cache directory; the arguments (HOME, XDG_CACHE_HOME) key `lru_cache`."""
+    """Returns the user's cache directory.
+
+    The arguments, the values of HOME and XDG_CACHE_HOME, only serve as the key of `lru_cache`.
+    """
     from platformdirs import user_cache_path
 
     return user_cache_path("ms_fusion")

@@ -1,7 +1,8 @@
 """Defines every error type of the project.
 
-An error names the user's object, the place, the expected and the actual value, and a remedy. The
-parts are separate attributes for the command line, reports and tests; ``str(error)`` joins them.
+An error names the user's object, the place, the expected and the actual value, and a remedy. Each
+of these parts is an attribute, which the command line, reports and tests read; ``str(error)`` joins
+the parts.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ class FusionError(Exception):
 
     Args:
         what: the sentence that describes the error and names the user's object.
-        place: file, line, argument or graph.
+        place: the file and line, the argument or the graph that the error is about.
         expected: the expected value.
         got: the actual value.
-        remedy: the next step, as a command or a change.
+        remedy: the next step for the user, as a command or a change.
     """
 
     code = "fusion"
@@ -56,7 +57,7 @@ class FusionError(Exception):
 
 
 class InputError(FusionError):
-    """The user's input cannot be used, such as a missing file, a wrong shape, an unknown name."""
+    """The user's input cannot be used: for example a missing file, wrong shape or unknown name."""
 
     code = "input"
 
@@ -100,7 +101,7 @@ class MissingError(FusionError):
 
 
 class UnsafeError(FusionError):
-    """A combination known to crash the process or to compute wrong values was rejected."""
+    """A combination was rejected because it is known to crash or to compute wrong values."""
 
     code = "unsafe"
 

@@ -46,7 +46,7 @@ class Argument:
         tensor: tensor of the graph. Its shape may differ from `shape`, because operators flatten
             arrays.
         shape: declared shape; a negative size is known only at call time.
-        name: name in messages.
+        name: name of the argument in messages.
     """
 
     tensor: Tensor
@@ -62,7 +62,7 @@ class Argument:
     def is_resized(self) -> bool:
         """Whether the operator accesses more or fewer elements than declared.
 
-        It accesses the elements in order from the first element.
+        It accesses the elements in order, starting at the first.
         """
         own = static_shape(self.tensor)
         known = own is not None and all(size >= 0 for size in self.shape)
@@ -78,13 +78,13 @@ class Kernel:
         soc: the target chip.
         inputs, outputs: arguments in the order of the operator's arguments.
         schedule: the operator's schedule, or None.
-        scheduled: output tensors of the graph to which a manual schedule adds copies and partial
-            sums for this processor; empty if it adds none.
+        scheduled: output tensors of the graph after a manual schedule has added memory copies and
+            partial sums for this processor; empty if the schedule adds none.
         options: code generation options for this processor.
         threads: maximum number of threads; 0 for the process default.
         tuning: measurements that selected the options; None without tuning.
         specialise: for a kernel of unknown sizes, a function of arrays. It returns a kernel for
-            the sizes of the arrays, or None when the arrays do not fit.
+            the sizes of the arrays, or None if the arrays do not fit the operator.
 
     `dataclasses.replace` creates a kernel with other options.
     """
@@ -114,14 +114,14 @@ class Kernel:
 
         Args:
             arrays: one array per input, with the declared shape and dtype.
-            backend: ``cpu`` (compiled) or ``numpy`` (the definition, operation by operation).
+            backend: ``cpu`` (compiled code) or ``numpy`` (interprets the graph with NumPy).
             rounding: ``accurate``, ``device`` (each stage is rounded to its dtype) or, with
                 ``numpy``, ``float64``.
             out: output arrays; an array that is also an input is overwritten.
             scalars: values of symbolic scalars (``tvm.var``) that are no size of an input, by name.
 
         Raises:
-            InputError: wrong number of arrays, wrong shape or dtype, a missing or unknown scalar.
+            InputError: the number of arrays, a shape, a dtype or a name in `scalars` is wrong.
         """
         if backend not in BACKENDS:
             raise InputError(
@@ -168,7 +168,7 @@ class Kernel:
 
     @property
     def computed(self) -> tuple[Tensor, ...]:
-        """The tensors that the code computes: `scheduled`, else the tensors of `outputs`."""
+        """The tensors that the code computes: `scheduled`; if it is empty, those of `outputs`."""
         return self.scheduled or tuple(item.tensor for item in self.outputs)
 
     @cached_property
@@ -183,7 +183,7 @@ class Kernel:
 
     @cached_property
     def planned(self) -> cpu.PlannedKernel:
-        """The kernel before compilation; `cpu.build_together` compiles several at once."""
+        """The kernel before compilation; `cpu.build_together` compiles several of them at once."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.plan(
             self.computed,
@@ -195,10 +195,10 @@ class Kernel:
 
     @cached_property
     def graph(self) -> str:
-        """The graph as a text that is equal in every process.
+        """The graph, serialised to a string that is the same in every process.
 
         Raises:
-            InputError: a part of the graph has no such text.
+            InputError: a part of the graph cannot be serialised.
         """
         return graph_text(self.computed, [item.tensor for item in self.inputs])
 
@@ -209,7 +209,7 @@ class Kernel:
         threads: int | None = None,
         vector_bits: int | None = None,
     ) -> Kernel:
-        """Returns the kernel with other code generation options; omitted options stay.
+        """Returns the kernel with other code generation options; omitted options are kept.
 
         Args:
             inplace: whether the first output overwrites the first input of the same shape and
@@ -261,7 +261,7 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        """The generated C."""
+        """The generated C source."""
         return self.compiled.source
 
     @property
@@ -283,7 +283,7 @@ class Kernel:
         return layout_of(self.computed, [item.tensor for item in self.inputs], self.options)
 
     def report(self) -> Any:
-        """Returns tiles, on-chip bytes, alignment, bytes moved and warnings for the chip."""
+        """Returns a `KernelReport`: the arrays, the generated code and the schedule on the chip."""
         from tbe_impl.kernel_report import report_of
 
         return report_of(self)
@@ -298,7 +298,7 @@ class Kernel:
             return None
 
     def _specialise_for(self, arrays: Sequence[Any], error: InputError) -> Kernel:
-        """Returns a kernel for the shapes of these arrays; raises `error` when there is none."""
+        """Returns a kernel for the shapes of `arrays`; raises `error` if there is none."""
         if self.specialise is None:
             raise error
         try:
@@ -346,7 +346,7 @@ class Kernel:
     def _sizes(
         self, given: Sequence[np.ndarray], scalars: Mapping[str, float]
     ) -> dict[int, int | float]:
-        """Returns ``id`` → value of each size and scalar that is known only at call time."""
+        """Returns a dict from ``id`` to value for each size and scalar known only at call time."""
         values: dict[int, int | float] = {}
         foreign = scalars.keys() - {item.name for item in self._unknown_sizes}
         if foreign:
@@ -438,7 +438,7 @@ class Kernel:
     def _targets(
         self, out: Sequence[np.ndarray] | np.ndarray | None, shapes: Sequence[tuple[int, ...]]
     ) -> list[np.ndarray] | None:
-        """Checks and returns the output arrays of a call; None if the caller passed none."""
+        """Checks `out` and returns its arrays as a list; returns None if `out` is None."""
         if out is None:
             return None
         targets = [out] if isinstance(out, np.ndarray) else list(out)
@@ -467,7 +467,7 @@ class Kernel:
     ) -> list[np.ndarray] | None:
         """Reshapes the output arrays to the shapes that the code writes.
 
-        Returns None when the code cannot write to them, so that results must be copied.
+        Returns None if the code cannot write to these arrays; the caller then copies the results.
         """
         if targets is None or self.options.inplace:
             return None
@@ -485,7 +485,7 @@ class Kernel:
 def _fill_unknown_sizes(
     shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
 ) -> tuple[int, ...] | None:
-    """Replaces unknown declared sizes by the sizes of an array; None when no array fits."""
+    """Returns `shape` with its unknown sizes taken from an array; None if no array fits."""
     known = [size for size in shape if size >= 0]
     for array in given:
         if known and array.ndim == len(shape) - len(known) and array.size * prod(known) == total:

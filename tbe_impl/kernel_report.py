@@ -28,7 +28,7 @@ ANALYSIS_ERRORS = (
     TypeError,
     ValueError,
 )
-"""Errors that the analysis of an unusual schedule may raise; the kernel runs nevertheless."""
+"""Errors that the analysis of an unusual schedule may raise; they do not affect the kernel."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class CodeUse:
         symbols: names of the C functions in execution order.
         libraries: files from which the functions were loaded.
         words: DSL operations that a library computes between the functions.
-        problem: the reason why there is no code and the NumPy back end runs, or empty.
+        problem: the reason why there is no code, so that the NumPy back end runs; empty if there is
+            code.
     """
 
     symbols: tuple[str, ...] = ()
@@ -68,15 +69,15 @@ class KernelReport:
         chip: target chip of the kernel.
         arrays: inputs, then outputs.
         bytes_moved: bytes moved if every input is read once and every output is written once; None
-            when they are known only at call time.
+            if known only at call time.
         options: code generation options for this processor.
         threads: maximum number of threads.
-        tuned: the tuned options with their gain; empty without tuning.
+        tuned: the tuned options and the gain in time, as text; empty without tuning.
         code: the generated code.
         schedules: reports of the operator's schedules on the chip: tiles, on-chip bytes,
             alignment, traffic.
-        problem: the reason why the schedule cannot be analysed, or empty.
-        outcomes: how this processor honours each request of a manual schedule.
+        problem: the reason why the schedule cannot be analysed; empty if it was analysed.
+        outcomes: for each request of a manual schedule, how this processor follows it.
     """
 
     name: str
@@ -93,7 +94,7 @@ class KernelReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """Findings that the chip rejects."""
+        """Findings that make the chip reject a schedule."""
         return tuple(finding for one in self.schedules for finding in one.errors)
 
     @property
@@ -138,7 +139,11 @@ def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
 
 
 def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
-    """Returns how requests of a manual schedule are honoured; empty for an automatic schedule."""
+    """Returns how the code follows each request of a manual schedule.
+
+    Returns an empty tuple for an automatic schedule, or if the requests cannot be compared with the
+    code.
+    """
     known = schedules_of(kernel)
     if len(known) != 1 or known[0].is_automatic:
         return ()
@@ -153,7 +158,7 @@ def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
 
 
 def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
-    """Returns errors and warnings of a kernel's schedules; faster than `report_of`."""
+    """Returns the errors and warnings of a kernel's schedules without building a whole report."""
     from tbe_impl.chip.schedule_checks import check
 
     try:

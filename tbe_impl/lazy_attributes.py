@@ -9,12 +9,13 @@ from typing import Any
 
 
 def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Returns the ``__getattr__`` of a package.
+    """Returns a ``__getattr__`` function for a package that imports public names on first access.
 
     Args:
         package: name of the package.
-        homes: public name → the module that defines the name. A submodule of the package is its
-            own home. A module name with a leading dot is relative to the package.
+        homes: a dict from each public name to the name of the module that defines it. If the public
+            name is a submodule of the package, its module name is that of the submodule. A module
+            name with a leading dot is relative to the package.
     """
 
     def fetch(name: str) -> Any:

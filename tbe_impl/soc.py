@@ -1,8 +1,8 @@
-"""Lists each chip's on-chip sizes and the dtypes of its instructions, operations and conversions.
+"""Lists the on-chip memory sizes of each chip, and its supported dtypes and conversions.
 
-The toolkit has two tables per chip. The first lists the dtypes of *instructions*; an operation with
-another dtype is composed of casts and other instructions. The second lists the dtypes of
-*operations*; other dtypes are rejected.
+The toolkit has two dtype tables per chip. The first lists the dtypes of *instructions*; an
+operation with another dtype is composed of casts and other instructions. The second lists the
+dtypes of *operations*; an operation with another dtype is rejected.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Soc:
     Attributes:
         name: the full name, such as ``Ascend910A``.
         short_name: the family as operators compare it, such as ``Ascend910``.
-        unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: on-chip memory of a core;
-            0 for no limit.
-        l2_bytes: memory shared by the cores.
+        unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: sizes of the on-chip
+            memories of a core; 0 for no limit.
+        l2_bytes: size of the memory that all cores share.
         block_bytes: minimum size and alignment of a copy.
         cores: number of cores that a kernel can use.
         vector_cores: number of additional cores without a cube unit.
@@ -80,9 +80,10 @@ class Soc:
 
 
 def _table(text: str, column: int) -> Mapping[str, frozenset[str]]:
-    """Parses one column of a table: cells are separated by ``|``, ``-`` is an empty set.
+    """Parses one column of a table; returns a dict from each name to its dtypes.
 
-    An empty cell repeats the cell before it.
+    Cells are separated by ``|``. A cell ``-`` is an empty set; an empty cell repeats the cell
+    before it.
     """
     found: dict[str, frozenset[str]] = {}
     for line in text.strip().splitlines():
@@ -209,14 +210,17 @@ _OPERATION_CONVERSIONS = {
     "u322u16 u322s8 u322u8 s162s64 s162s32 s162u32 s162u16 s162s8 s162u8 u162s64 u162s32 u162u32 "
     "u162s16 u162s8 u162u8 s82s64 s82s32 s82u32 s82s16 s82u16 u82s64 u82s32 u82u32 u82s16 u82u16",
 }
-"""Conversions that ``cast_to`` supports, some of them with several instructions."""
+"""Chip family → conversions that ``cast_to`` supports; some need several instructions."""
 
 _KIB = 1024
 _OPERATION_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
 
 
 _EQUIVALENT_FAMILY = {"Ascend310B": "Ascend910B"}
-"""Chip family → family whose tables it uses; operators do not query its other instructions."""
+"""Chip family → the family whose tables it uses.
+
+Operators do not query the additional instructions of such a chip family.
+"""
 
 
 def _chip(name: str, short_name: str, sizes: tuple[int, int, int, int], **more: int) -> Soc:
@@ -303,7 +307,7 @@ _SPELLINGS = {
 
 
 def find_soc(name: str | Soc) -> Soc:
-    """Returns the chip of a name in any common spelling.
+    """Returns the chip with the given name, in any common spelling.
 
     >>> find_soc("ascend910").name, find_soc("910B").name
     ('Ascend910A', 'Ascend910B1')
@@ -339,7 +343,7 @@ def is_instruction_supported(chip: str | Soc, instruction: str, dtype: str) -> b
 
 
 def is_operation_supported(chip: str | Soc, word: str, dtype: str = "") -> bool:
-    """Whether a chip supports an operation and, if given, its dtype.
+    """Whether a chip supports an operation; if `dtype` is given, with this dtype.
 
     >>> is_operation_supported("Ascend910A", "vsubs")
     False
@@ -369,11 +373,13 @@ def is_operation_supported(chip: str | Soc, word: str, dtype: str = "") -> bool:
 
 
 def is_conversion_supported(chip: str | Soc, mode: str, source: str, target: str) -> bool:
-    """Whether one instruction converts `source` to `target`.
+    """Whether the chip converts dtype `source` to dtype `target` with one instruction.
 
     Args:
-        mode: rounding: ``r`` to nearest even, ``a`` half away from zero, ``f`` floor, ``c`` ceil,
-            ``z`` truncate, or empty for the plain conversion.
+        chip: name or record of the chip.
+        mode: rounding mode: ``r`` to nearest even, ``a`` half away from zero, ``f`` floor,
+            ``c`` ceil, ``z`` truncate, or empty for the plain conversion.
+        source, target: names of the dtypes.
 
     >>> is_conversion_supported("Ascend910A", "z", "float32", "int32")
     True

@@ -13,13 +13,13 @@ from typing import Any
 ROOTS = ("te", "tbe", "topi")
 """Top-level packages of the toolkit."""
 PROBERS = ("mindspore", "akg")
-"""Packages that try these imports to detect an installed toolkit."""
+"""Packages that import the toolkit only to detect whether it is installed."""
 
 
 class Finder:
-    """The last meta path finder: provides the toolkit's modules to all importers but `PROBERS`.
+    """The last meta path finder; provides the toolkit's modules to all importers but `PROBERS`.
 
-    The finder does nothing with ``MS_FUSION=off``.
+    The finder does nothing if ``MS_FUSION=off`` is set.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -36,7 +36,7 @@ class Finder:
         return ModuleSpec(fullname, loader, is_package=True) if is_ours else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Creates the module with its names."""
+        """Creates the module with all its attributes."""
         from tbe_impl.compat.modules import make_module
 
         return make_module(spec.name, importlib.import_module)
@@ -49,16 +49,17 @@ _finder = Finder()
 
 
 def provide() -> None:
-    """Makes the toolkit's packages importable; loads nothing before the first import."""
+    """Makes the toolkit's packages importable; loads no package before it is first imported."""
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
 
 
 @contextlib.contextmanager
 def hide_provided_modules() -> Iterator[None]:
-    """Removes the provided modules from ``sys.modules`` inside the block.
+    """Context manager that removes the provided modules from ``sys.modules`` in its ``with`` block.
 
-    Afterwards restores them, except below a top-level package that was imported inside the block.
+    After the block, the modules are restored. A module stays removed if its top-level package was
+    imported inside the block.
     """
     found = {
         name: module
@@ -77,7 +78,7 @@ def hide_provided_modules() -> Iterator[None]:
 
 
 def _is_provided(module: Any) -> bool:
-    """Whether a module belongs to `tbe_impl.compat`; the test does not import `tbe_impl.compat`."""
+    """Whether a module is provided by `tbe_impl.compat`; this function does not import it."""
     return str(getattr(type(module), "__module__", "")).startswith("tbe_impl.compat.")
 
 

@@ -60,14 +60,14 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stored: Annotated[tuple[StageNumber, ...], msgspec.Meta(max_length=256)] = ()
 
     def options(self, base: Options) -> Options:
-        """Returns `base` with the chosen fields; stored stages of both are kept."""
+        """Returns `base` with the fields of this choice; the stored stages of `base` are kept."""
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
         chosen["stored"] = tuple(dict.fromkeys((*base.stored, *self.stored)))
         return replace(base, **chosen)
 
     def text(self) -> str:
-        """Formats the differences from the default."""
+        """Formats the fields that differ from the default as a string."""
         default = Choice()
         found = [
             f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)
@@ -83,7 +83,7 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         name: name of the kernel.
         choice: the chosen options.
         default_us, tuned_us: median times in the final comparison, in microseconds.
-        ratio: median of tuned time ÷ default time, measured in pairs.
+        ratio: median of tuned time divided by default time, measured in pairs.
         bound: upper bound of `ratio` with 99 % confidence.
         steps: number of measurements.
         seconds: duration of the tuning.
@@ -129,7 +129,7 @@ class RecordStore(Generic[Record]):
     kind: type[Record]
 
     def load(self, key: str) -> Record | None:
-        """Returns the record of a key, or None without a valid record."""
+        """Returns the record of a key; None if there is no valid record."""
         path = self.root / f"{key}.json"
         try:
             record = msgspec.json.decode(_bytes_of(path), type=self.kind)
@@ -150,7 +150,7 @@ class RecordStore(Generic[Record]):
         return record
 
     def save(self, record: Record) -> None:
-        """Writes a record; warns once when the directory cannot be written."""
+        """Writes a record; logs a warning if the record cannot be written."""
         try:
             for place in (self.root.parent, self.root):
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -174,9 +174,9 @@ class RecordStore(Generic[Record]):
         return tuple(record for record in found if record is not None)
 
     def remove(self, keys: Iterable[str] | None = None) -> int:
-        """Removes the records of these keys, or all records; returns the number of removed records.
+        """Removes the records of `keys`; all records if `keys` is None.
 
-        Invalid records are removed as well.
+        Invalid records are removed as well. Returns the number of removed records.
         """
         removed = 0
         for key in self._keys() if keys is None else keys:
@@ -186,7 +186,7 @@ class RecordStore(Generic[Record]):
         return removed
 
     def is_empty(self) -> bool:
-        """Whether the directory is missing."""
+        """Whether the directory of the store does not exist."""
         return not self.root.is_dir()
 
     def _keys(self) -> list[str]:
@@ -202,9 +202,9 @@ def user_store() -> RecordStore[Tuning]:
 
 
 def apply_tuning(kernel: Kernel) -> Kernel:
-    """Applies the stored tuning for the kernel's graph and this machine.
+    """Returns `kernel` with the options that are stored for its graph and this machine.
 
-    A kernel without such a tuning, or with options chosen by the user, stays unchanged.
+    Returns `kernel` itself if no tuning is stored or the user has chosen its options.
     """
     place = user_store()
     if place.is_empty() or not has_free_options(kernel):
@@ -218,7 +218,7 @@ def apply_tuning(kernel: Kernel) -> Kernel:
 
 
 def has_free_options(kernel: Kernel) -> bool:
-    """Whether options and threads of this kernel are the defaults, so that tuning may set them."""
+    """Whether a kernel has the default options and threads, so that tuning may set them."""
     return not kernel.threads and kernel.options == DEFAULT_OPTIONS.with_loops_of(kernel.options)
 
 
@@ -230,11 +230,14 @@ def apply_record(kernel: Kernel, record: Tuning) -> Kernel:
 
 
 def key_of(kernel: Kernel) -> str:
-    """Returns the SHA-256 over graph, shapes, dtypes, processor, compiler and number of threads.
+    """Returns the key of a kernel's tuning record.
+
+    The key is the SHA-256 of the graph with its shapes and dtypes, the processor, the C compiler,
+    the number of threads and the options that tuning does not choose.
 
     Raises:
         MissingError: there is no C compiler.
-        InputError: a part of the graph has no text that is equal in every process.
+        InputError: a part of the graph cannot be serialised.
     """
     parts = {
         "schema": SCHEMA,

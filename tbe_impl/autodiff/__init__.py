@@ -1,6 +1,6 @@
 """Reverse-mode differentiation of DSL graphs.
 
-In: a graph of stages, its outputs and their cotangents.
-Out: the stages of the gradients, as DSL operations.
+In: a graph of stages, the outputs of the graph, and the cotangents of the outputs.
+Out: stages that compute the gradients, built from DSL operations.
 Must not: compile, run or schedule a stage.
 """

@@ -1,10 +1,10 @@
 """Computes the adjoint of a read access: a scatter-add into the elements that were read.
 
-The adjoint is ``x̄[p] = Σ value[i]``, summed over all points i at which the stage reads x[p].
-Affine indices with integer factors (identities, permutations, broadcasts, slices, windows,
-flattened axes) are inverted: the equation *index = p* is solved for the axes of the stage. One
-stage then computes the adjoint and reduces over the axes that the equation leaves free. All other
-indices are lowered to a segment sum over flat element positions.
+The adjoint of a tensor x is ``x̄[p] = Σ value[i]``, summed over all points i of the iteration space
+at which the stage reads x[p]. Affine indices with integer factors (identities, permutations,
+broadcasts, slices, windows, flattened axes) are inverted: the equation *index = p* is solved for
+the axes of the stage. One new stage then computes the adjoint and reduces over the axes that the
+equation leaves free. All other indices are lowered to a segment sum over flat element positions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ReadAccess:
         tensor: the tensor that is read.
         indices: index of the element that is read, one expression for each axis of the tensor.
         axes: axes of the stage, including its reduction axes.
-        condition: predicate under which the stage uses the element; None means always.
+        condition: predicate under which the stage uses the element; None if it always does.
     """
 
     tensor: Tensor
@@ -59,12 +59,12 @@ class ReadAccess:
 
 
 def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Tensor:
-    """Adds `value` to the element that the stage reads, for all points of the stage.
+    """Adds `value` to the tensor element that a stage reads, for all points of its iteration space.
 
     Args:
-        places: the read access.
+        places: the read access of the stage.
         value: an expression of the axes of the stage; bool if `any_of`.
-        any_of: whether to reduce with logical or instead of a sum.
+        any_of: whether to combine the values of an element by logical or instead of a sum.
 
     Returns:
         A tensor of the shape of the tensor that is read.
@@ -112,9 +112,11 @@ class _Solution:
 
     Attributes:
         index: new axes that iterate over the elements of the tensor.
-        values: ``id`` of an axis of the stage → its value, an expression of `index` and `free`.
-        free: new axes to reduce over, because the element does not determine them.
-        conditions: predicates under which a point of the stage reads the element.
+        values: a dict from the ``id`` of an axis of the stage to the value of this axis, an
+            expression of `index` and `free`.
+        free: new axes whose values the element does not determine; the adjoint sums over them.
+        conditions: predicates on `index` and `free`; the stage reads the element only where all of
+            them hold.
     """
 
     index: list[IterVar]
@@ -128,7 +130,7 @@ class _Solution:
         self.free.append(free)
 
     def new_free_axis(self, extent: Expr | int, name: str) -> IterVar:
-        """Adds a free axis over `extent`."""
+        """Adds a free axis with `extent` values and returns it."""
         axis = IterVar(Range(extent), name, "reduce")
         self.free.append(axis)
         return axis
@@ -156,7 +158,10 @@ def _build_stage(places: ReadAccess, value: Expr, solution: _Solution, *, any_of
 
 
 def _solve_axes(places: ReadAccess) -> _Solution | None:
-    """Expresses the axes of the stage by the element of the tensor; None if that fails."""
+    """Expresses the axes of the stage as functions of the element that it reads.
+
+    Returns None if the indices of the read have no such solution.
+    """
     index = [IterVar(Range(size), f"p{at}") for at, size in enumerate(places.tensor.shape)]
     solution = _Solution(index)
     own = {id(axis): axis for axis in places.axes}
@@ -193,7 +198,7 @@ def _unsolved_axes(
 def _solve_equation(
     form: LinearForm, target: Expr, unknown: list[tuple[IterVar, int]], solution: _Solution
 ) -> None:
-    """Solves *form = target* for the unknown axes and adds the result to `solution`."""
+    """Solves the equation *form = target* for the axes in `unknown`; adds them to `solution`."""
     solving = _mixed_radix_order(unknown) if unknown else []
     if solving is None:
         solving = [max(unknown, key=_solve_priority)]
@@ -218,10 +223,10 @@ def _solve_equation(
 
 
 def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar, int]] | None:
-    """Sorts axes by descending factor if their factors are a mixed-radix number system.
+    """Sorts axes by descending factor if their factors form a mixed-radix number system.
 
-    In a mixed-radix system every value has exactly one combination of axis values (digits).
-    Returns None if the factors are no such system.
+    In such a system, every value has exactly one combination of axis values (digits). Returns None
+    if the factors do not form such a system.
     """
     ordered = sorted(unknown, key=lambda part: part[1])
     below = 0
@@ -239,7 +244,7 @@ def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar
 
 
 def _solve_priority(part: tuple[IterVar, int]) -> tuple[int, int]:
-    """Returns a key for `max` that prefers longer axes, and among equals output axes."""
+    """Returns a key for `max`: longer axes come first, and data axes before reduction axes."""
     axis, _ = part
     extent = axis.extent
     return (int(extent.value) if isinstance(extent, Const) else 1 << 40, axis.kind == "data")
@@ -253,8 +258,8 @@ def _equality_condition(one: Expr, other: Expr) -> Expr:
 def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm, Expr]] | None:
     """Returns the equations *linear form = target* of all indices.
 
-    Indices of the form ``base // weight % modulus`` over one base are joined to one equation. None
-    if an index is neither affine nor of this form.
+    Indices of the form ``base // weight % modulus`` with the same base are joined to one equation.
+    Returns None if an index is neither affine nor of this form, or if indices cannot be joined.
     """
     found: list[tuple[LinearForm, Expr]] = []
     groups: list[tuple[Expr, list[tuple[int, int | None, IterVar]]]] = []
@@ -282,9 +287,10 @@ def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm
 
 
 def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
-    """Matches an index ``base // weight % modulus``; returns (base, weight, modulus) or None.
+    """Matches an index ``base // weight % modulus``; returns (base, weight, modulus).
 
-    `modulus` is None if the index has no remainder operator.
+    `modulus` is None if the index has no remainder operator. Returns None if the weight or the
+    modulus is not positive.
     """
     modulus, weight = None, 1
     if isinstance(index, Binary) and index.op == "floormod" and isinstance(index.b, Const):
@@ -298,9 +304,10 @@ def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
 def _compose_digits(
     base: Expr, members: list[tuple[int, int | None, IterVar]], solution: _Solution
 ) -> Expr | None:
-    """Recomposes `base` from its digits; a missing digit becomes a free axis.
+    """Builds the value of `base` from its digits; a missing digit becomes a free axis.
 
-    Returns None if the digits do not fit together or the range of a digit is unknown.
+    A digit is an index ``base // weight % modulus``. Returns None if the digits do not fit together
+    or the range of a digit is unknown.
     """
     total: Expr = const(0)
     reached = 1

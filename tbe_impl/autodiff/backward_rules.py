@@ -48,8 +48,8 @@ def _dsl_call(op: Operation) -> DslCall:
 def _matmul_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
     """Differentiates c = α·a·b + bias: ā = α·c̄·bᵀ, b̄ = α·aᵀ·c̄.
 
-    The transposition flags of the products replace explicit transposes. Gradients are summed over
-    broadcast axes.
+    The matrix products transpose their operands by flags, without a transpose stage. Gradients are
+    summed over broadcast axes.
     """
     use = _dsl_call(op)
     told = use.parameters
@@ -65,8 +65,8 @@ def _matmul_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjo
     else:
         first = matmul(g, other, False, not turn_b, alpha_num=alpha, dst_dtype=a.dtype)
     if other.ndim == 2 and one.ndim > 2 and not turn_a:
-        # b has no batch: one product over the merged rows of all batches replaces a batched product
-        # and the sum over the batch
+        # b has no batch axis: one product over the merged rows of all batches replaces the batched
+        # product and the sum over the batch
         one, g = (reshape_to(item, [const(-1), item.shape[-1]]) for item in (one, g))
     if turn_b:
         second = matmul(g, one, True, turn_a, alpha_num=alpha, dst_dtype=b.dtype)
@@ -86,9 +86,9 @@ def _as_matrix(tensor: Tensor) -> Tensor:
 
 
 def _unbroadcast(found: Tensor, tensor: Tensor) -> Tensor:
-    """Sums the gradient `found` over the axes that were broadcast from `tensor`.
+    """Sums the gradient `found` over the axes along which `tensor` was broadcast.
 
-    If `tensor` is longer than `found` along an axis, its last elements get 0.
+    If `tensor` is longer than `found` along an axis, the gradient of its last elements is 0.
     """
     axes = tuple(IterVar(Range(size), f"i{at}") for at, size in enumerate(found.shape))
     aligned = axes[len(axes) - tensor.ndim :]
@@ -116,7 +116,7 @@ def _reshape_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adj
 
 
 def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Adds the adjoint of every gathered row to the row of the source."""
+    """Adds the adjoint of every gathered row to the row of the source that it was read from."""
     use = _dsl_call(op)
     source, places = use.inputs
     along, batch = use.parameters["axis"], use.parameters["batch_dims"]
@@ -195,7 +195,7 @@ def _constant_indices(numbers: Any) -> Tensor:
 
 
 def _segment_sum_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Gives every row the adjoint of its segment."""
+    """Returns the adjoint of the source: every row gets the adjoint of its segment."""
     use = _dsl_call(op)
     return [(use.inputs[0], Adjoint(gather(adjoint.value, _segment_ids(use), 0)))]
 
@@ -215,7 +215,7 @@ def _segment_mean_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor
 
 def _make_segment_extreme_backward(kind: str) -> Rule:
     def rule(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-        """Splits the adjoint of a segment equally over the elements that equal its extreme."""
+        """Splits a segment's adjoint equally over the elements that equal the segment's extreme."""
         use, g = _dsl_call(op), adjoint.value
         source, ids = use.inputs[0], _segment_ids(use)
         zero, one = const(0, g.dtype), const(1, g.dtype)
@@ -242,7 +242,8 @@ def _make_segment_extreme_backward(kind: str) -> Rule:
 def _make_row_update_backward(sign: int) -> Rule:
     """Creates the backward of ``var[ids] += rows`` (`sign` 1) or ``-= rows`` (`sign` −1).
 
-    `var` gets the adjoint of the result. `rows` get the rows `ids` of that adjoint times `sign`.
+    The adjoint of `var` is that of the result. The adjoint of `rows` is `sign` times the rows `ids`
+    of the result's adjoint.
     """
 
     def rule(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:

@@ -1,10 +1,10 @@
-"""Finds row extremes that cancel in the gradient: softmax, log-softmax, logsumexp.
+"""Finds row maxima and minima that cancel in the gradient, as in softmax and logsumexp.
 
-The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range and cancels. The derivative of
-the quotient with respect to m is 0 in exact arithmetic, so the backward omits m. The analysis
-classifies each tensor as a function of m: independent, *a + k·m*, *a · e^(k·m)*, or unknown, where
-a is independent of m. Each row has its own m, so the analysis also tracks which axes select the
-row. An element that mixes several rows, as in a softmax over the other axis, does not cancel.
+The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range of the exponents and cancels. In
+exact arithmetic the derivative of the quotient with respect to m is 0, so the backward graph omits
+m. The analysis classifies each tensor as a function of m: independent of m, *a + k·m*,
+*a · e^(k·m)* with a independent of m, or unknown. Each row has its own m, so the analysis also
+tracks which axes select the row. In an element that combines several rows, m does not cancel.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 
 @dataclass(frozen=True)
 class _Dependence:
-    """The dependence of a value on m: *a + shift·m* or *a · e^(scale·m)*, never both.
+    """The dependence of a value on a row extreme m: *a + shift·m* or *a · e^(scale·m)*, never both.
 
     Attributes:
-        shift: factor of m as a summand.
-        scale: factor of m as an exponent.
-        place: for each index of m the axis of the value that selects it; None for a size of 1.
+        shift: the factor k of m in the sum a + k·m; 0 if the value has the other form.
+        scale: the factor k of m in the exponent of a · e^(k·m); 0 if the value has the other form.
+        place: for each axis of the tensor m, the axis of the value that indexes it; None for an
+            axis of size 1.
     """
 
     shift: float = 0
@@ -37,14 +38,14 @@ _NO_DEPENDENCE = _Dependence()
 
 
 def find_cancelling_extremes(stages: Sequence[Operation], outputs: Sequence[Tensor]) -> set[int]:
-    """Finds the maxima and minima that cancel: no output depends on their value.
+    """Finds the maximum and minimum reductions that cancel: no output depends on their values.
 
     Args:
         stages: the stages of a graph, inputs first.
         outputs: the outputs that have a cotangent.
 
     Returns:
-        The ``id`` of each tensor of such extremes.
+        The ``id`` of the result tensor of each such reduction.
     """
     wanted = {id(tensor) for tensor in outputs}
     return {
@@ -80,7 +81,10 @@ def _is_cancelled(extreme: Tensor, stages: Sequence[Operation], wanted: Containe
 def _stage_dependence(
     op: Operation, at: int, forms: Mapping[int, _Dependence]
 ) -> _Dependence | None:
-    """Returns the dependence of output number `at` of a stage on m; None if it is unknown."""
+    """Returns the dependence of output number `at` of a stage on m; None if unknown.
+
+    m is the row extreme that `forms` starts from.
+    """
     if not op.body:
         return None
     body = op.body[at]
@@ -97,7 +101,7 @@ def _stage_dependence(
 def _expression_dependence(
     node: Expr, forms: Mapping[int, _Dependence], axes: Mapping[int, int]
 ) -> _Dependence | None:
-    """Returns the dependence of an expression on m; None if it is unknown.
+    """Returns the dependence of an expression on the row extreme m; None if it is unknown.
 
     `axes` maps the ``id`` of an axis of the stage to its position.
     """
@@ -120,9 +124,10 @@ def _expression_dependence(
 
 
 def _read_dependence(node: Read, form: _Dependence, axes: Mapping[int, int]) -> _Dependence | None:
-    """Returns the dependence of a tensor element on m, with `place` in terms of the stage.
+    """Converts the dependence of a tensor to that of one of its elements, read by a stage.
 
-    None if an index that selects m is not an axis of the stage, such as a reduction axis.
+    The `place` of the result counts the axes of the stage. Returns None if an index that selects
+    the row extreme is not a data axis of the stage, but for example a reduction axis.
     """
     place = [None if at is None else axes.get(id(node.indices[at]), -1) for at in form.place]
     return None if -1 in place else replace(form, place=tuple(place))

@@ -1,7 +1,7 @@
-"""Reverse-mode differentiation of a DSL graph: derives an operator's backward from its forward.
+"""Reverse-mode differentiation of a DSL graph: derives the backward graph from the forward graph.
 
 The backward graph reads tensors of the forward graph, such as exponentials and row sums. It
-recomputes them unless both graphs are built together or the caller passes the tensors.
+recomputes these tensors unless both graphs are built together or the caller passes the tensors.
 
 Conventions at non-differentiable points:
 
@@ -11,9 +11,9 @@ Conventions at non-differentiable points:
 - the derivatives of ReLU and |x| at 0 are 0; the derivative of a rounding to integers is 0;
 - in a reduction that contains NaN, every element counts as an extreme.
 
-A value that the forward discards has the gradient 0, even if its own derivative is infinite. Such
-values are the other branch of a select, and the smaller operand of a maximum. Everywhere else the
-derivative formula is evaluated as it is, including inf and NaN.
+A value that the forward graph discards has the gradient 0, even if its own derivative is infinite.
+Discarded values are the branch that a select does not choose, and the smaller operand of a maximum.
+Everywhere else the derivative formula is evaluated as it is, including inf and NaN.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def gradients(
 
     Returns:
         For each floating-point input its gradient, of the same shape and dtype. The gradient is
-        zeros if no output depends on the input. None for an integer or bool input.
+        filled with zeros if no output depends on the input. None for an integer or bool input.
 
     Raises:
-        InputError: an operation between inputs and outputs has no derivative; the message has its
-            name, file and line. Or the shape or dtype of a cotangent does not fit.
+        InputError: an operation between inputs and outputs has no derivative; the message names the
+            operation, its file and its line. Or the shape or dtype of a cotangent does not fit.
     """
     _check_output_gradients(outputs, output_gradients)
     stages = stages_of([*outputs, *inputs])
@@ -92,8 +92,8 @@ class _ReversePass:
 
     Attributes:
         active: the ``id`` of each floating-point tensor whose value depends on the inputs.
-        touched: the ``id`` of each tensor that depends on the inputs in any way, also through
-            indices and conditions.
+        touched: the ``id`` of each tensor that depends on the inputs in any way, for example
+            through an index or a condition.
     """
 
     def __init__(self, stages: Sequence[Operation], inputs: Sequence[Tensor], cut: Container[int]):
@@ -152,7 +152,7 @@ class _ReversePass:
         return self.adjoints[id(tensor)][0]
 
     def result(self, tensor: Tensor) -> Tensor:
-        """Returns the gradient of an input; zeros if it has no contribution."""
+        """Returns the gradient of an input; zeros if no contribution was added to its adjoint."""
         found = self._total_adjoint(tensor)
         if found is not None:
             return found.value
@@ -160,10 +160,10 @@ class _ReversePass:
         return zeros
 
     def _check_steps(self, value: Expr) -> None:
-        """Raises `InputError` if an integer that `value` depends on has no derivative.
+        """Raises `InputError` if `value` depends on an integer that has no derivative.
 
-        `value` is an integer expression that is cast to float. Integers that are step functions of
-        the inputs have the derivative 0. Integers that are positions, such as an argmax, have no
+        `value` is an integer expression that is cast to float. An integer that is a step function
+        of the inputs has the derivative 0. An integer that is a position, such as an argmax, has no
         derivative.
         """
         waiting = [read.tensor for read in value_reads(value)]
@@ -190,7 +190,10 @@ def _source(body: Expr) -> Expr:
 
 
 def _value_tensors(op: Operation, at: int) -> list[Tensor]:
-    """Returns the tensors that output number `at` reads as values, not as indices or conditions."""
+    """Returns the tensors that output number `at` of a stage reads as values.
+
+    Tensors that are read only in indices or conditions are left out.
+    """
     if not op.body:
         return list(op.input_tensors)
     return [read.tensor for read in value_reads(_source(op.body[at]))]

@@ -1,9 +1,10 @@
 """Differentiates a scalar expression with respect to every element that it reads.
 
 The method is reverse mode. A value that the forward expression discards has the adjoint 0, even if
-its own derivative is infinite. Such values are the other branch of a select, and the smaller
-operand of a maximum. A term of an adjoint therefore carries *gates*: conditions under which it is
-not 0. After a multiplication, whose result may be inf or NaN, a select on the gates restores the 0.
+its own derivative is infinite. Discarded values are the branch that a select does not choose, and
+the smaller operand of a maximum. A term of an adjoint therefore carries *gates*. A gate is a
+condition that is false where the value is discarded. A multiplication may turn the 0 into inf or
+NaN; a select on the gates then restores the 0.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tbe_impl.dsl.expr import (
 
 @dataclass(frozen=True)
 class Gate:
-    """A lazily built condition; no expression is built before `expression` is called.
+    """A condition on a term; its expression is not built before `expression` is called.
 
     The gate is open where the condition has the truth value `holds`.
 
@@ -58,9 +59,10 @@ class Term:
     """A term of an adjoint.
 
     Attributes:
-        value: expression of the dtype of the differentiated node.
-        gates: conditions; the term is 0 unless all of them are open.
-        closed_gates: number of leading gates; `value` is already 0 unless these are open.
+        value: an expression with the dtype of the differentiated node.
+        gates: the gates of the term; the term is 0 unless all of them are open.
+        closed_gates: number of leading gates that `value` already respects: `value` is 0 where one
+            of them is closed.
     """
 
     value: Expr
@@ -73,7 +75,7 @@ class Term:
         return cls(value, gates, len(gates))
 
     def multiply(self, value: Expr) -> Term:
-        """Returns the term with another value, which may be inf or NaN where a gate is closed."""
+        """Returns the term with a new value, which may be inf or NaN where a gate is closed."""
         return Term(value, self.gates, 0)
 
     def add_gate(
@@ -81,7 +83,8 @@ class Term:
     ) -> Term:
         """Returns the term with one more gate.
 
-        `value`, if given, replaces the value of the term. It is 0 where the new gate is closed.
+        `value`, if given, replaces the value of the term; it must be 0 where the new gate is
+        closed.
         """
         gates = (*self.gates, Gate(make, holds))
         whole = value is not None and self.closed_gates == len(self.gates)
@@ -92,7 +95,7 @@ class Term:
         )
 
     def gated_value(self) -> Expr:
-        """Returns the value, with a select to 0 where a gate is closed."""
+        """Returns the value of the term, replaced by 0 where a gate is closed."""
         opened = gate_condition(self.gates[self.closed_gates :])
         if opened is None:
             return self.value
@@ -100,7 +103,7 @@ class Term:
 
 
 def gate_condition(gates: Sequence[Gate]) -> Expr | None:
-    """Joins the conditions of all gates with `and`; None if there are no gates."""
+    """Joins the conditions of all gates with `and`; returns None if there are no gates."""
     found: Expr | None = None
     for gate in gates:
         one = gate.expression()
@@ -192,11 +195,11 @@ def differentiate_expression(
     Args:
         body: the expression.
         adjoint: the adjoint of the value of `body`.
-        known: ``id`` of a node → a read of the tensor that has the value of the node.
-        is_active: whether a read needs an adjoint.
-        steps: is called with each integer or bool expression that is cast to float; raises if the
-            expression has no derivative.
-        rectifier: whether a maximum with 0 is a ReLU; the derivative of ReLU at 0 is 0.
+        known: a dict from the ``id`` of a node to a read of the tensor that holds its value.
+        is_active: a predicate: whether a read needs an adjoint.
+        steps: a function that is called with each integer or bool expression that is cast to float;
+            it raises `InputError` if the expression has no derivative.
+        rectifier: whether a maximum with 0 is treated as a ReLU, with the derivative 0 at 0.
 
     Returns:
         A pair (read, term) for each active read.
@@ -242,11 +245,11 @@ _LazyTerms = tuple[Callable[[], Term], ...]
 
 
 def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _LazyTerms:
-    """Returns a function for each operand that builds the operand's adjoint term.
+    """Returns one function for each operand; the function builds the operand's adjoint term.
 
     Args:
         node: the node to differentiate.
-        value: an expression of the value of `node`.
+        value: an expression that has the value of `node`.
         term: the adjoint term of `node`.
         rectifier: see `differentiate_expression`.
     """
@@ -272,9 +275,9 @@ def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _Laz
 
 
 def _select_term(term: Term, condition: Expr, value: Expr) -> Term:
-    """Returns `term` with one more gate, `condition`, and the value `value`.
+    """Returns `term` with the additional gate `condition` and the value `value`.
 
-    The value is replaced by 0 where the gate is closed.
+    The value of the new term is 0 where this gate is closed.
     """
     zero = const(0, value.dtype)
     return term.add_gate(cache(lambda: condition), value=select(condition, value, zero))
@@ -369,7 +372,7 @@ def _power_base_derivative(x: Expr, p: Expr) -> Expr:
 
 
 def _power_exponent_derivative(x: Expr, p: Expr, y: Expr) -> Expr:
-    """Returns ∂(x^p)/∂p = x^p · ln x, where y = x^p; 0 at x = 0 for p ≥ 0."""
+    """Returns ∂(x^p)/∂p = y · ln x with y = x^p; the result is 0 for x = 0 and p ≥ 0."""
     zero = const(0, x.dtype)
     flat = make_binary("and", make_binary("eq", x, zero), make_binary("ge", p, zero))
     if isinstance(flat, bool):
@@ -389,7 +392,7 @@ def _binary_call_terms(node: Call, term: Term) -> _LazyTerms:
 
 
 _STEP_FUNCTIONS = frozenset({"floor", "ceil", "rint", "round_away", "trunc", "sign"})
-"""Functions with the derivative 0."""
+"""Functions whose derivative is 0."""
 
 
 def _one_like(x: Expr) -> Const:
@@ -403,7 +406,8 @@ def _constant_like(value: float, x: Expr) -> Const:
 def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
     """Returns the derivative of 2·√(2/π)·(x + 0.044715·x³), the argument of the sigmoid.
 
-    x² is clamped to 1e4, where the sigmoid is saturated, so that the product with 0 stays finite.
+    x² is clamped to 1e4, so that the result stays finite. The sigmoid is saturated there, and its
+    derivative 0 times the result is 0.
     """
     twice = 2.0 * math.sqrt(2.0 / math.pi)
     square = make_binary("min", x * x, _constant_like(1e4, x))
@@ -451,7 +455,7 @@ _UNARY_DERIVATIVES: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "acosh": lambda g, x, y: g / (call("sqrt", x - _one_like(x)) * call("sqrt", x + _one_like(x))),
     "atanh": lambda g, x, y: g / ((_one_like(x) - x) * (_one_like(x) + x)),
 }
-"""Name of a function y = f(x) → a function from (g, x, y) to g · f′(x).
+"""Name of a function y = f(x) → a function from (g, x, y) to g · f′(x); g is the adjoint of y.
 
-The function uses y instead of x if that is cheaper.
+The derivative f′ is computed from y instead of x if that is cheaper.
 """

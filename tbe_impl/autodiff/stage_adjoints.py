@@ -18,7 +18,7 @@ from tbe_impl.dsl.substitute import substitute
 from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
 
 RELU_OPERATIONS = frozenset({"vaddrelu", "vsubrelu", "vmaddrelu"})
-"""DSL operations whose maximum with 0 is a ReLU."""
+"""DSL operations that contain a ReLU, written as a maximum with 0."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,10 @@ class Adjoint:
     """The adjoint of a tensor.
 
     Attributes:
-        value: tensor of the same shape and dtype.
-        gate: builds a bool tensor of the same shape. It is false for an element that the forward
-            discards; the adjoint is 0 there. None if no element is discarded.
+        value: the adjoint: a tensor of the same shape and dtype.
+        gate: a function that builds a bool tensor of the same shape. The bool tensor is false for
+            each element that the forward graph discards; the adjoint is 0 there. `gate` is None if
+            no element is discarded.
     """
 
     value: Tensor
@@ -36,7 +37,7 @@ class Adjoint:
 
 
 def sum_adjoints(adjoints: Sequence[Adjoint]) -> Adjoint:
-    """Adds adjoints of one tensor; the gate of the sum is the logical or of their gates."""
+    """Adds adjoints of one tensor; the gate of the sum is the logical or of all gates."""
     if len(adjoints) == 1:
         return adjoints[0]
     parts = [adjoint.value for adjoint in adjoints]
@@ -78,12 +79,12 @@ def differentiate_stage(
 
     Args:
         op: a stage with expressions.
-        adjoints: the adjoint of each output; None for an output without one.
-        is_active: whether a tensor needs an adjoint.
+        adjoints: the adjoint of each output; None for an output without an adjoint.
+        is_active: a predicate: whether a tensor needs an adjoint.
         steps: see `differentiate_expression`.
 
     Returns:
-        Pairs of a tensor and a contribution to its adjoint; a tensor may occur several times.
+        Pairs (tensor, contribution to its adjoint); a tensor may occur in several pairs.
     """
     found: list[tuple[Tensor, Adjoint]] = []
     for output, body, adjoint in zip(op.outputs, op.body, adjoints, strict=True):
@@ -114,7 +115,7 @@ def differentiate_stage(
 
 
 def _adjoint_term(adjoint: Adjoint, op: Operation) -> Term:
-    """Reads the adjoint of an output at the axes of the stage, as a term."""
+    """Creates the term that reads the adjoint of an output at the axes of the stage."""
     gate = adjoint.gate
     if gate is None:
         return Term(adjoint.value(*op.axis))
@@ -122,7 +123,7 @@ def _adjoint_term(adjoint: Adjoint, op: Operation) -> Term:
 
 
 def _group_by_element(parts: Sequence[tuple[Read, Term]]) -> list[list[tuple[Read, Term]]]:
-    """Groups the pairs by the element that is read."""
+    """Groups pairs (read, adjoint term) by the tensor element that is read."""
     groups: list[list[tuple[Read, Term]]] = []
     for part in parts:
         for group in groups:
@@ -150,13 +151,13 @@ def _scatter_term(places: ReadAccess, term: Term) -> Adjoint:
 
 
 def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> Term:
-    """Returns the adjoint term of the reduced expression, given the term of the result."""
+    """Returns the adjoint term of the reduced expression; `term` is that of the reduction."""
     if body.op == "sum":
         return term
     if body.op == "prod":
         return _product_term(op, body, term)
-    # An element is left out only if it compares as smaller (larger) than the maximum (minimum).
-    # Comparisons with NaN are false, so every element counts if the extreme is NaN.
+    # An element gets no adjoint only if it compares as smaller than the maximum (or as larger than
+    # the minimum). Comparisons with NaN are false, so every element counts if the extreme is NaN.
     beyond = make_binary("lt" if body.op == "max" else "gt", body.source, output(*op.axis))
     dtype, zero = term.value.dtype, const(0, term.value.dtype)
     counted = select(beyond, zero, const(1, dtype))
@@ -168,9 +169,9 @@ def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> 
 def _product_term(op: Operation, body: Reduce, term: Term) -> Term:
     """Differentiates a product reduction: an element gets the adjoint times all other elements.
 
-    Without zeros, the product of the other elements is the total product divided by the element.
-    If exactly one element is 0, its factor is the product of the non-zero elements, and the factor
-    of all others is 0. With several zeros, all factors are 0.
+    If no element is 0, the product of the other elements is the total product divided by the
+    element. If exactly one element is 0, it gets the product of all non-zero elements, and for
+    every other element the product is 0. If several elements are 0, all these products are 0.
     """
     source, dtype = body.source, term.value.dtype
     zero, one = const(0, dtype), const(1, dtype)
@@ -189,7 +190,7 @@ def _reduce_over_same_axes(
 ) -> Tensor:
     """Creates a stage that reduces `source` by `operation`.
 
-    Its reduction axes, condition and shape are those of the reduction `body` of `op`.
+    The new stage has the reduction axes, condition and shape of the reduction `body` of `op`.
     """
 
     def repeat_reduction(*index: Expr) -> Expr:

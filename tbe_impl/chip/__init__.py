@@ -1,6 +1,6 @@
 """Models Ascend chips: memory use, traffic and rule violations of a schedule.
 
-In: a graph, its schedule, a chip.
-Out: on-chip memory plan, tile sizes, findings and their report.
+In: a graph, a schedule of the graph, and a chip.
+Out: the on-chip memory plan, tile sizes, errors and warnings, and a report of them.
 Must not: generate code.
 """

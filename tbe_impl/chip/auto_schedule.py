@@ -1,8 +1,8 @@
 """Schedules a graph automatically: tiles that fit the unified buffer, distributed over the cores.
 
-A loop nest iterates over the axes of its largest result. Outer axes are distributed over the
-cores. Inside, each tile is read into the unified buffer (double buffered, so that the next tile is
-read meanwhile), computed stage by stage, and written back.
+A loop nest iterates over the axes of its largest result. The outer loops are distributed over the
+cores. In each iteration, one tile is read into the unified buffer, computed stage by stage, and
+written back. Reads are double buffered, so that the next tile is read during the computation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 UB = "local.UB"
 REDUCTION_TILE = 128
-"""Tile size on the last axis when the reduce axis is split; one vector instruction."""
+"""Tile size on the last axis if a reduction axis is split; it fits one vector instruction."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Tiling:
 
     Attributes:
         order: positions of the main result's axes, outermost first.
-        at: index in `order` of the split axis.
-        factor: split factor: elements of the split axis per tile.
+        at: index in `order` of the axis that is split.
+        factor: split factor: number of elements of the split axis per tile.
         cores: number of cores that share the loops outside of the tile.
-        reduce_at: index of the reduce axis that is split because the reduction's input does not
-            fit the unified buffer; None if no reduce axis is split.
-        reduce_factor: split factor of the reduce axis.
+        reduce_at: index of the reduction axis that is split, if the reduction's input does not fit
+            the unified buffer; None if no reduction axis is split.
+        reduce_factor: split factor of the reduction axis.
     """
 
     order: tuple[int, ...]
@@ -54,9 +54,9 @@ class Tiling:
 
 
 def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend910A") -> Schedule:
-    """Returns a schedule that is planned on first access.
+    """Returns a schedule whose decisions are made when it is first accessed.
 
-    A build that only computes on this processor never plans the schedule.
+    Building and running a kernel on this processor does not access the schedule.
 
     Args:
         outputs: a tensor, or a list of them.
@@ -146,9 +146,10 @@ def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Til
 def _order_axes(
     outputs: Sequence[Tensor], nest: TiledNest, chip: Soc
 ) -> tuple[tuple[int, ...], int]:
-    """Returns the axes of the main result in loop order, and how many of the first may be split.
+    """Returns the axes of the main result in loop order, and how many leading ones may be split.
 
-    An axis may be split if all results share it and tiling it recomputes no large stage.
+    An axis may be split if all results of the nest have this axis and tiling it recomputes no large
+    stage.
     """
     sizes = sizes_of(nest.main.outputs[0])
     axes = range(len(sizes))
@@ -185,7 +186,10 @@ def _can_tile_without_recomputation(
 def _make_capacity_test(
     outputs: Sequence[Tensor], nest: TiledNest, trial: Tiling, chip: Soc, limit: int
 ) -> Callable[[int], bool]:
-    """Returns a function that tests whether the nest fits the unified buffer for a split factor."""
+    """Returns a function: whether the nest, with a given split factor, needs at most `limit` bytes.
+
+    The bytes are those in the unified buffer.
+    """
     scratch = Schedule(outputs)
     inner = _apply_tiling(scratch, nest, replace(trial, reduce_factor=1), chip)
     record = scratch.record()
@@ -198,7 +202,10 @@ def _make_capacity_test(
 
 
 def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -> int:
-    """Returns the greatest value up to `size` that fits, by bisection; 0 when 1 does not fit."""
+    """Returns the greatest factor up to `size` and `limit` that fits, by bisection.
+
+    Returns 0 if the factor 1 does not fit.
+    """
     low, high = 0, min(size, limit)
     while low < high:
         middle = (low + high + 1) // 2
@@ -234,7 +241,7 @@ def _distribute_over_cores(nest: TiledNest, tiling: Tiling, cuttable: int, chip:
 
 
 def _block(nest: TiledNest, chip: Soc) -> int:
-    """Returns the number of elements per block in the narrowest dtype that is copied."""
+    """Returns the number of elements per memory block, for the narrowest dtype that is copied."""
     results = [tensor for op in nest.results for tensor in op.outputs]
     return chip.block_bytes // min(
         dtype_of(tensor.dtype).bytes for tensor in (*results, *nest.inputs())
@@ -242,9 +249,9 @@ def _block(nest: TiledNest, chip: Soc) -> int:
 
 
 def _balance_factor(size: int, most: int, unit: int) -> int:
-    """Returns a tile size of at most `most` elements that divides `size`, if possible.
+    """Returns a tile size of at most `most` elements.
 
-    The tile size is a multiple of `unit`, if possible.
+    If possible, the tile size divides `size` and is a multiple of `unit`.
     """
     for step in (unit, 1):
         divisors = [
@@ -293,9 +300,9 @@ def _apply_tiling(schedule: Schedule, nest: TiledNest, tiling: Tiling, chip: Soc
 
 
 def _pad_rows(nest: TiledNest, stages: Sequence[Stage], chip: Soc) -> None:
-    """Aligns rows to blocks in nests with reductions or broadcasts.
+    """Aligns rows to memory blocks in a nest with reductions or broadcasts.
 
-    Their instructions start at each row.
+    In such a nest, instructions start at the beginning of each row.
     """
     shapes = {
         sizes_of(tensor) for op in nest.members for tensor in (*op.outputs, *op.input_tensors)
@@ -342,7 +349,7 @@ def _schedule_loops(anchor: Stage, stages: Sequence[Stage], main: Stage, tiling:
 
 
 def _make_phony_operation(schedule: Schedule, nest: TiledNest) -> Operation:
-    """Returns an operation that depends on every result of a nest and computes nothing."""
+    """Creates an operation that depends on every result of a nest and computes nothing."""
     main = schedule[nest.main].op
     axes = [IterVar(axis.dom, axis.name) for axis in main.axis]
     body: list[Expr] = []
@@ -363,7 +370,10 @@ def _make_phony_operation(schedule: Schedule, nest: TiledNest) -> Operation:
 
 
 def _instruction(op: Operation, chip: Soc) -> str:
-    """Returns the instruction of a stage; ``vector_auto`` if the chip lacks it for the dtype."""
+    """Returns the instruction for an operation.
+
+    Returns ``vector_auto`` if the chip does not support the instruction for the operand's dtype.
+    """
     if op.reduce_axis:
         return f"vector_reduce_{getattr(op.body[0], 'op', 'sum')}"
     name = instruction_of_tag(op.tag)
@@ -372,7 +382,10 @@ def _instruction(op: Operation, chip: Soc) -> str:
 
 
 def _set_instruction(stage: Stage, instruction: str) -> None:
-    """Assigns an instruction to the outermost loop of a stage that has a loop."""
+    """Assigns an instruction to the outermost loop of a stage.
+
+    A stage without loops, or with an instruction, is left unchanged.
+    """
     if stage.leaf_iter_vars and not any(
         one.name == "emit_insn" for one in stage.record().directives
     ):

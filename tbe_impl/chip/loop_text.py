@@ -1,4 +1,4 @@
-"""Prints the loop nest of a schedule as text."""
+"""Formats the loop nests of a schedule as text."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ LOOP_DIRECTIVES = ("bind", "parallel", "unroll", "vectorize", "pragma", "emit_in
 
 
 def show_loops(schedule: Schedule | ScheduleRecord) -> str:
-    """Prints the nests in execution order with attached stages, memory scopes and instructions.
+    """Formats the loop nests of a schedule as text, in execution order.
 
-    After the loops, each split or fused axis is defined by an expression of loop indices. The axes
-    of a stage inside a loop count from the first element of its tile.
+    The text includes attached stages, memory scopes and instructions. After the loops of a stage,
+    each axis that was split or fused is defined by an expression of loop indices. In a stage that
+    is computed inside a loop of another stage, an axis counts from the first element of the tile.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     printer = _Printer(record)
@@ -131,7 +132,7 @@ class _Printer:
         ]
 
     def _overshoot_conditions(self, stage: StageRecord) -> list[str]:
-        """Returns conditions for the split axes whose loops have more steps than the extent."""
+        """Returns bounds checks, as strings, for the splits that do not divide the split loop."""
         extents = self.regions.loops(stage)
         found: list[str] = []
         roots = {id(axis) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
@@ -187,7 +188,7 @@ class _Printer:
         return f"{place} = {_strip_parentheses(self._expand_inlined(body, 0))}"
 
     def _expand_inlined(self, expression: Expr, depth: int) -> Expr:
-        """Substitutes inlined stages into an expression."""
+        """Replaces each read of an inlined stage in an expression by the stage's expression."""
         values: dict[int, Expr] = {}
         for read in reads(expression):
             stage = self.inlined.get(id(read.tensor))

@@ -24,7 +24,8 @@ class OnChipBuffer:
         dtype: name of the dtype.
         bytes: bytes of one copy, with padding.
         copies: 2 when the buffer is double buffered, else 1.
-        first, last: lifetime in steps of the kernel; steps are stages in execution order.
+        first, last: first and last position of the buffer's lifetime in the execution order of the
+            stages.
         at: stage and loop to which `stage` is attached, as text; empty if it is not attached.
     """
 
@@ -60,7 +61,10 @@ class MemoryPeak:
 
 
 def order_of(regions: Regions) -> dict[int, int]:
-    """Returns ``id`` of a stage → execution position; attached stages precede their parent."""
+    """Returns a dict from the ``id`` of each stage to its position in the execution order.
+
+    A stage that is attached to a loop of another stage precedes this other stage.
+    """
     inner: dict[int, list[StageRecord]] = {}
     roots: list[StageRecord] = []
     for stage in regions.record.stages:
@@ -85,7 +89,7 @@ def order_of(regions: Regions) -> dict[int, int]:
 
 
 def _is_a_view(stage: StageRecord) -> bool:
-    """Whether a stage only configures later image loads (set_fmatrix) and has no memory."""
+    """Whether a stage only configures later image loads (``set_fmatrix``) and uses no memory."""
     return any(
         directive.value[0] == "set_fmatrix" for directive in stage.find_directives("emit_insn")
     )
@@ -94,8 +98,8 @@ def _is_a_view(stage: StageRecord) -> bool:
 def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...]:
     """Returns the buffers of all stages that have on-chip memory.
 
-    If the last reader of a buffer is elementwise, its result may reuse the buffer in place, as with
-    the device's allocator. If both are double buffered, each copy is reused.
+    If the last stage that reads a buffer is elementwise, its result may reuse the buffer in place,
+    as with the device's allocator. If both stages are double buffered, each copy is reused.
     """
     order = order_of(regions)
     taken: set[int] = set()
@@ -161,7 +165,7 @@ def _group_aliased_buffers(buffers: Sequence[OnChipBuffer]) -> list[list[OnChipB
 
 
 def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
-    """Returns the number of elements of a buffer, with the directives that change its size.
+    """Returns the number of elements of a buffer, including the effect of schedule directives.
 
     These are storage_align, buffer_align, buffer_tile, set_buffer_size and set_storage_bound.
     """
@@ -183,9 +187,9 @@ def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
 
 
 def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
-    """Returns the number of elements of a buffer, then the stride of each axis in elements.
+    """Returns a list: the number of elements of a buffer, then the stride of each axis in elements.
 
-    The strides are padded by storage_align.
+    The strides include the padding that ``storage_align`` requests.
     """
     aligned = {
         id(one.axis): one.value
@@ -218,9 +222,9 @@ def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
 
 
 def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> int:
-    """Returns the last step that needs a stage's result.
+    """Returns the last position in the execution order at which a stage's result is read.
 
-    For a reader in an inner loop, this is the last step of the loop.
+    For a reader inside an inner loop, the position is that of the stage that has the loop.
     """
     last = order[id(stage)]
     for reader in _readers(regions, stage):
@@ -244,7 +248,10 @@ def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> in
 def _may_reuse_in_place(
     regions: Regions, stage: StageRecord, last: int, order: dict[int, int], taken: set[int]
 ) -> bool:
-    """Whether the last reader of a buffer can compute in place; if so, adds it to `taken`."""
+    """Whether the last reader of a buffer can compute in place; if so, adds the reader to `taken`.
+
+    The buffer is that of `stage`, and `last` is the position of its last reader.
+    """
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
     if len(readers) != 1 or id(readers[0]) in taken:
         return False
@@ -277,7 +284,7 @@ class Traffic:
 
 
 def traffic_of(regions: Regions) -> Traffic:
-    """Returns the bytes moved over all cores; a tile read in every loop step counts each time."""
+    """Returns the bytes that all cores move; a tile that is read several times counts each time."""
     read, written = 0, 0
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined or is_phony(stage):
@@ -300,7 +307,7 @@ def traffic_of(regions: Regions) -> Traffic:
 
 
 def is_phony(stage: StageRecord) -> bool:
-    """Whether a stage represents existing data and moves nothing."""
+    """Whether a stage has the instruction ``phony_insn``: it computes and moves nothing."""
     return any(
         directive.value[0] == "phony_insn" for directive in stage.find_directives("emit_insn")
     )
@@ -309,7 +316,7 @@ def is_phony(stage: StageRecord) -> bool:
 def _count_moved_elements(
     tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool
 ) -> int:
-    """Returns the elements moved by `times` tiles; the last tile of an axis may be smaller."""
+    """Returns the number of elements that `times` tiles move; the last tile may be smaller."""
     if not elements(full):
         return 0
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))

@@ -19,19 +19,19 @@ from tbe_impl.soc import Soc, find_soc
 
 @dataclass(frozen=True)
 class StageUse:
-    """One stage in one memory.
+    """The memory use of one output of a stage.
 
     Attributes:
         name: name of the tensor.
-        scope: the memory.
+        scope: the memory of the tensor.
         tile: size of each dimension per execution; None for a size known only at run time.
         dtype: name of the dtype.
         bytes: bytes of one copy, with padding; None if known only at run time.
         copies: 2 when the buffer is double buffered, else 1.
         padding_bytes: part of `bytes` that alignment adds.
         at: stage and loop to which the stage is attached; empty if it is not attached.
-        instruction: instruction of the stage; empty when none is set.
-        executions: number of executions over all cores.
+        instruction: instruction of the stage; empty if none is set.
+        executions: number of executions over all cores; None if known only at run time.
     """
 
     name: str
@@ -56,7 +56,7 @@ class MemoryUse:
 
     @property
     def share(self) -> float | None:
-        """Peak as a share of the capacity; None when either is unknown."""
+        """The peak divided by the capacity; None if one of them is unknown."""
         return (
             None
             if self.bytes is None or not self.capacity_bytes
@@ -71,13 +71,14 @@ class ScheduleReport:
     Attributes:
         chip: name of the chip.
         cores: number of cores used.
-        core_axis: the loop that is distributed over the cores, and its stage; empty without one.
+        core_axis: the loop that is distributed over the cores, and its stage, as text; empty if no
+            loop is distributed.
         stages: executed stages, in order.
-        memories: peak of each memory of the chip.
-        bytes_read, bytes_written: bytes moved between main memory and the chip; None when they are
-            known only at run time.
-        least_bytes: lower bound of the bytes moved, if every input is read once and every output
-            is written once.
+        memories: peak use of each memory of the chip that the schedule uses.
+        bytes_read, bytes_written: bytes moved between main memory and the chip; None if known only
+            at run time.
+        least_bytes: lower bound of the bytes moved: every input is read once and every output is
+            written once. None if known only at run time.
         findings: errors and warnings.
     """
 
@@ -93,7 +94,7 @@ class ScheduleReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """Findings that the device rejects."""
+        """Findings that make the device reject the schedule."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property

@@ -1,6 +1,6 @@
 """Checks a schedule for errors and slow code on the device without executing it.
 
-This module exceeds 500 lines because it is the list of checks.
+This module exceeds 500 lines because all checks of a schedule belong together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions
 from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 WARNING_SHARE = 0.8
-"""Used share of a memory above which a warning is given; the device compiler needs the rest."""
+"""A check warns if more than this share of a memory is used; the device compiler needs the rest."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Finding:
     """An error or a warning of a check.
 
     Attributes:
-        severity: ``error`` when the device rejects the schedule, ``warning`` when it costs time.
+        severity: ``error`` if the device rejects the schedule, ``warning`` if the code is slow.
         code: short name of the check.
         stage: name of the stage.
         place: file and line of the schedule call, or of the stage if there is no such call.
@@ -85,7 +85,9 @@ def check(
     own_instructions: Collection[str] = (),
     raise_errors: bool = False,
 ) -> tuple[Finding, ...]:
-    """Returns all findings on a chip in stage order; for ``cpu``, general errors only.
+    """Checks a schedule for a chip; returns the findings in stage order.
+
+    For ``cpu``, only errors that do not depend on a device are found.
 
     Args:
         schedule: a schedule or its record.
@@ -94,7 +96,7 @@ def check(
         raise_errors: whether to raise the first error instead of returning it.
 
     Raises:
-        InputError: an error was found and `raise_errors` is set, or the chip is unknown.
+        InputError: an error was found and `raise_errors` is true, or the chip is unknown.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     regions, device = Regions(record), find_soc(chip)
@@ -112,7 +114,7 @@ def check(
 
 
 def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A stage must be attached to a consumer, at a loop that still exists."""
+    """Checks that each attached stage is attached to a consumer, at a loop that still exists."""
     for stage in regions.record.stages:
         if stage.attach is None:
             continue
@@ -157,7 +159,7 @@ def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageR
 
 
 def check_inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Only stages with one expression per element can be inlined."""
+    """Checks that each inlined stage has one expression per element."""
     for stage in regions.record.stages:
         if not stage.inlined:
             continue
@@ -183,7 +185,7 @@ def check_inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def check_scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A memory scope must be known to the device."""
+    """Checks that the device knows the memory scope of each stage."""
     for stage in regions.record.stages:
         if stage.scope not in SCOPES:
             yield Finding(
@@ -199,7 +201,7 @@ def check_scopes(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def check_ineffective_requests(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """A requested memory scope or padding must have an effect on the device."""
+    """Checks that each requested memory scope or padding has an effect on the device."""
     for stage in regions.record.stages:
         name, width = stage.op.name, dtype_of(stage.op.outputs[0].dtype).bytes
         if stage.is_output and stage.scope_place:
@@ -244,7 +246,7 @@ def check_ineffective_requests(regions: Regions, chip: Soc) -> Iterator[Finding]
 
 
 def check_instruction_names(regions: Regions, own: Collection[str]) -> Iterator[Finding]:
-    """An instruction name must be known to the compiler."""
+    """Checks that each instruction name is known to the compiler or contained in `own`."""
     for stage in regions.record.stages:
         for directive in stage.find_directives("emit_insn"):
             name = directive.value[0]
@@ -272,7 +274,7 @@ def _suggest_nearest(name: str, names: Iterable[str]) -> str:
 
 
 _VECTOR_FALLBACKS = {"vmaxs": "vmax", "vmins": "vmin"}
-"""Vector-scalar instruction → the vector instruction that replaces it on a chip without it."""
+"""Vector-scalar instruction → the vector instruction that replaces it on a chip that lacks it."""
 
 
 def _is_expanded_by_toolkit(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
@@ -285,7 +287,7 @@ def _is_expanded_by_toolkit(op: Operation, name: str, dtype: str, chip: Soc) -> 
 
 
 def check_instruction_dtypes(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """An instruction must support its operand dtype on this chip."""
+    """Checks that each instruction supports the dtype of its operand on this chip."""
     for stage in regions.record.stages:
         for directive in stage.find_directives("emit_insn"):
             instruction = DEVICE_INSTRUCTION.get(directive.value[0], "")
@@ -336,14 +338,17 @@ _INSTRUCTION_OPERATORS: Mapping[str, frozenset[str]] = {
         "abs": "abs",
     }.items()
 }
-"""Instruction → operators that it may implement; other instructions are not checked."""
+"""Instruction → the expression operators that it may implement.
+
+Instructions that are not listed here are not checked.
+"""
 _OPERATORS = frozenset[str]().union(*_INSTRUCTION_OPERATORS.values())
 _REDUCTION_PATTERN = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
 _IMAGE_TO_COLUMNS = frozenset({"im2col", "im2col_v2", "img2col"})
 
 
 def check_instruction_semantics(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """An instruction must compute the stage's expression.
+    """Checks that each instruction computes the expression of its stage.
 
     The device executes the instruction and ignores the expression.
     """
@@ -367,8 +372,8 @@ def check_instruction_semantics(regions: Regions, chip: Soc) -> Iterator[Finding
 def _find_mismatch(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
     """Compares an instruction with the expression of a stage.
 
-    Returns what the instruction computes, what the expression computes, and the remedy. Returns
-    None when both may agree.
+    Returns three strings: a description of what the instruction computes, a description of what the
+    expression computes, and the remedy. Returns None if the two may agree.
     """
     if name in _IMAGE_TO_COLUMNS:
         return _find_im2col_mismatch(op, body)
@@ -398,7 +403,7 @@ def _names(axes: Iterable[IterVar]) -> str:
 
 
 def _operator(body: Expr) -> str:
-    """Returns the only operator of an expression; empty for none or several operators."""
+    """Returns the operator of an expression; an empty string if it has none or several."""
     body = _strip_casts(body)
     if not isinstance(body, (Binary, Call)):
         return ""
@@ -414,9 +419,9 @@ def _strip_casts(body: Expr) -> Expr:
 
 
 def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | None:
-    """Checks that an expression reads channels on the last axis; returns as `_find_mismatch`.
+    """Compares the instruction im2col with the expression of a stage, as `_find_mismatch` does.
 
-    The instruction im2col writes channels on the last axis and positions on the axis before.
+    The instruction writes channels on the last axis and positions on the axis before the last.
     """
     if len(op.axis) < 2:
         return None
@@ -438,7 +443,7 @@ def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | N
 
 
 def check_divisibility(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """The factor of a split should divide the extent of the loop."""
+    """Checks that the factor of each split divides the extent of the split loop."""
     for stage in regions.record.stages:
         extents = regions.loops(stage)
         for relation in stage.relations:
@@ -472,7 +477,7 @@ def _divisor(whole: int, limit: int) -> int:
 
 
 def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Rows on the chip must start at a block; tiles copied to main memory must end at a block."""
+    """Checks that rows on the chip start at a block, and tiles copied to main memory end at one."""
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined:
             continue
@@ -485,9 +490,9 @@ def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _is_accessed_by_row(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
-    """Whether accesses start at each row of a stage.
+    """Whether instructions access the rows of a stage one by one.
 
-    They do for parts of rows, for reductions along rows and for broadcasts.
+    They do for tiles of partial rows, for reductions along rows and for broadcasts.
     """
     if not tile or tile[-1] != regions.full_shape(stage)[-1]:
         return True
@@ -543,9 +548,9 @@ def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
 def _check_tail_overlap(
     regions: Regions, stage: StageRecord, width: int, chip: Soc
 ) -> Iterator[Finding]:
-    """Adjacent loop steps must not write to the same block.
+    """Checks that adjacent loop iterations do not write to the same block.
 
-    They do so if the tile of a step ends inside a block.
+    They do so if the tile of an iteration ends inside a block.
     """
     level = next(
         (
@@ -591,7 +596,7 @@ _OPERANDS = ("local.L0A", "local.L0B")
 
 
 def check_capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """All buffers that are live at once must fit their memory."""
+    """Checks that, in each memory, all buffers that are live at the same time fit."""
     buffers = buffers_of(regions, block_bytes=chip.block_bytes)
     for scope in dict.fromkeys(buffer.stage.scope for buffer in buffers):
         limit = capacity(chip, scope)

@@ -15,9 +15,9 @@ class TiledNest:
 
     Attributes:
         main: the operation whose axes are the loops of the nest.
-        others: other operations with results in main memory; their axes are leading axes of
-            `main`.
-        members: every operation of the nest in order, including `main` and `others`.
+        others: the other operations whose results are written to main memory; their axes are
+            leading axes of `main`.
+        members: every operation of the nest in execution order, including `main` and `others`.
     """
 
     main: Operation
@@ -31,7 +31,7 @@ class TiledNest:
 
     @property
     def inner_reductions(self) -> tuple[Operation, ...]:
-        """Reductions except the main operation of a nest with a single result."""
+        """The reductions of the nest; `main` is left out if it is the only result."""
         return tuple(
             op for op in self.members if op.reduce_axis and (op is not self.main or self.others)
         )
@@ -51,12 +51,15 @@ class TiledNest:
 def partition_into_nests(
     outputs: Sequence[Tensor], *, cut_at: frozenset[int] = frozenset(), merge: bool = True
 ) -> tuple[TiledNest, ...]:
-    """Returns the nests of a graph in order; operations computed by a library are excluded.
+    """Partitions a graph into nests; operations that a library computes are excluded.
 
     Args:
         outputs: outputs of the graph.
-        cut_at: ``id`` of intermediate operations whose results go through main memory.
+        cut_at: the ``id`` of each intermediate operation whose result goes through main memory.
         merge: whether results of the same shape, or with the same leading axes, share a nest.
+
+    Returns:
+        The nests in execution order.
     """
     ops = [op for op in stages_of(outputs) if op.body]
     users = consumers_of(outputs)
@@ -112,10 +115,10 @@ def _ancestors(outputs: Sequence[Tensor]) -> dict[int, set[int]]:
 def _may_join(
     op: Operation, group: list[Operation], barriers: list[Operation], ancestors: dict[int, set[int]]
 ) -> bool:
-    """Whether a result can be computed in the loops of a group.
+    """Whether the operation `op` can be computed in the loops of a group of operations.
 
-    Its axes must fit the loops. No operation outside of the group may lie between the result and
-    the group in the graph.
+    The axes of `op` must fit the loops, and no operation of `barriers` outside of the group may lie
+    between `op` and the group in the graph.
     """
     if count_shared_axes(group[0], op) is None:
         return False
@@ -132,9 +135,10 @@ def _may_join(
 
 
 def count_shared_axes(main: Operation, other: Operation) -> int | None:
-    """Returns how many leading axes of `main` a result has; None if it does not fit these loops.
+    """Returns the number of leading axes that `main` and `other` share.
 
-    Equal shapes share all axes. A result may have size 1, or no axis, at the last axes of `main`.
+    Equal shapes share all axes. After the shared axes, `other` may have only axes of size 1, or no
+    axes. Returns None if the shapes do not match in this way.
     """
     wide, narrow = sizes_of(main.outputs[0]), sizes_of(other.outputs[0])
     if wide == narrow:

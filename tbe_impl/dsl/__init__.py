@@ -1,7 +1,7 @@
 """The TBE DSL: ``dsl.vadd(x, y)`` and every other CANN operation; ``dsl.ext`` for extensions.
 
 In: tensors and attributes.
-Out: frozen stages, each with its reference semantics in NumPy.
+Out: a graph of stages; a NumPy implementation defines the result of each stage.
 Must not: depend on a chip, generate C, or write files.
 
 >>> import tbe_impl.dsl as dsl
@@ -30,7 +30,7 @@ _HOMES = {
     "OPERATIONS": "tbe_impl.dsl.operations.operation_table",
     "EXT_OPERATIONS": "tbe_impl.dsl.ext",
 }
-"""Public name → the module that defines it."""
+"""Public name → the module that defines the name."""
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ class DType:
     """A dtype of the DSL.
 
     Attributes:
-        name: the name in operators, such as ``float16``.
+        name: the name that operators use, such as ``float16``.
         bytes: size of an element in memory.
         kind: ``float``, ``int``, ``uint`` or ``bool``.
         c: the C type of an element in memory.
@@ -54,7 +54,7 @@ DTYPES = {
         DType("bool", 1, "bool", "uint8_t"),
     )
 }
-"""Name → dtype; a ``bool`` element occupies one byte, 0 or 1."""
+"""Name → dtype. A ``bool`` element occupies one byte with the value 0 or 1."""
 
 ALIASES = {
     "handle": "int64",
@@ -92,10 +92,11 @@ def is_float(name: str) -> bool:
 
 
 def common_dtype(first: str, second: str) -> str:
-    """Returns the promoted dtype of two scalars in a raw ``tvm.compute``.
+    """Returns the dtype to which two scalars are promoted in a raw ``tvm.compute``.
 
-    A float dtype wins over an integer dtype, and every dtype over bool. Otherwise the wider dtype
-    wins. float16 and bfloat16 give float32.
+    If only one of the dtypes is a float, it is the result. bool is promoted to any other dtype.
+    float16 with bfloat16 gives float32. In all other cases the wider dtype is the result, or
+    `first` if both have the same width.
     """
     one, other = dtype_of(first), dtype_of(second)
     if one == other:

@@ -3,7 +3,7 @@
 Nodes are immutable. Arithmetic on constants folds to constants, and comparisons of constants give
 Python bools, because operators read shapes and branch on them.
 
-This module exceeds 500 lines because it is the algebra of one type.
+This module exceeds 500 lines because the node classes and their arithmetic belong together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _serial_numbers = itertools.count()
 
 
 class Expr:
-    """A node of a scalar expression; it has a dtype."""
+    """A node of a scalar expression; every node has a dtype."""
 
     __slots__ = ("dtype",)
     dtype: str
@@ -126,7 +126,7 @@ class Expr:
         )
 
     def same_as(self, other: Any) -> bool:
-        """Whether this is the same node."""
+        """Whether `other` is this node object."""
         return self is other
 
     def equal(self, other: Any) -> Any:
@@ -191,7 +191,7 @@ class StringImm(Const):
 
 
 class Text(str):
-    """A string attribute: a Python string with a ``value``, which older operators read."""
+    """A string attribute: a Python string with the property ``value`` that some operators read."""
 
     __slots__ = ()
     dtype = "handle"
@@ -208,8 +208,8 @@ class Var(Expr):
     Attributes:
         name: the name in the operator.
         bound: least and greatest value; None if unknown.
-        axis: for a placeholder with merged axes, the axis of the declared array that has this size;
-            else None.
+        axis: for the size of an array axis that the placeholder merges with other axes: the
+            position of this axis in the declared array. None for every other variable.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")
@@ -229,7 +229,7 @@ class Var(Expr):
 
 
 class Range:
-    """`extent` consecutive integers from `min`."""
+    """The range of `extent` consecutive integers that starts at `min`."""
 
     __slots__ = ("extent", "min")
 
@@ -317,7 +317,7 @@ class Call(Expr):
 
 
 class Cast(Expr):
-    """A cast: truncates if `dtype` is an integer dtype, rounds to nearest even if it is a float."""
+    """A cast to `dtype`: an integer dtype truncates, a float dtype rounds to nearest even."""
 
     __slots__ = ("value",)
 
@@ -333,7 +333,7 @@ class Cast(Expr):
 
 
 class Select(Expr):
-    """`a` where `condition` holds, else `b`.
+    """The operand `a` where `condition` holds, else the operand `b`.
 
     Only the reads of the chosen operand have to be in bounds.
     """
@@ -484,7 +484,7 @@ def _scalar_dtype(number: Any, dtype: str) -> str:
 
 
 def make_binary(op: str, a: Any, b: Any) -> Any:
-    """Builds ``a op b``; folds constants.
+    """Builds the expression ``a op b``; folds constants.
 
     A comparison of two constants gives a Python bool.
     """
@@ -506,7 +506,7 @@ def make_binary(op: str, a: Any, b: Any) -> Any:
 
 
 def _fold(op: str, left: Const, right: Const) -> Any:
-    """Folds `op` over two constants; None if Python raises, such as for division by 0."""
+    """Folds `op` over two constants; returns None if Python raises an error (division by 0)."""
     x, y = left.value, right.value
     try:
         if op in COMPARISONS:
@@ -574,7 +574,7 @@ def select(condition: Any, a: Any, b: Any) -> Expr:
 def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
     """Builds a call of the scalar function `name`.
 
-    The result has the dtype `dtype`; by default that of the first argument.
+    `dtype` is the dtype of the result; the default is the dtype of the first argument.
     """
     given = [as_expr(item) for item in args]
     return Call(name, given, dtype or given[0].dtype)

@@ -1,4 +1,4 @@
-"""Extension operations, absent from CANN, that this package's own kernels need.
+"""Extension operations: DSL operations that CANN lacks and this package's own kernels need.
 
 Every operation of `EXT_OPERATIONS` is a function of this module: ``ext.tanh(x)`` and so on.
 `expand` lowers an extension operation to CANN operations. CANN operators do not use this module.
@@ -19,7 +19,7 @@ from tbe_impl.errors import InputError
 EXT_OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
     {word.name: word for module in (ext_functions, ext_arrays) for word in module.OPERATIONS}
 )
-"""Name → extension operation; no name is in `operation_table.OPERATIONS`."""
+"""Name → extension operation; none of these names occurs in `operation_table.OPERATIONS`."""
 
 
 def find_operation(name: str) -> DslOperation | None:
@@ -31,10 +31,11 @@ def expand(name: str, *args: Any) -> Any:
     """Lowers a call of the extension operation `name` to CANN operations.
 
     Returns:
-        The result tensor of the last CANN operation.
+        The tensor that the last CANN operation computes.
 
     Raises:
-        InputError: no extension operation `name` exists, or it has no expansion.
+        InputError: no extension operation `name` exists, or no expansion into CANN operations is
+            defined for it.
     """
     from tbe_impl.dsl.operations.expansions import EXPANSIONS
 

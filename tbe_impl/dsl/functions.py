@@ -1,4 +1,4 @@
-"""Defines the scalar functions of stage bodies, each with its NumPy function.
+"""Defines the scalar functions that stage bodies can call, each with a NumPy implementation.
 
 The CPU back end has a SIMD implementation of each function under the same name
 (``codegen/include/vector_math.h``).
@@ -23,9 +23,9 @@ class Function:
 
     Attributes:
         name: the name in `tbe_impl.dsl.expr.Call`.
-        numpy: the NumPy function that defines it on arrays.
+        numpy: the NumPy implementation, which takes arrays.
         arity: number of arguments.
-        result: result dtype; ``same`` means the dtype of the first argument.
+        result: dtype of the result; ``same`` means the dtype of the first argument.
     """
 
     name: str
@@ -41,7 +41,7 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _vectorize_math(name: str) -> Callable[..., Any]:
-    """Vectorises a function of Python's ``math`` that NumPy lacks, such as erf."""
+    """Vectorises a function of Python's ``math`` module that NumPy lacks, such as erf."""
     scalar = getattr(math, name)
     return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 

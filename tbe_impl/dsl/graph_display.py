@@ -13,9 +13,10 @@ MAX_TEXT_LENGTH = 100
 
 
 def show(outputs: Tensor | Sequence[Tensor]) -> str:
-    """Formats one line per stage: name, shape, dtype, operation or expression, source location.
+    """Formats the graph that computes `outputs` as text, with one line per stage.
 
-    Stages are numbered in execution order, so that the text is the same in every run.
+    A line has the name, shape and dtype of the stage, its operation or expression, and its source
+    location. Stages are numbered in execution order, so that the text is the same in every run.
     """
     tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     stages = stages_of(tensors)

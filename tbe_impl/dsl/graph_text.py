@@ -15,20 +15,20 @@ from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
 _VARIABLE_FIELDS = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
-"""Class of a variable or an axis → its serialised fields.
+"""Class of a variable or an axis → the names of its attributes that are serialised.
 
-Names and serial numbers are left out, because they differ between processes.
+Names and serial numbers of variables are left out, because they differ between processes.
 """
 
 
 def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
     """Serialises all properties of a graph that affect its results or its generated code.
 
-    Stages, axes and sizes appear by number, never by name.
+    The text identifies stages, axes and sizes by number, never by name.
 
     Args:
         outputs: the tensors that the kernel computes.
-        inputs: the tensors that the caller passes: placeholders, or results of a stage.
+        inputs: the tensors that the caller passes: placeholders, or results of stages.
 
     Raises:
         InputError: a parameter of a DSL operation has an unsupported type.
@@ -50,7 +50,7 @@ class _GraphText:
     def number(self, item: Any) -> int:
         found = self.numbers.setdefault(id(item), len(self.numbers))
         if found == len(self.held):
-            # holds a reference, so that the id is not reused
+            # a reference to the item prevents Python from reusing its id
             self.held.append(item)
         return found
 
@@ -119,7 +119,7 @@ _PRIMITIVE_TYPES = frozenset({type(None), str, bool, int, float})
 
 @lru_cache(maxsize=64)
 def _key_fields(kind: type) -> tuple[str, ...]:
-    """Returns the names of the attributes of a node class that are serialised."""
+    """Returns the names of those attributes of a node class that are serialised."""
     if kind in _VARIABLE_FIELDS:
         return _VARIABLE_FIELDS[kind]
     found = [name for one in kind.__mro__ for name in getattr(one, "__slots__", ())]

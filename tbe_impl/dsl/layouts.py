@@ -42,7 +42,8 @@ def from_zn(x: Array) -> Array:
 def from_blocked_channels(x: Array, channels: int | None = None, axis: int = 1) -> Array:
     """Converts from blocked channels: (N, C1, spatial…, C0) → (N, C, spatial…).
 
-    `axis` is the position of C1: 1 in NC1HWC0, 2 in NDC1HWC0. `channels` removes the padding.
+    `axis` is the position of C1: 1 in NC1HWC0, 2 in NDC1HWC0. `channels` is the number of channels
+    C without padding; None keeps the padded channels.
     """
     moved = np.moveaxis(np.moveaxis(x, axis, 1), -1, 2)  # N, C1, C0, spatial…
     plain = moved.reshape(x.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:])
@@ -59,15 +60,15 @@ def to_blocked_channels(x: Array, block: int = BLOCK, axis: int = 1) -> Array:
 
 
 def group_packing(outer: int, inner: int, groups: int, block: int = BLOCK) -> tuple[int, int]:
-    """Packs the groups of a convolution into block-diagonal matrices.
+    """Computes how the groups of a convolution are packed into block-diagonal matrices.
 
     Args:
-        outer, inner: output and input channels of one group.
+        outer, inner: numbers of output and input channels of one group.
         groups: number of groups.
         block: number of input channels of a block.
 
     Returns:
-        the number of groups per matrix, and the number of matrices.
+        The number of groups per matrix, and the number of matrices.
 
     >>> group_packing(1, 1, 32), group_packing(16, 16, 2), group_packing(1, 1, 1)
     ((16, 2), (1, 2), (1, 1))
@@ -90,8 +91,8 @@ def fractal_z_shape(
 def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
     """Converts a filter from FRACTAL_Z or FRACTAL_Z_3D to `shape`, (O, C / groups, kernel…).
 
-    The source has the shape (D·C1·H·W, N1, N0, C0), or (C1·H·W, N1, N0, C0) for a 4-d `shape`. It
-    is a sequence of block-diagonal matrices; `group_packing` gives the number of groups in each.
+    `w` has the shape (D·C1·H·W, N1, N0, C0), or (C1·H·W, N1, N0, C0) for a 4-d `shape`. It is a
+    sequence of block-diagonal matrices; `group_packing` gives the number of groups per matrix.
     """
     outer, inner = shape[0] // groups, shape[1]
     together, packs = group_packing(outer, inner, groups, w.shape[-1])

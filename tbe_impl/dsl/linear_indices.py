@@ -1,4 +1,4 @@
-"""Analyses affine indices: linear forms over axes and sizes, their bounds, and conditions."""
+"""Analyses affine indices: their linear forms over axes and sizes, bounds, and comparisons."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class LinearForm:
     """An affine form Σ factor · symbol + constant.
 
     Attributes:
-        parts: ``id`` of an axis or a variable → the symbol and its non-zero factor.
+        parts: a dict from ``id(symbol)`` to a pair (symbol, factor). A symbol is an axis or a
+            variable; its factor is not 0.
         constant: the constant term.
     """
 
@@ -70,7 +71,7 @@ class LinearForm:
 
 
 def linear_form(index: Expr) -> LinearForm | None:
-    """Converts an index to its affine form; None if the index is not affine.
+    """Converts an index to its affine form; returns None if the index is not affine.
 
     >>> i = IterVar(None, "i")
     >>> linear_form((i + 1) * 3 - 2).expression()
@@ -96,9 +97,9 @@ def linear_form(index: Expr) -> LinearForm | None:
 
 
 def _extreme_value(form: LinearForm, *, largest: bool) -> int | None:
-    """Returns the largest or smallest value of `form` over all axes and sizes.
+    """Returns the largest value of `form` over all axes and sizes; the smallest unless `largest`.
 
-    None if no bound is known.
+    Returns None if no bound is known.
     """
     for axis, factor in form.axes():
         if axis.dom is None:
@@ -162,9 +163,9 @@ def decide_condition(condition: Expr) -> bool | None:
 
 
 def conjunction(conditions: list[Expr]) -> Expr | None:
-    """Joins `conditions` with `and`.
+    """Joins `conditions` with `and`; conditions that always hold are omitted.
 
-    Conditions that always hold are omitted; None if none remains.
+    Returns None if no condition remains, and the constant False if a condition never holds.
     """
     found: Expr | None = None
     for condition in conditions:
@@ -192,9 +193,9 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 
 
 def simplify_selects(expression: Expr) -> Expr:
-    """Replaces each select with a decidable condition by its chosen operand.
+    """Replaces each select whose condition is known at compile time by the chosen operand.
 
-    In other selects, conjuncts that always hold are removed from the condition.
+    The conditions of the other selects lose the conjuncts that always hold.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):
@@ -211,7 +212,10 @@ def simplify_selects(expression: Expr) -> Expr:
 
 
 def _conjuncts(condition: Expr) -> list[Expr]:
-    """Splits a condition into its conjuncts; a negated comparison becomes the opposite one."""
+    """Splits a condition into its conjuncts.
+
+    A negated integer comparison is replaced by the opposite comparison.
+    """
     if isinstance(condition, Binary) and condition.op == "and":
         return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
     if isinstance(condition, Call) and condition.name == "not":

@@ -32,10 +32,11 @@ class Location:
 
 
 def user_location() -> Location:
-    """Returns the user's line: the innermost stack frame outside this package.
+    """Returns the location of the innermost stack frame that executes user code.
 
-    Frames of `tbe_impl.ops` count as user code. Frames of NumPy and SciPy are skipped, so a traced
-    formula gets the line that calls NumPy.
+    Frames of this package are skipped, except those of `tbe_impl.ops`. Frames of NumPy and SciPy
+    are skipped too, so the stages of a traced formula get the line that calls NumPy. Inside
+    `override_location`, the function returns the location given there.
     """
     asked = _location_override.get()
     if asked is not None:
@@ -54,9 +55,9 @@ _location_override: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for
 
 @contextlib.contextmanager
 def override_location(location: Location) -> Iterator[None]:
-    """Makes `user_location` return `location` inside the context.
+    """Context manager that makes `user_location` return `location` in its ``with`` block.
 
-    It is used for stages that are built lazily: their location is the line that requested them.
+    Stages that are built lazily get the line that requested them as their location.
     """
     before = _location_override.set(location)
     try:

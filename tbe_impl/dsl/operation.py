@@ -1,4 +1,4 @@
-"""Defines a DSL operation: a function that builds stages, and its NumPy formula."""
+"""Defines a DSL operation: a function that builds stages, with a NumPy formula for the result."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class DslOperation:
         formula: a NumPy function from the input arrays and the parameters of the `DslCall` to the
             output arrays. Floats are in the working dtype of the interpreter. None for an operation
             without a formula of its own; the interpreter then evaluates the stage bodies.
-        instruction: the device instruction that the operation maps to; the chip's tables list the
-            supported dtypes by instruction. Empty for none.
+        instruction: the device instruction that the operation maps to, or an empty string. The
+            tables of a chip list the supported dtypes of each instruction.
     """
 
     name: str
@@ -46,6 +46,13 @@ def elementwise_stage(
 ) -> Tensor:
     """Creates an elementwise stage: each element depends on the input elements at the same index.
 
+    Args:
+        word: name of the DSL operation.
+        tag: tag of the stage.
+        inputs: the input tensors.
+        scalar: maps one element of each input to an element of the result.
+        parameters: the parameters of the `DslCall`.
+
     Raises:
         InputError: the inputs are not tensors of one shape and dtype.
     """
@@ -64,11 +71,11 @@ def elementwise_stage(
 
 
 SCALAR_FORMS = {"vadd": "vadds", "vmul": "vmuls", "vmax": "vmaxs", "vmin": "vmins"}
-"""Operation on two tensors → operation on a tensor and a scalar."""
+"""Operation on two tensors → the same operation on a tensor and a scalar."""
 
 
 def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor:
-    """Raises `InputError` unless `value` is a tensor; returns it."""
+    """Returns `value`; raises `InputError` if it is not a tensor."""
     if isinstance(value, Tensor):
         return value
     is_scalar = isinstance(value, (numbers.Number, Expr))
@@ -85,7 +92,7 @@ def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor
 
 
 def check_float(word: str, tensor: Tensor) -> Tensor:
-    """Raises `InputError` unless `tensor` is floating-point; returns it."""
+    """Returns `tensor`; raises `InputError` if its dtype is not floating-point."""
     if not is_float(tensor.dtype):
         raise InputError(
             f"{word} takes floating-point tensors",
@@ -146,7 +153,7 @@ def check_same_shape_and_dtype(word: str, first: Tensor, other: Tensor) -> None:
 def may_equal(one: Expr, other: Expr) -> bool:
     """Whether two sizes can be equal.
 
-    A run-time size may equal any size; it is checked at run time.
+    A run-time size may equal any size; both sizes are compared at run time.
     """
     if isinstance(one, Const) and isinstance(other, Const):
         return bool(one.value == other.value)
@@ -154,7 +161,7 @@ def may_equal(one: Expr, other: Expr) -> bool:
 
 
 def check_scalar(word: str, value: Any, dtype: str, argument: str = "scalar") -> Expr:
-    """Converts `value` to a scalar of `dtype`; an integer dtype truncates fractions.
+    """Converts `value` to a scalar of `dtype`; fractions are truncated for an integer dtype.
 
     Raises:
         InputError: `value` is not a scalar.

@@ -15,8 +15,8 @@ from tbe_impl.errors import InputError
 def is_same_size(one: Expr, other: Expr) -> bool:
     """Whether two sizes are provably equal.
 
-    Equal sizes are the same number, the same variable, equal affine forms, or the same operator
-    over provably equal operands.
+    Two sizes are provably equal if they are the same number or the same variable, have equal affine
+    forms, or apply the same operator to provably equal operands.
     """
     if one is other:
         return True
@@ -82,9 +82,11 @@ def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
 
 
 def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[range, range]]:
-    """Splits two shapes with equal element counts into matching runs of axes.
+    """Splits two shapes with equal element counts into matching runs of adjacent axes.
 
-    The two runs of a pair have equal element counts; the runs are as short as possible.
+    The result is a list of pairs (axes of `one`, axes of `other`). Both runs of a pair have the
+    same number of elements and are as short as possible. If a size is 0, a single pair contains all
+    axes.
 
     >>> match_axis_runs([const(6), const(4), const(5)], [const(2), const(3), const(20)])
     [(range(0, 1), range(0, 2)), (range(1, 3), range(2, 3))]
@@ -103,7 +105,10 @@ def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[ra
 
 
 def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
-    """Returns a canonical form of a product: its constant factor, and the ids of other factors."""
+    """Returns a canonical form of a product: its constant factor and the ids of the other factors.
+
+    The ids are sorted.
+    """
     known, others, left = 1, [], list(sizes)
     while left:
         size = left.pop()

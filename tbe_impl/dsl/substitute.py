@@ -26,11 +26,12 @@ def substitute(
     values: Mapping[int, Expr] = NO_VALUES,
     tensors: Mapping[int, Tensor] = NO_TENSORS,
 ) -> Expr:
-    """Replaces nodes and tensors in `expression`.
+    """Returns `expression` with some of its nodes and tensors replaced.
 
     Args:
-        values: ``id`` of a node → its replacement.
-        tensors: ``id`` of a tensor → the tensor to read instead.
+        expression: the expression; it is not changed.
+        values: a dict from the ``id`` of a node to the node that replaces it.
+        tensors: a dict from the ``id`` of a tensor to the tensor that is read instead.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):

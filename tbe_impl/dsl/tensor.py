@@ -1,10 +1,10 @@
-"""Defines tensors and the stages that compute them: the graph from operators to back ends.
+"""Defines tensors and the stages that compute them: the graph that operators build.
 
 A stage computes each element of its outputs as a scalar expression over its axes. A stage that
 comes from a DSL operation also records the operation, its inputs and its arguments, for the NumPy
 back end and reports.
 
-This module exceeds 500 lines because it is one graph structure with its constructors.
+This module exceeds 500 lines because the graph structure and its constructors belong together.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ from tbe_impl.errors import InputError
 
 _name_counter = itertools.count()
 PHONY_TAG = "elewise_binary_phony"
-"""Tag of a stage whose second operand is not read; it only keeps an unused input in the graph."""
+"""Tag of a stage that does not read its second operand.
+
+The stage only keeps this operand, an otherwise unused input, in the graph.
+"""
 INPUT_REMEDY = (
     "An input has no loops. A stage is computed inside one that reads it: "
     "sch[producer].compute_at(sch[consumer], consumer.op.axis[0])"
@@ -61,7 +64,7 @@ class DslCall:
 
 
 class MissingAxisError(InputError, IndexError):
-    """Raised when an operator accesses an axis that an operation does not have."""
+    """Raised when an operator accesses a missing axis of a stage."""
 
 
 class Axes(tuple[IterVar, ...]):
@@ -145,7 +148,7 @@ class Operation:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the first output; operators read it from inputs."""
+        """The dtype of the first output."""
         return self.outputs[0].dtype
 
     @property
@@ -230,7 +233,7 @@ class Tensor:
         return TensorSlice(self, ())[index]
 
     def same_as(self, other: Any) -> bool:
-        """Whether this is the same tensor."""
+        """Whether `other` is this tensor object."""
         return self is other
 
     def __repr__(self) -> str:
@@ -238,7 +241,7 @@ class Tensor:
 
 
 class TensorSlice:
-    """A partially indexed tensor, ``tensor[i]``; with all indices it acts as a scalar."""
+    """A tensor with some of its indices, ``tensor[i]``; with all indices it acts as a scalar."""
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
         self.tensor, self.indices = tensor, indices
@@ -279,7 +282,7 @@ for _name in (
 
 
 class Attributes(dict[str, Any]):
-    """The attributes of an operation; every value passes through `as_attribute`."""
+    """The attributes of an operation; every value is converted by `as_attribute`."""
 
     def __init__(self, given: Mapping[str, Any]):
         super().__init__({key: as_attribute(value) for key, value in given.items()})
@@ -324,7 +327,7 @@ def _as_whole_number(size: Any) -> Any:
 
 
 def static_shape(tensor: Tensor) -> tuple[int, ...] | None:
-    """Returns the shape as integers; None if a size is known only at run time."""
+    """Returns the shape of a tensor as integers; None if a size is known only at run time."""
     sizes = tuple(size.value for size in tensor.shape if isinstance(size, Const))
     return sizes if len(sizes) == len(tensor.shape) else None
 
@@ -438,7 +441,7 @@ def compute(
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
-    """Creates a stage that copies `tensor`; its location is that of the copied operation."""
+    """Creates a stage that copies `tensor`; it has the location of the stage of `tensor`."""
     copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
     copied.op.location = tensor.op.location
     return copied
@@ -490,7 +493,8 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
 
     Args:
         outputs: tensors.
-        known: the ``id`` of each tensor that is computed already; its dependencies are pruned.
+        known: the ``id`` of each tensor that is already computed. If all outputs of an operation
+            are known, its dependencies are not followed.
     """
     found: dict[int, Operation] = {}
     waiting: list[tuple[Operation, bool]] = [(tensor.op, False) for tensor in reversed(outputs)]
@@ -508,7 +512,7 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
 
 
 def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
-    """Returns the map ``id`` of a tensor → the operations that read the tensor."""
+    """Returns a dict from the ``id`` of each tensor that is read to the operations that read it."""
     users: dict[int, list[Operation]] = {}
     for op in stages_of(outputs):
         for tensor in op.input_tensors:

@@ -1,6 +1,6 @@
 """The NumPy interpreter: the reference semantics of every DSL operation.
 
-In: a graph of stages and arrays.
-Out: the arrays of its outputs.
+In: a graph of stages, and arrays for its inputs.
+Out: the arrays of the graph's outputs.
 Must not: compile code, or depend on a processor.
 """

@@ -6,7 +6,8 @@ There are three rounding modes:
 - ``device`` rounds the result of each stage and each scalar to its dtype, as the device does;
 - ``float64`` computes every float in float64, as a reference.
 
-A stage whose operation has no formula is computed from its scalar expressions, over index grids.
+A stage whose operation has no NumPy formula is computed from its scalar expressions, which are
+evaluated on index grids.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ def run(
 
     Args:
         outputs: tensors of the graph.
-        given: ``id`` of a placeholder → its array. Other tensors that are computed already may be
-            given too.
-        values: ``id`` of a variable → its value.
+        given: a dict from the ``id`` of each placeholder to its array. It may also contain other
+            tensors whose arrays are already computed.
+        values: a dict from the ``id`` of each variable to its value.
         rounding: one of `ROUNDINGS`.
         bodies: whether to evaluate the scalar expressions of a stage even if its operation has a
-            formula. Both give equivalent results.
+            NumPy formula; the results are equivalent.
 
     Returns:
         The arrays of `outputs`, in their dtypes.
@@ -109,7 +110,7 @@ class _Evaluation:
     def constant(self, value: Any, dtype: str) -> Array:
         """Converts a scalar of the graph to the working dtype of `dtype`.
 
-        In ``device`` mode it is rounded to `dtype` first.
+        In ``device`` mode, the scalar is rounded to `dtype` first.
         """
         if self.rounding == "device":
             return self.round_to_dtype(value, dtype)
@@ -244,7 +245,7 @@ def _evaluate_bodies(op: Operation, state: _Evaluation) -> tuple[Array, ...]:
 class _Grid:
     """Evaluates expressions at all points of a stage's iteration space.
 
-    Each axis of the stage varies along its own dimension of the arrays.
+    The resulting arrays have one dimension for each axis of the stage.
     """
 
     def __init__(self, grid: Mapping[int, Array], places: Mapping[int, int], state: _Evaluation):
@@ -306,7 +307,8 @@ class _Grid:
     def _transposed_view(self, array: Array, node: Read) -> Array | None:
         """Returns the values of a read as a transposed view of the array.
 
-        None unless every index of the read is a distinct axis that covers the whole dimension.
+        Returns None unless the indices of the read are distinct axes, each of which covers a whole
+        dimension of the array.
         """
         places = [self.places.get(id(index)) for index in node.indices]
         if None in places or len(set(places)) != len(places):

@@ -2,5 +2,5 @@
 
 In: the calls that an operator makes on its schedule.
 Out: frozen records of the decisions; the graph itself is not changed.
-Must not: interpret the records. `chip` interprets them for a device, `codegen` for a CPU.
+Must not: interpret the records. `chip` interprets the records for a device, `codegen` for a CPU.
 """

@@ -60,7 +60,8 @@ def move_into_scope(op: Operation, scope: str) -> tuple[Operation, Operation]:
     """Splits `op` into a computation in the memory `scope` and a copy back.
 
     Returns:
-        The computation, with new axes; and the copy to the original memory, with the axes of `op`.
+        Two operations: the computation, with new axes; and the copy to the original memory, with
+        the axes of `op`.
     """
     axes = [IterVar(axis.dom, f"{axis.name}.c", axis.kind) for axis in op.axis]
     values: dict[int, Expr] = {id(old): new for old, new in zip(op.axis, axes, strict=True)}
@@ -97,7 +98,7 @@ def values_of_axes(relations: Sequence[Split | Fuse]) -> dict[int, Expr]:
     """Expresses each axis that was split or fused as a function of the loops.
 
     Returns:
-        ``id`` of the axis → its value.
+        A dict from the ``id`` of each such axis to its value, an expression of loop indices.
     """
     values: dict[int, Expr] = {}
     for relation in reversed(relations):
@@ -130,7 +131,7 @@ def factor_reduction(
             position counts from the end.
 
     Returns:
-        Both operations; the second one has the axes of `op`.
+        The operations of the first and the second step; the second one has the axes of `op`.
     """
     values = values_of_axes(relations)
     values = {
@@ -198,8 +199,8 @@ def _is_zero(value: Expr) -> bool:
 def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr]) -> Expr | None:
     """Builds the condition that the values of all reduction axes are below their extents.
 
-    The condition is needed for an axis that is split by a factor that does not divide its extent.
-    None if there is no such axis.
+    The condition is needed for an axis whose split factor does not divide its extent. Returns None
+    if there is no such axis.
     """
     guard: Expr | None = None
     for axis in op.reduce_axis:

@@ -42,7 +42,7 @@ _VECTOR_INSTRUCTIONS = {
     "vector_sub": "vsub",
     "vector_subrelu": "vsubrelu",
 }
-"""Vector instruction of ``emit_insn`` → its name in the chip's table of supported dtypes."""
+"""Name of a vector instruction in ``emit_insn`` → its name in the dtype tables of the chips."""
 
 _COMPOSITE_INSTRUCTIONS = """
 5hdc_reduce_max 5hdc_reduce_min 5hdc_reduce_sum arg_reduce_last_axis_argmax
@@ -91,8 +91,8 @@ vscsplit wino_l0a_v2 wino_l0b_v2 winograd_conv write_select
 """
 """Other names that ``emit_insn`` accepts: copies, casts, reductions and matrix operations.
 
-Some of them, such as ``vector_auto``, leave the choice of the instruction to the compiler. Each
-name expands to several device instructions, so no single dtype table applies.
+Some of these names, such as ``vector_auto``, leave the choice of the instruction to the compiler.
+Each name expands to several device instructions, so no single dtype table applies.
 """
 
 _TAGS = {
@@ -168,14 +168,14 @@ DEVICE_INSTRUCTION: Mapping[str, str] = MappingProxyType(
         **_VECTOR_INSTRUCTIONS,
     }
 )
-"""Name that ``emit_insn`` accepts → device instruction whose dtype table applies; empty for none.
+"""Name that ``emit_insn`` accepts → the device instruction whose dtype table applies.
 
-The names also include the tags of stages.
+The value is an empty string if no dtype table applies. The names also include the tags of stages.
 """
 
 
 def instruction_of_tag(tag: str) -> str:
-    """Returns the instruction for a stage with this tag; ``vector_auto`` for an unknown tag."""
+    """Returns the instruction for a stage with the tag `tag`; ``vector_auto`` if it is unknown."""
     return _TAGS.get(tag.partition("|")[0], "vector_auto")
 
 
@@ -186,7 +186,7 @@ CAPACITY = {
     "local.L0B": "l0b_bytes",
     "local.L0C": "l0c_bytes",
 }
-"""Scope of a memory → the attribute of `Soc` that has its size in bytes."""
+"""Scope of a memory → the name of the attribute of `Soc` with the memory's size in bytes."""
 
 SCOPES = frozenset(
     "global local local.UB local.L1 local.L0A local.L0B local.L0C local.BT local.FB local.FB0 "
@@ -197,6 +197,6 @@ SCOPES = frozenset(
 
 
 def capacity(chip: Soc, scope: str) -> int:
-    """Returns the size in bytes of a memory of one core; 0 if it has no limit or it is unknown."""
+    """Returns the size in bytes of a memory of one core; 0 if it is unlimited or unknown."""
     attribute = CAPACITY.get(scope.replace("_Fusion", ""))
     return 0 if attribute is None else int(getattr(chip, attribute))

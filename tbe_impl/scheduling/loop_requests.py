@@ -1,8 +1,8 @@
 """Collects the loops that a schedule requests: order, tiling, parallel loops, storage.
 
-A schedule that uses a device instruction or a device memory targets the device. Its loops tile
-for the device memory and have no meaning on a CPU. Any other schedule requests exactly the loops
-that it names.
+A schedule that uses a device instruction or a device memory targets the device. The loops of such
+a schedule tile for the device memory and have no meaning on a CPU. Any other schedule requests
+exactly the loops that it defines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, size_of
 
 MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vectorize": "vectorize"}
-"""Schedule method that annotates a loop → the annotation, called the mark of the loop."""
+"""Name of a schedule method that annotates a loop → the annotation, called the loop's mark."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class RequestedLoop:
     """A loop that a schedule requests.
 
     Attributes:
-        parts: the axes that the loop advances; a fused loop has several.
+        parts: the axes that the loop advances; a fused loop advances several.
         marks: annotations of the loop: ``parallel``, ``unroll``, ``vectorize``.
-        steps: number of iterations; None if it is not known.
+        steps: number of iterations; None if it is unknown.
         grain: number of consecutive iterations that run on one thread.
         tiles: numbers of the stages that are computed tile by tile inside the loop.
     """
@@ -57,7 +57,7 @@ class ScheduleRequest:
         what: the arguments of the method as text.
         place: file and line of the call.
         axes: axes of the stage's operation that the decision applies to.
-        mark: the mark that the decision sets on a loop, see `MARKS`; empty for none.
+        mark: the mark that the decision sets on a loop, see `MARKS`; empty if it sets none.
     """
 
     verb: str
@@ -73,8 +73,8 @@ def is_for_device(record: ScheduleRecord, *, has_memories: bool = True) -> bool:
 
     Args:
         record: the schedule.
-        has_memories: whether the target has memories of its own. If False, the scopes of stages are
-            not considered: on a CPU, a scope only means a tile buffer.
+        has_memories: whether the target has on-chip memories. If False, the memory scopes of stages
+            are not considered: on a CPU, a scope only means a tile buffer.
     """
     return any(
         stage.has("emit_insn") or (has_memories and stage.scope != GLOBAL_SCOPE)
@@ -83,12 +83,13 @@ def is_for_device(record: ScheduleRecord, *, has_memories: bool = True) -> bool:
 
 
 def placement_of(stage: StageRecord) -> str:
-    """Returns the placement of a stage that the schedule requests.
+    """Returns the placement that the schedule requests for a stage.
 
-    ``memory``: the stage is computed as a whole, before its consumers. ``inline``: its expression
-    is inlined into its consumers. ``row``: it is computed inside a loop of another stage. Empty:
-    the schedule leaves the choice open. A stage that the schedule added is placed in memory by
-    default.
+    - ``inline``: the expression of the stage is inlined into its consumers;
+    - ``row``: the stage is computed inside a loop of another stage;
+    - ``memory``: the stage is computed as a whole, before its consumers; this is the default for a
+      stage that the schedule added or put into an on-chip memory;
+    - an empty string: the schedule leaves the choice open.
     """
     if stage.inlined:
         return "inline"
@@ -108,7 +109,8 @@ def collect_requested_loops(
 
     Args:
         stage: the stage.
-        tiles: ``id`` of a loop → numbers of the stages that are computed tile by tile inside it.
+        tiles: a dict from the ``id`` of a loop to the numbers of the stages that are computed tile
+            by tile inside this loop.
     """
     marks: dict[int, set[str]] = {}
     for one in stage.directives:
@@ -169,9 +171,13 @@ def has_mixed_axis_order(stage: StageRecord) -> bool:
 def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
     """Whether a schedule requests that a stage is computed tile by tile, into a buffer.
 
-    The stage must be attached to a loop of another stage. In addition, one of these must hold: the
-    schedule added the stage; it has a memory of its own; it is attached to a reduction loop; one of
-    both stages has a mixed axis order (`has_mixed_axis_order`).
+    The stage must be attached to a loop of another stage. In addition, one of these conditions must
+    hold:
+
+    - the schedule added the stage;
+    - the schedule put the stage into an on-chip memory;
+    - the stage is attached to a reduction loop;
+    - one of the two stages has a mixed axis order (`has_mixed_axis_order`).
     """
     if stage.attach is None or stage.is_output or not stage.op.body:
         return False
@@ -188,7 +194,7 @@ def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
 
 
 def mark_of(one: Directive) -> str:
-    """Returns the mark that a directive sets on its loop; empty for none."""
+    """Returns the mark that a directive sets on its loop; an empty string if it sets none."""
     if one.name == "pragma":
         return MARKS.get(str(one.value[0]), "")
     if one.name == "bind" and not one.value[0].thread_tag.startswith("blockIdx"):
@@ -225,7 +231,10 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 
 
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
-    """Drops each index of a fused loop that is followed by a finer index of the same axis."""
+    """Drops each index of a fused loop that is followed by an index of the same axis.
+
+    The following index has a smaller step and covers the dropped one.
+    """
     following = (*parts[1:], None)
     return tuple(
         one
@@ -295,8 +304,8 @@ def roots_of(stage: StageRecord) -> dict[int, tuple[IterVar, ...]]:
     """Finds the axes of the operation from which each axis and each loop of a stage is derived.
 
     Returns:
-        ``id`` of an axis or a loop → the axes of the operation, outermost first. The tuple is empty
-        for a loop that is derived from no axis.
+        A dict from the ``id`` of an axis or a loop to a tuple of axes of the operation, outermost
+        first. The tuple is empty for a loop that is derived from no axis.
     """
     found: dict[int, tuple[IterVar, ...]] = {
         id(axis): (axis,) for axis in (*stage.op.axis, *stage.op.reduce_axis)

@@ -78,19 +78,21 @@ class StageRecord:
     """The schedule of one stage.
 
     Attributes:
-        op: the current operation of the stage; copies and factored reductions replace it.
+        op: the current operation of the stage. ``cache_read``, ``cache_write`` and ``rfactor``
+            replace the original operation by a new one.
         origin: the operation of the operator's graph; None for a stage that the schedule added.
         leaves: the loops, outermost first.
         relations: splits and fusions that derived the loops from the axes of `op`, oldest first.
-        attach: the loop in which the stage is computed; None for a loop nest of its own.
-        inlined: whether the expression is inlined into the consumers.
+        attach: the loop in which the stage is computed; None if the stage has its own loop nest.
+        inlined: whether the expression of the stage is inlined into its consumers.
         scope: the memory of the outputs, such as ``local.UB``; ``global`` is main memory.
         scope_place: source location of the call that set the scope; empty for the default.
         directives: the other decisions, in call order.
         is_output: whether the stage computes an output of the kernel.
         versions: all operations of the stage, oldest first. Their outputs with the same position
             stand for the same tensor.
-        made_by: the schedule method that added the stage, such as ``rfactor``; empty for none.
+        made_by: the schedule method that added the stage, such as ``rfactor``; empty for a stage of
+            the operator.
     """
 
     op: Operation
@@ -144,7 +146,7 @@ class ScheduleRecord:
         return any(stage.made_by for stage in self.stages)
 
     def latest_tensors(self) -> dict[int, Tensor]:
-        """Maps the ``id`` of each tensor of any version of a stage to the current tensor."""
+        """Maps the ``id`` of each output of any version of a stage to the current output."""
         return {
             id(old): new
             for stage in self.stages

@@ -1,8 +1,8 @@
 """Records an operator's schedule: decisions about loops, memories and instructions.
 
-A schedule never changes the results. Loops that make sense on a CPU determine the loop nest
-(`tbe_impl.scheduling.loop_requests`). Decisions that only a device can carry out are checked
-(`tbe_impl.chip.schedule_checks`).
+A schedule never changes the results. Loops that make sense on a CPU determine the generated loop
+nest (`tbe_impl.scheduling.loop_requests`). Decisions that only a device can carry out are only
+checked (`tbe_impl.chip.schedule_checks`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RECORDED_METHODS = frozenset(
 
 
 class Schedule:
-    """A schedule builder with the interface that operators expect; `record` freezes it.
+    """A schedule builder with the interface that operators expect; `record` returns a frozen copy.
 
     Attributes:
         outputs: the operations of the kernel's outputs.
@@ -45,7 +45,8 @@ class Schedule:
         """
         Args:
             outputs: output tensors of the kernel.
-            plan: makes all decisions of an automatic schedule; it is called on the first access.
+            plan: a function that makes all decisions of an automatic schedule. It is called when
+                the schedule is accessed for the first time.
         """
         self._outputs = tuple(outputs)
         self._plan, self._place = plan, user_location()
@@ -89,7 +90,7 @@ class Schedule:
 
     @property
     def stage_map(self) -> Mapping[Operation, Stage]:
-        """Operation → the stage that computes it."""
+        """Operation → the stage that computes this operation."""
         self._ensure_planned()
         return MappingProxyType({stage.op: stage for stage in self._stages})
 
@@ -125,7 +126,7 @@ class Schedule:
             layout_change: ignored.
 
         Returns:
-            The copy; it is a key of this schedule, like any tensor.
+            The copy. Like any tensor of the schedule, it is a key: ``schedule[copy]`` is its stage.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -150,9 +151,9 @@ class Schedule:
         return op.outputs[0]
 
     def cache_clone(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
-        """Adds a copy of a tensor for some readers; same as `cache_read`.
+        """Adds a copy of a tensor for `readers`, as `cache_read` does.
 
-        In CANN it recomputes the tensor.
+        In CANN, this method recomputes the tensor instead of copying it.
         """
         return self.cache_read(tensor, scope, readers)
 
@@ -163,7 +164,7 @@ class Schedule:
 
         Args:
             tensor: the output of a stage, or a list of all its outputs.
-            scope: the memory.
+            scope: the memory in which `tensor` is computed.
             more, keywords: tail strategies; ignored, because they do not change the results.
 
         Returns:
@@ -259,7 +260,7 @@ class Schedule:
     def read_instead(
         self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]
     ) -> None:
-        """Redirects `readers` from the outputs of `made` to `copies`."""
+        """Makes the operations `readers` read `copies` instead of the outputs of `made`."""
         versions = self._stage(made).versions
         tensors = {
             id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)
@@ -270,7 +271,7 @@ class Schedule:
                 self._replace(stage, redirect_inputs(stage.op, tensors))
 
     def add_stage(self, op: Operation) -> Stage:
-        """Appends a stage for `op`, which no output depends on."""
+        """Appends a stage for `op`, an operation that no output depends on; returns the stage."""
         stage = Stage(op, None, is_output=False)
         self._add(stage, len(self._stages))
         return stage
@@ -332,7 +333,7 @@ class Schedule:
 def create_schedule(ops: Any) -> Schedule:
     """Creates a schedule without decisions.
 
-    Every stage has a loop nest of its own, and its outputs are in main memory.
+    Every stage has its own loop nest, and the outputs of every stage are in main memory.
 
     Args:
         ops: the outputs: an operation or a tensor, or a list of operations and tensors.

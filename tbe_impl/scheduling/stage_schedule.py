@@ -47,7 +47,8 @@ class Stage:
     """The schedule of one stage. Its methods only record decisions; none changes the results.
 
     Attributes:
-        op: the current operation; copies and factored reductions replace it.
+        op: the current operation of the stage. ``cache_read``, ``cache_write`` and ``rfactor``
+            replace the original operation by a new one.
         origin: the operation of the operator's graph; None for a stage that the schedule added.
         scope: the memory of the outputs.
         is_output: whether the stage computes an output of the kernel.
@@ -70,7 +71,7 @@ class Stage:
 
     @property
     def origin_op(self) -> Operation:
-        """The original operation, before any change by the schedule."""
+        """The operation of the stage before any change by the schedule."""
         return self.origin or self.op
 
     @property
@@ -108,8 +109,8 @@ class Stage:
             parent: a loop.
             factor: extent of the inner loop.
             nparts: extent of the outer loop; alternative to `factor`.
-            tail_strategy: how the device treats a partial tile; ignored, as no result depends on
-                it.
+            tail_strategy: how the device treats a partial tile; ignored, because it does not change
+                the results.
 
         Returns:
             The outer and the inner loop.
@@ -147,7 +148,7 @@ class Stage:
     def fuse(self, *axes: Any) -> IterVar:
         """Fuses adjacent loops, given outermost first; returns the fused loop.
 
-        Without arguments, it adds a loop of one iteration.
+        Without arguments, the method adds an outermost loop of one iteration and returns it.
         """
         place = str(user_location())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]
@@ -207,7 +208,7 @@ class Stage:
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Computes this stage inside the loop `scope` of the stage `parent`.
 
-        Each iteration of the loop computes the region of this stage that it needs.
+        Each iteration of the loop computes the region of this stage that the iteration needs.
 
         Args:
             parent: the stage that has the loop.
@@ -231,19 +232,20 @@ class Stage:
         self.compute_at(child, scope)
 
     def compute_inline(self, instant: bool = False) -> None:
-        """Inlines the expression of this stage into the consumers of the stage."""
+        """Inlines the expression of this stage into its consumers."""
         self._attach, self.inlined = None, True
         self._directives.append(Directive("compute_inline", None, (instant,), str(user_location())))
 
     def compute_root(self) -> None:
-        """Gives the stage a loop nest of its own, which is the default."""
+        """Gives the stage its own loop nest, which is the default."""
         self._attach, self.inlined = None, False
         self._directives.append(Directive("compute_root", None, (), str(user_location())))
 
     def set_scope(self, scope: Any) -> None:
         """Places the outputs of the stage in the memory `scope`, such as ``local.UB``.
 
-        An output of the kernel stays in main memory in any case, as on the device.
+        If the stage computes an output of the kernel, this output stays in main memory, as on the
+        device.
         """
         place, name = str(user_location()), getattr(scope, "value", scope)
         if not isinstance(name, str):
@@ -409,8 +411,8 @@ class Stage:
     def replace(self, op: Operation) -> None:
         """Replaces the operation of the stage by `op`, which has the same data axes.
 
-        If `op` has other reduction axes, they become new loops, and the loops and splits of the
-        former reduction axes are dropped.
+        If the reduction axes of `op` differ from the former ones, they become new loops. The loops
+        and splits of the former reduction axes are then dropped.
         """
         kept = {id(axis) for axis in op.reduce_axis}
         if any(id(axis) not in kept for axis in self.op.reduce_axis):

@@ -11,7 +11,7 @@ from tbe_impl.scheduling.records import Attach, ScheduleRecord, Split, StageReco
 from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 
 RUNTIME_SIZE = 1 << 40
-"""Placeholder for a size that is known only at run time; larger than any memory."""
+"""Stands for a size that is known only at run time; it is larger than any memory."""
 
 Interval = tuple[int, int]
 
@@ -31,15 +31,15 @@ class Regions:
 
     Attributes:
         record: the schedule.
-        producers: ``id`` of a tensor → the stage that computes it.
+        producers: a dict from the ``id`` of a tensor to the stage that computes the tensor.
     """
 
     def __init__(self, record: ScheduleRecord, *, factors: Mapping[int, int] | None = None):
         """
         Args:
             record: the schedule.
-            factors: ``id`` of the inner loop of a split → an extent that replaces the factor in the
-                schedule.
+            factors: a dict from the ``id`` of the inner loop of a split to an extent. This extent
+                replaces the split factor of the schedule.
         """
         self.record = record
         self._factors = factors or {}
@@ -56,7 +56,7 @@ class Regions:
         return self._consumers.get(id(stage), [])
 
     def parent(self, stage: StageRecord) -> StageRecord | None:
-        """Returns the stage in whose loop nest `stage` is computed; None for a nest of its own."""
+        """Returns the stage in whose loop nest `stage` is computed; None if it has its own nest."""
         return None if stage.attach is None else self.record.stage(stage.attach.parent)
 
     def tile(self, stage: StageRecord) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ class Regions:
     def required_shape(self, stage: StageRecord, level: Attach | None) -> tuple[int, ...]:
         """Returns the shape of the region of a stage that one iteration of the loop `level` needs.
 
-        If `level` is None, it is the whole output.
+        If `level` is None, returns the shape of the whole output.
         """
         if level is None:
             return self.full_shape(stage)
@@ -101,7 +101,8 @@ class Regions:
     ) -> list[list[Interval]]:
         """Returns the regions of `producer` that `consumer` reads, one for each read.
 
-        `steps` maps the ``id`` of an axis of `consumer` to the number of values that it takes.
+        `steps` maps the ``id`` of an axis of `consumer` to the number of values that this axis
+        takes.
         """
         made = {id(tensor) for op in producer.versions for tensor in op.outputs}
         full = self.full_shape(producer)
@@ -121,11 +122,11 @@ class Regions:
         return found
 
     def axis_steps(self, stage: StageRecord, level: Attach | None) -> dict[int, int] | None:
-        """Counts the values that each axis takes in one iteration of the loop `level`.
+        """Counts the values that each axis of a stage takes in one iteration of the loop `level`.
 
         Returns:
-            ``id`` of an axis of the operation → the number of values. None if the stage is not
-            computed inside the loop.
+            A dict from ``id(axis)``, for each axis of the stage's operation, to its number of
+            values. None if the stage is not computed inside the loop.
         """
         axes = [*stage.op.axis, *stage.op.reduce_axis]
         if level is None or level.parent not in stage.versions:
@@ -181,10 +182,10 @@ class Regions:
         return extents
 
     def position(self, stage: StageRecord, axis: IterVar) -> int:
-        """Returns the position of a loop among the current loops of a stage.
+        """Returns the position of the loop `axis` among the current loops of a stage.
 
-        For a loop that was split or fused later, it is the position of the innermost loop derived
-        from it. −1 if there is none.
+        If this loop was split or fused later, returns the position of the innermost loop that is
+        derived from it. Returns −1 if there is no such loop.
         """
         parts = {id(axis)}
         for relation in stage.relations:
@@ -206,7 +207,7 @@ class Regions:
         return times
 
     def _steps_around(self, stage: StageRecord, position: int) -> int:
-        """Counts the iterations of the loop nest down to the loop at `position`.
+        """Counts the iterations of the loops of a stage, from the outermost to that at `position`.
 
         Iterations past the end of an axis are not counted.
         """
@@ -245,7 +246,7 @@ class Regions:
         The reads of an inlined producer count as reads of the stage.
 
         Returns:
-            ``id`` of a tensor → the tensor and the shape of the region.
+            A dict from the ``id`` of each such tensor to a pair (tensor, shape of the region).
         """
         found: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
         steps = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
@@ -291,12 +292,12 @@ def _steps_of_roots(
     """Converts the number of values per loop to the number of values per axis of the operation.
 
     Args:
-        stage: the stage of the loops.
-        inner: ``id`` of a loop → the number of values that it takes.
-        extents: ``id`` of an axis or a loop → its extent.
+        stage: the stage that has the loops.
+        inner: a dict from the ``id`` of each loop to the number of values that it takes.
+        extents: a dict from the ``id`` of each axis and loop to its extent.
 
     Returns:
-        `inner`, extended by all axes from which the loops are derived.
+        A copy of `inner` with entries for all axes and loops from which the loops are derived.
     """
     steps = dict(inner)
     for relation in reversed(stage.relations):
@@ -332,12 +333,12 @@ def _index_interval(index: Expr, steps: Mapping[int, int], size: int) -> Interva
 def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
     """Returns the least and the greatest value of an index expression.
 
-    None if they cannot be determined.
+    Returns None if these values cannot be determined.
 
     Args:
         expression: the index.
-        steps: ``id`` of an axis → the number of values that it takes, starting at 0. Any other axis
-            and any run-time scalar is taken as 0.
+        steps: a dict from the ``id`` of an axis to the number of values that it takes, starting at
+            0. Every other axis and every run-time scalar is taken as 0.
     """
     if isinstance(expression, Const):
         return (int(expression.value), int(expression.value))

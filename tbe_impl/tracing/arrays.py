@@ -37,12 +37,12 @@ from tbe_impl.tracing.elementwise import (
 )
 
 MAX_CONSTANT_ELEMENTS = 64
-"""Largest number of elements of a constant array that is lowered to a chain of selects."""
+"""Maximum number of elements of a constant array that is lowered to a chain of selects."""
 REMEDY = (
     "Use elementwise functions, reductions, matrix products and data movement, "
     "or pass the value as an input"
 )
-"""Remedy for functions that cannot be traced."""
+"""The remedy in error messages about functions that cannot be traced."""
 
 
 class TracedArray(NDArrayOperatorsMixin):
@@ -50,9 +50,9 @@ class TracedArray(NDArrayOperatorsMixin):
 
     Attributes:
         tensor: the tensor of the graph.
-        weak: whether the array is weakly typed, as a Python scalar is: it adopts the dtype of the
+        weak: whether the array is weakly typed: like a Python scalar, it adopts the dtype of the
             other operand.
-        shared: whether the corresponding NumPy array would share its memory with another array.
+        shared: whether a NumPy array in its place would share memory with another array.
     """
 
     __slots__ = ("shared", "tensor", "weak")
@@ -63,7 +63,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The sizes: an int, or a `Size` if it is known only at run time."""
+        """The sizes; each is an int, or a `Size` object if it is known only at run time."""
         return tuple(
             size.value if isinstance(size, Const) else Size(size) for size in self.tensor.shape
         )
@@ -93,9 +93,9 @@ class TracedArray(NDArrayOperatorsMixin):
         return reverse(self)
 
     def view(self, tensor: Tensor) -> TracedArray:
-        """Wraps `tensor` as a traced array that NumPy would return as a view of this array.
+        """Wraps `tensor` as a traced array, for an operation that returns a view in NumPy.
 
-        Both arrays are marked as `shared`.
+        This array and the new one are marked as `shared`.
         """
         self.shared = True
         return TracedArray(tensor, weak=self.weak, shared=True)
@@ -264,7 +264,7 @@ for _name, _operation in {
 
 
 def _caller() -> str:
-    """Finds the NumPy or SciPy function that the user's line calls; returns its name."""
+    """Returns the name of the NumPy or SciPy function that the user's code calls."""
     frame: FrameType | None = sys._getframe(2)
     name = "the formula"
     while frame is not None and is_numpy_frame(frame):
@@ -273,7 +273,10 @@ def _caller() -> str:
 
 
 def tensor_of(value: Any, dtype: Any = None) -> Tensor:
-    """Converts a traced array, a scalar or a constant array to a tensor; casts it to `dtype`."""
+    """Converts a traced array, a scalar or a constant array to a tensor of dtype `dtype`.
+
+    If `dtype` is None, the dtype of the value is kept.
+    """
     if isinstance(value, Size):
         value = value.as_array()
     if isinstance(value, TracedArray):
@@ -329,9 +332,9 @@ def _constant_tensor(array: np.ndarray) -> Tensor:
 
 
 def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
-    """Returns the first element and the step along each axis of an array of affine values.
+    """Returns the first element of an array and the step of its values along each axis.
 
-    None if the values are not an affine function of the indices with integer coefficients.
+    Returns None if the values are not an affine function of the indices with integer coefficients.
     """
     if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array.astype(np.float64))):
         return None
@@ -353,7 +356,7 @@ def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
 def is_weak(value: Any) -> bool:
     """Whether a value is weakly typed: it adopts the dtype of the other operand.
 
-    Python scalars, 0-d NumPy values, sizes, and traced arrays marked as weak are.
+    Python scalars, 0-d NumPy values, sizes, and traced arrays marked as weak are weakly typed.
     """
     if isinstance(value, TracedArray):
         return value.weak
@@ -381,7 +384,7 @@ def kind_of(value: Any) -> str:
 
 
 def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
-    """Returns the dtype of each value; a weakly typed value adopts that of the other operands."""
+    """Returns the dtype of each value; `weak_dtype` defines that of a weakly typed value."""
     strong = [
         item.dtype if isinstance(item, TracedArray) else np.asarray(item).dtype
         for item in values
@@ -398,7 +401,7 @@ def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
 
 
 def broadcast_tensors(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Broadcasts tensors against each other; `function` is the name for messages."""
+    """Broadcasts tensors against each other; error messages name the function `function`."""
     shape = broadcast_shapes(function, [tensor.shape for tensor in tensors])
     return [
         broadcast(tensor if number is None else number, shape)
@@ -450,7 +453,7 @@ def apply_ufunc(function: np.ufunc, given: Sequence[Any]) -> Any:
 
 
 def _python_number(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Converts a 0-d constant to a Python number; None for any other value.
+    """Converts a 0-d constant to a Python number; returns None for any other value.
 
     Raises:
         InputError: the number is out of the range of the integer dtype `dtype`.
@@ -474,8 +477,8 @@ def assign_output(target: Any, found: Any) -> Any:
     """Replaces the tensor of `target` by `found`, the result of an operator such as ``+=``.
 
     Raises:
-        InputError: NumPy would change a view of the target too, `target` is a NumPy array, or the
-            dtype or shape of the result does not fit.
+        InputError: `target` has a view, which NumPy would change too; or `target` is a NumPy array;
+            or the dtype or shape of `found` does not fit.
     """
     if not isinstance(target, TracedArray):
         raise trace_error("a formula cannot write tensors into NumPy arrays")

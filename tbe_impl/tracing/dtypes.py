@@ -16,7 +16,7 @@ from tbe_impl.errors import InputError
 
 
 def trace_error(what: str, **parts: Any) -> InputError:
-    """Creates the error for code that cannot be traced; its place is the user's line."""
+    """Creates the error for code that cannot be traced; the error names the user's line."""
     return InputError(what, **{"place": str(user_location()), **parts})
 
 
@@ -35,8 +35,8 @@ def dtype_name(dtype: Any) -> str:
 def weak_dtype(kind: str, tensors: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     """Returns the dtype of a Python scalar that is combined with tensors.
 
-    It is the common dtype of the tensors if that can hold the kind of the scalar. Otherwise it is
-    NumPy's default dtype of the kind: bool, int64 or float64.
+    The result is the common dtype of the tensors if this dtype can hold the kind of the scalar.
+    Otherwise it is NumPy's default dtype for the kind: bool, int64 or float64.
 
     >>> weak_dtype("f", [np.dtype("float32")]), weak_dtype("f", [np.dtype("int8")])
     (dtype('float32'), dtype('float64'))

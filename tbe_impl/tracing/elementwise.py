@@ -1,7 +1,7 @@
 """Lowers elementwise functions of NumPy and SciPy to DSL operations, by name.
 
-Each lowering takes tensors of one shape, cast to the dtype in which NumPy computes. Its result has
-the dtype of NumPy's result.
+A lowering takes tensors of one shape that were cast to the dtype in which NumPy computes. The
+result has the dtype of NumPy's result.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _truncated_remainder(x: Expr, y: Expr) -> Any:
 
 
 def _has_sign_bit(x: Expr) -> Any:
-    """Builds the condition that the sign bit of x is set; −0 counts, NaN does not."""
+    """Builds the condition that the sign bit of x is set; true for −0, false for every NaN."""
     below = make_binary("lt", x, const(0, x.dtype))
     return make_binary("or", below, make_binary("lt", call("rec", x), const(0, x.dtype)))
 
@@ -117,7 +117,10 @@ def _is_not_nan(x: Expr) -> Any:
 
 
 def _make_float_predicate(word: str, *, otherwise: bool) -> Maker:
-    """Creates the lowering of a predicate on floats; integers give the constant `otherwise`."""
+    """Creates the lowering of the float predicate `word`, such as isnan.
+
+    For an integer tensor, every element of the result is the constant `otherwise`.
+    """
 
     def make(tensor: Tensor) -> Tensor:
         if is_float(tensor.dtype):
@@ -129,7 +132,10 @@ def _make_float_predicate(word: str, *, otherwise: bool) -> Maker:
 
 
 def _make_rounding(function: str) -> Maker:
-    """Creates the lowering of a rounding that keeps the dtype; integers are returned unchanged."""
+    """Creates the lowering of a rounding function that keeps the dtype.
+
+    An integer tensor is returned unchanged.
+    """
     return lambda x: (
         compute_elementwise(function, lambda e: call(function, e), x) if is_float(x.dtype) else x
     )
@@ -151,7 +157,7 @@ def _power(x: Tensor, p: Tensor) -> Tensor:
 
 
 def constant_of(tensor: Tensor) -> Const | None:
-    """Returns the fill value of a tensor whose body is a constant; None for any other tensor."""
+    """Returns the constant with which a tensor is filled; None if its body is not a constant."""
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     return body if isinstance(body, Const) else None
 
@@ -243,14 +249,14 @@ UFUNC_COMPARISONS = {
     "greater": "gt",
     "greater_equal": "ge",
 }
-"""Name of a ufunc → the comparison operation."""
+"""Name of a ufunc → the comparison operation of the DSL."""
 assert set(UFUNC_COMPARISONS.values()) == COMPARISONS
 
 LOGICAL_UFUNCS = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
-"""Ufuncs that take bool operands; operands of another dtype are cast to bool."""
+"""Names of ufuncs with bool operands; operands of another dtype are cast to bool."""
 
 PREDICATE_UFUNCS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-"""Ufuncs that return bool; they test the operand in its own dtype."""
+"""Names of ufuncs that return bool and take the operand in its own dtype."""
 
 SCALAR_OPERATIONS = {"add": "vadds", "multiply": "vmuls", "maximum": "vmaxs", "minimum": "vmins"}
 """Name of a ufunc → the DSL operation for a tensor and a scalar."""
@@ -267,5 +273,5 @@ def compare_elements(operation: str, one: Any, other: Any) -> Tensor:
 
 
 def as_truth(tensor: Tensor) -> Tensor:
-    """Casts to bool: an element becomes True if it is not 0."""
+    """Casts a tensor to bool: an element becomes True if it is not 0."""
     return cast_to(tensor, "bool")

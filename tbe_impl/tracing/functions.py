@@ -1,6 +1,6 @@
 """Traces the non-elementwise functions of NumPy: reductions, data movement, matrix products.
 
-This module exceeds 500 lines because it is the table of traced NumPy functions.
+This module exceeds 500 lines because the traced NumPy functions form one table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
 def _register(*functions: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers an implementation under its NumPy names.
+    """Returns a decorator that registers an implementation under NumPy names.
 
     Names that the installed NumPy does not have are skipped.
     """
@@ -78,7 +78,7 @@ def call_function(function: Any, args: Sequence[Any], keywords: Mapping[str, Any
 
 
 def _name_of(function: Any) -> str:
-    """Returns the name of a function as users write it: ``np.sum``, ``np.linalg.inv``."""
+    """Returns the name of a function as users write it, such as ``np.linalg.inv``."""
     room = str(getattr(function, "__module__", None) or "numpy").replace("numpy", "np", 1)
     return f"{room}.{getattr(function, '__name__', function)}"
 
@@ -119,10 +119,10 @@ _METHODS: Mapping[str, Any] = {
 
 
 def array_attribute(array: TracedArray, name: str) -> Any:
-    """Returns a NumPy array method that `TracedArray` does not define itself.
+    """Returns the array method `name`, for a method that the class `TracedArray` does not define.
 
     Raises:
-        InputError: NumPy arrays have the attribute, but it cannot be traced.
+        InputError: NumPy arrays have this method or attribute, but it cannot be traced.
     """
     if name in _METHODS:
         if name == "reshape":
@@ -170,7 +170,7 @@ def _reduce(word: str, a: Any, axis: Any, keepdims: bool, dtype: Any = None) -> 
 
 
 def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArray:
-    """Drops the reduced `axes`, of size 1, from a reduction result unless `keepdims`."""
+    """Drops the reduced `axes`, which have size 1, from the result unless `keepdims` is true."""
     if keepdims:
         return TracedArray(tensor)
     return TracedArray(
@@ -179,7 +179,10 @@ def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArr
 
 
 def _accumulation_dtype(a: Any, dtype: Any) -> Any:
-    """Returns the dtype in which NumPy sums; for integers it has at least 64 bits."""
+    """Returns `dtype`, or if it is None the dtype in which NumPy sums or multiplies `a`.
+
+    For integers this dtype has at least 64 bits.
+    """
     return dtype if dtype is not None else np.add.reduce(np.empty(1, _as_traced(a).dtype)).dtype
 
 
@@ -330,9 +333,9 @@ def _reshape(a: Any, newshape: Any = None, order: str = "C", *, shape: Any = Non
 
 
 def _reshape_tensor(tensor: Tensor, sizes: Sequence[Any]) -> Tensor:
-    """Reshapes a tensor.
+    """Reshapes a tensor to `sizes`.
 
-    If only axes of size 1 are added or dropped, no index arithmetic is emitted.
+    If only axes of size 1 are added or dropped, the stage contains no index arithmetic.
     """
     ones = [at for at, size in enumerate(tensor.shape) if is_one(size)]
     if -1 not in [size for size in sizes if isinstance(size, int)]:
@@ -622,8 +625,8 @@ def _outer(a: Any, b: Any) -> Any:
 def matmul(a: Any, b: Any) -> TracedArray:
     """Traces ``a @ b`` with NumPy's rules.
 
-    A 1-d operand is a row or a column whose axis of size 1 is dropped from the result. Batch axes
-    are broadcast.
+    A 1-d `a` is treated as a row and a 1-d `b` as a column; the added axis of size 1 is dropped
+    from the result. Batch axes are broadcast.
     """
     dtype = np.result_type(*dtypes_of([a, b]))
     if dtype.kind in "iub" and dtype != np.int32:

@@ -80,9 +80,10 @@ def _is_integer(key: Any) -> bool:
 
 
 def _slice_bound(value: Any, size: Expr) -> Any:
-    """Converts a slice bound to one for `strided_slice`.
+    """Converts a bound of a Python slice to a bound for `strided_slice`.
 
-    On an axis of run-time size, a negative bound is converted to count from the front.
+    If the axis size is known only at run time, a negative bound is converted to an expression that
+    counts from the front.
     """
     if value is None:
         return None
@@ -95,7 +96,7 @@ def _slice_bound(value: Any, size: Expr) -> Any:
 
 
 def _element_index(key: Any, size: Expr) -> Any:
-    """Converts the index of one element to count from the front."""
+    """Converts the index of one element to an index that counts from the front."""
     if isinstance(key, Size):
         return key.expression
     number = int(key)

@@ -9,7 +9,7 @@
 
 Shapes broadcast as in NumPy. dtypes follow NumPy 2 with one exception: a 0-d NumPy value adopts
 the dtype of the tensor operand, as a Python scalar does. So ``x * np.sqrt(2)`` stays float32.
-Reading with an out-of-range element of an index array gives 0; NumPy raises an error.
+If an element of an index array is out of range, the traced formula reads 0; NumPy raises an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def trace(function: Callable[..., Any], *tensors: Tensor, **attributes: Any) -> 
             several. It may use NumPy functions, operators, array methods and elementwise functions
             of scipy.special.
         tensors: the tensors that are passed in place of arrays.
-        attributes: any further arguments, such as numbers.
+        attributes: further arguments of the formula, such as numbers.
 
     Returns:
         The output tensors of the formula.

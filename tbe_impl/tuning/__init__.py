@@ -4,7 +4,7 @@
 
 In: a kernel and a time limit in seconds.
 Out: options that are faster than the default, or the default.
-Must not: change results beyond another summation order.
+Must not: change results, except by another summation order.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def tune_kernel(
     progress: bool = True,
     also: Sequence[Choice] = (),
 ) -> Kernel:
-    """Returns `kernel` with the fastest options on this machine.
+    """Returns `kernel` with the fastest options found on this machine.
 
-    The options are stored; later builds of the same graph reuse them.
+    The options are stored, and later builds of the same graph use them again.
 
     Args:
         kernel: a built kernel.
         steps, seconds, progress, also: as for `tbe_impl.tune`.
 
     Raises:
-        InputError, MissingError: as `tbe_impl.tune`.
+        InputError, MissingError: as for `tbe_impl.tune`.
     """
     if steps < 1 or not seconds > 0:
         raise InputError(

@@ -1,7 +1,7 @@
 """Measures candidates against the default in interleaved rounds and compares paired ratios.
 
-To exclude noise, a candidate is chosen only when its ratio is below 1 − `MARGIN` with 99 %
-confidence.
+To exclude noise, a candidate is chosen only if the ratio of its time to the default's time is below
+1 − `MARGIN` with 99 % confidence.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ BLOCK_S = 2e-3
 """Minimum duration of one measurement in seconds; short kernels are called repeatedly."""
 
 FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.2
-"""Final comparison: rounds per window, number of windows, pause between windows in seconds.
+"""The final comparison: rounds per window, number of windows, pause after a window in seconds.
 
-The pauses spread the rounds over time, so that one disturbance affects few of them.
+The pauses spread the rounds over time, so that a single disturbance affects few rounds.
 """
 
 WAKE_S, LONG_S = 50e-6, 100e-6
-"""Upper bound of the cost of waking threads, and kernel time that makes it negligible; in s."""
+"""Maximum time to wake threads, and the kernel time above which it is negligible; in seconds."""
 
 
 @dataclass
@@ -48,8 +48,9 @@ class Candidate:
     Attributes:
         choice: the options of the candidate.
         run: function that calls the kernel once; all candidates run on the same arrays.
-        ratios: for each round, time of the candidate ÷ time of the reference.
-        times: for each round, seconds per call of the candidate.
+        ratios: for each round, the candidate's time divided by the time of the reference, which is
+            the default unless `Bench.run_rounds` is given another candidate.
+        times: for each round, the candidate's seconds per call.
     """
 
     choice: Choice
@@ -64,7 +65,7 @@ class Candidate:
 
     @property
     def quiet_ratio(self) -> float:
-        """Minimum of `times` ÷ minimum of `reference_times`, which excludes disturbances."""
+        """Minimum of `times` divided by minimum of `reference_times`; excludes disturbances."""
         return min(self.times) / min(self.reference_times) if self.times else float("inf")
 
     @property
@@ -76,18 +77,18 @@ class Candidate:
     def score(self) -> float:
         """The larger of `ratio` and `quiet_ratio`.
 
-        Thus disturbances of the reference do not count as gains.
+        A disturbance of the reference therefore does not count as a gain.
         """
         return max(self.ratio, self.quiet_ratio)
 
 
 class Bench:
-    """Measures candidates of one kernel on fixed arrays, within limits.
+    """Measures candidates of one kernel on fixed arrays, within a limit of steps and of time.
 
     Args:
         kernel: the kernel with its default options.
         steps: maximum number of measurements.
-        seconds: maximum time in seconds; a running compilation is finished.
+        seconds: maximum time in seconds. A compilation that has started is not interrupted.
         show: progress callback.
     """
 
@@ -116,7 +117,8 @@ class Bench:
     ) -> None:
         """Times every candidate and the reference once per round, in random order.
 
-        The reference is `other` if given, else the default.
+        The reference is `other` if given, else the default. No round starts after the share
+        `reserve` of the limits is used.
         """
         reference = other or self.default
         for _ in range(rounds):
@@ -135,11 +137,15 @@ class Bench:
     def run_successive_halving(
         self, items: Sequence[Candidate], *, rounds: int, share: float
     ) -> list[Candidate]:
-        """Successive halving: keeps the better half and doubles the rounds, until three are left.
+        """Measures candidates by successive halving and returns those that are left.
+
+        After each measurement, the better half is kept and the number of rounds is doubled, until
+        at most three candidates are left.
 
         Args:
+            items: the candidates.
             rounds: number of rounds of the first measurement.
-            share: share of the time limit after which the halving ends.
+            share: share of the limits after which the halving ends.
         """
         left = list(items)
         while left:
@@ -153,8 +159,8 @@ class Bench:
     def is_faster(self, item: Candidate, other: Candidate) -> bool:
         """Measures `item` and `other`; returns whether `item` is clearly faster.
 
-        The measurements are stored in `item`. A candidate with fewer threads saves at most the cost
-        of waking the other threads; a larger gain is attributed to a disturbance.
+        The measurements are stored in `item`. If `item` differs from `other` only by fewer threads,
+        it can save at most the time to wake threads; a larger gain is attributed to a disturbance.
         """
         item.ratios.clear()
         item.times.clear()
@@ -174,10 +180,11 @@ class Bench:
         )
 
     def make_candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
-        """Compiles the choices that were not tried yet.
+        """Compiles the choices that were not tried yet; returns them as candidates.
 
-        Drops a choice that cannot be compiled, whose code and threads equal those of an earlier
-        choice, or whose results are wrong.
+        A choice is dropped if it cannot be compiled, if its code and number of threads equal those
+        of an earlier choice, or if its results are wrong. No compilation starts after the share
+        `share` of the limits is used.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)
@@ -238,7 +245,9 @@ class Bench:
 
 
 def upper_bound(ratios: Sequence[float]) -> float:
-    """Returns the 99 % upper confidence bound of the median ratio, an order statistic.
+    """Returns the 99 % upper confidence bound of the median of `ratios`, as an order statistic.
+
+    Returns infinity if there are too few ratios.
 
     >>> upper_bound([0.9] * 30 + [5.0] * 2)
     0.9

@@ -18,7 +18,9 @@ SEED = 20250101
 
 
 def sample_arrays(kernel: Kernel) -> list[np.ndarray]:
-    """Returns seeded arrays of the declared shapes: floats between 0.1 and 1, small integers.
+    """Returns random input arrays of the declared shapes, generated from a fixed seed.
+
+    Floats are between 0.1 and 1, integers between 0 and 7, and bool elements are 0 or 1.
 
     Raises:
         InputError: a size is known only at call time.
@@ -61,7 +63,8 @@ def caller(
 ) -> Callable[[], None]:
     """Returns a function that calls a kernel on fixed arrays.
 
-    If the kernel is a single program of known sizes, the function calls its C code directly.
+    If the kernel is a single program whose sizes are all known, the function calls the C code of
+    this program directly.
     """
     program = compiled.steps[0].program if len(compiled.steps) == 1 else None
     if program is None or program.program.sizes:
@@ -90,7 +93,7 @@ def _fill(results: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
 
 
 def is_close(found: np.ndarray, expected: np.ndarray) -> bool:
-    """Whether two results differ by no more than another summation order can cause."""
+    """Whether two results differ by at most the rounding error of another summation order."""
     if dtype_of(found.dtype.name).kind != "float":
         return bool(np.array_equal(found, expected))
     step = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}.get(

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Progress = Callable[[float, str], None]
-"""Called with the elapsed seconds and a text with the best result so far."""
+"""A callback with two arguments: the elapsed seconds, and a string that describes the progress."""
 
 
 @contextmanager
 def show_progress(name: str, seconds: float, *, shown: bool) -> Iterator[Progress]:
-    """Shows a progress bar on the error stream when it is a terminal."""
+    """Context manager that yields a progress callback.
+
+    The callback updates a progress bar on the error stream. It does nothing if `shown` is false or
+    the error stream is not a terminal.
+    """
     if not shown or not sys.stderr.isatty():
         yield lambda elapsed, text: None
         return

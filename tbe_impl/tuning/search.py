@@ -1,6 +1,8 @@
-"""Searches options: single changes, then combinations of gains, then neighbours of the best.
+"""Searches the fastest options of a kernel in four phases.
 
-Candidates differ from the default in the fields of `KNOBS`, in stored stages, and in threads.
+The search tries single changes of the default, then combinations of those that do not clearly cost
+time, then neighbours of the best candidate, then other thread counts. Candidates differ from the
+default in the fields of `KNOBS`, in the stored stages, and in the thread options.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from tbe_impl.tuning.measurement import MARGIN, Bench, Candidate, upper_bound
 from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD, Choice, Tuning
 
 BEAM_WIDTH = 4
-"""Number of best candidates kept after each phase."""
+"""Number of candidates that are kept after a phase: the best ones."""
 STAGES_MAX = 12
 SMALL_STAGE_RATIO = 8
-"""A stage is a candidate for storing if the largest output is at least this many times larger."""
+"""The search tries to store a stage if the largest output is at least this many times larger."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2, 1)),
@@ -36,15 +38,15 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("stream_bytes", (UNREACHABLE_THRESHOLD, 0)),
     ("vector_bits", (256,)),
 )
-"""Fields of `Choice` and their alternative values; the most frequent gains are first.
+"""Fields of `Choice` with their alternative values; the fields that most often help come first.
 
-`stored` and the thread options are handled separately."""
+The field `stored` and the thread options are handled separately."""
 
 
 def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
     """Searches the fastest options of a kernel and returns them with their measurements.
 
-    The choices in `also` are measured first, with the single changes.
+    The choices in `also` are measured in the first phase, before the single changes.
     """
     found = _search_neighbours(
         bench, _search_combinations(bench, _search_single_changes(bench, also))
@@ -66,7 +68,10 @@ def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
 
 
 def _search_single_changes(bench: Bench, also: Sequence[Choice]) -> list[Candidate]:
-    """Returns the single changes with the best scores, best first."""
+    """Measures the choices in `also` and all single changes of the default.
+
+    Returns the candidates with the best scores, best first.
+    """
     made = bench.make_candidates([*also, *single_changes(bench.kernel)], share=0.35)
     found = bench.run_successive_halving(made, rounds=8, share=0.4)
     return _sort_by_score(found)[:BEAM_WIDTH]
@@ -87,9 +92,10 @@ def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Can
 
 
 def _search_neighbours(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
-    """Hill climbing: tries neighbours of the best candidate while this gains and time is left.
+    """Hill climbing: tries the neighbours of the best candidate as long as a better one is found.
 
-    Returns the best candidates, best first.
+    The search also stops when its share of the limits is used. Returns the best candidates, best
+    first.
     """
     best: Candidate | None = None
     while found and found[0] is not best and found[0].score < 1.0 and not bench.is_over(0.55):
@@ -108,7 +114,7 @@ def _sort_by_score(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _choose_winner(bench: Bench, found: Sequence[Candidate]) -> Candidate:
-    """Returns the best candidate that clearly beats the default, else the default."""
+    """Returns the best candidate that is clearly faster than the default, else the default."""
     for item in found[:3]:
         if item.score >= 1.0 - MARGIN:
             break
@@ -139,7 +145,10 @@ def single_changes(kernel: Kernel) -> list[Choice]:
 
 
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
-    """Returns the `KNOBS` that may affect a kernel; `portions` needs several threads."""
+    """Returns the entries of `KNOBS` that may affect a kernel.
+
+    `portions` is left out if the kernel does not run on several threads.
+    """
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
     shared = environment.threads() > 1 and elements >= kernel.options.parallel_elements
@@ -148,7 +157,7 @@ def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
-    """Returns the choices that differ from `choice` in one field or in one more stored stage."""
+    """Returns the choices that differ from `choice` in one field or by one more stored stage."""
     found = [
         msgspec.structs.replace(choice, **{name: value})
         for name, values in _knobs(kernel)
@@ -158,7 +167,10 @@ def _neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
 
 
 def _thread_variants(choice: Choice) -> list[Choice]:
-    """Returns variants with one thread, with all threads at every size, and with fewer threads."""
+    """Returns variants of `choice`: one thread, all threads at every size, and fewer threads.
+
+    Returns none if the process has a single thread.
+    """
     most = environment.threads()
     counts = [most]
     while counts[-1] > 3:
@@ -172,7 +184,10 @@ def _thread_variants(choice: Choice) -> list[Choice]:
 
 
 def _union(choices: Sequence[Choice]) -> Choice:
-    """Merges choices; for each field the first change wins, and stored stages are united."""
+    """Merges choices into one that contains the changes of all.
+
+    If several choices change a field, the first one is used. The stored stages are united.
+    """
     default = msgspec.structs.asdict(Choice())
     found: dict[str, Any] = {}
     for choice in choices:
@@ -185,7 +200,10 @@ def _union(choices: Sequence[Choice]) -> Choice:
 
 
 def _find_stages_to_store(kernel: Kernel) -> list[int]:
-    """Returns indices of stages much smaller than the largest output, last stage first."""
+    """Returns the indices of the stages that are much smaller than the largest output.
+
+    The last stage comes first. Returns none for a kernel that a library computes in part.
+    """
     outputs = kernel.computed
     if any(op.kind == "library" for op in stages_of(outputs)):
         return []  # Stage indices count within one program; this kernel has several programs.

@@ -68,12 +68,12 @@ def _make_rounding(name: str, formula: str, tag: str, function: str) -> DslOpera
 
 
 def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:
-    """Rounds x to the nearest int32; halves are rounded away from 0."""
+    """Rounds each element to the nearest integer, as `dtype`; halves are rounded away from 0."""
     return ROUND_HALF_UP(data, dtype)
 
 
 def clip(data: Tensor, max_value: Any, min_value: Any) -> Tensor:
-    """Returns max(min(x, max_value), min_value); note that the maximum is the first argument."""
+    """Returns max(min(data, max_value), min_value); note that `max_value` precedes `min_value`."""
     return _vmaxs(_vmins(data, max_value), min_value)
 
 
@@ -84,7 +84,7 @@ def _make_operation(name: str, function: Callable[..., Any]) -> DslOperation:
 def vsignbit(raw_tensor: Tensor) -> Tensor:
     """Returns the sign bit of each element, as 0 or 1 in the dtype of the tensor.
 
-    It is 1 for −0, and 0 for every NaN.
+    The sign bit of −0 is 1. The result for a NaN is always 0.
     """
     from tbe_impl.dsl.expr import make_binary, select
 

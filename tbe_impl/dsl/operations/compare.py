@@ -76,7 +76,7 @@ def _operands(arrays: Sequence[Any], places: Sequence[Any], kinds: Sequence[str]
 
 
 def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Tensor:
-    """Compares elementwise: lhs `operation` rhs.
+    """Compares elementwise: computes lhs `operation` rhs.
 
     Args:
         lhs: a tensor.
@@ -178,7 +178,8 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
             got=f"{shape_text(first.shape)} ({first.name})",
         )
     one, other = _Operand("vsel", lhs, like, "lhs"), _Operand("vsel", rhs, like, "rhs")
-    # for run-time sizes, the operand's shape has simpler expressions than the shape of the mask
+    # for sizes known only at run time, the shape of the operand has simpler expressions than that
+    # of the mask
     sizes = shape if first is None else first.shape
     inner = _make_call("vsel", (one, other), {"packed": packed, "size": sizes[-1] if sizes else 1})
     # `places` does not count the condition: the formula takes it as an argument of its own
@@ -206,9 +207,9 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
 
 
 def _find_comparison(mask: Tensor) -> tuple[str, _Operand, _Operand] | None:
-    """Returns the operation and the operands of the `vcmp` that computes `mask`.
+    """Returns the comparison and the operands of the `vcmp` that computes `mask`.
 
-    None if another operation computes it.
+    Returns None if `mask` is not the result of a `vcmp`.
     """
     use = mask.op.dsl_call
     if use is None or use.name != "vcmp":
@@ -313,7 +314,7 @@ def _vlogic(*arrays: Array, operation: str) -> Array:
 
 
 def calculate_one_or_zero(input_tensor: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
-    """Returns 1 where x > 0, else 0, in the shape and dtype of the tensor.
+    """Returns a tensor like `input_tensor`, with 1 where its element is above 0, else 0.
 
     The arguments `shape` and `dtype` are ignored.
     """

@@ -30,7 +30,7 @@ from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_s
 from tbe_impl.errors import InputError
 
 LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → the layouts in which strides and dilations of full rank may be given."""
+"""Number of spatial axes → layouts in which strides and dilations may have a number per axis."""
 
 
 class _Image:
@@ -146,7 +146,7 @@ def _parameters(
 
 
 def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], block: int) -> str:
-    """Returns the layout of a filter.
+    """Returns the layout of the filter `weight`.
 
     Raises:
         InputError: the shape of `weight` matches no layout of the declared filter shape.
@@ -243,7 +243,7 @@ def _make_input_gradient(word: str, rank: int) -> Any:
 
     build.__name__ = word
     build.__doc__ = (
-        "The gradient of a convolution for its input. Options: "
+        "The gradient of a convolution with respect to its input. Options: "
         f"{', '.join(names)}, as arguments or in para_dict, which also takes tensor_bias."
     )
     return build
@@ -279,7 +279,7 @@ def _make_filter_gradient(word: str, rank: int) -> Any:
 
     build.__name__ = word
     build.__doc__ = (
-        "The gradient of a convolution for its filter. Options: "
+        "The gradient of a convolution with respect to its filter. Options: "
         f"{', '.join(names)}, as arguments or in para_dict."
     )
     return build
@@ -301,8 +301,8 @@ def depthwise_conv2d(
     Args:
         fmap: image of shape (N, C1, H, W, C0) or (N, C1, 1, H, W, C0), or in NCHW.
         weight: filters. For NCHW the shape is (C, 1, H, W). For blocked images it is
-            (C1, H, W, 1, C0) or (C1, H, W, C0, C0), optionally with an axis of size 1 after W; in
-            (C0, C0) only the diagonal is used.
+            (C1, H, W, 1, C0) or (C1, H, W, C0, C0), optionally with an axis of size 1 after W. Of
+            each (C0, C0) matrix, only the diagonal is used.
         depthwise_res_dtype: dtype of the result.
         stride, dilation: one number, or one per axis.
         pad: one number, one per axis, or four: above, below, left, right.

@@ -21,7 +21,7 @@ OPTIONS = frozenset(
     "kernel_name offset_x offset_w offset_w_tensor fusion_para dsl_flag impl_mode mad_dtype "
     "op_type correct_range_flag ori_tensors pooling_mode switch_to_general_scheme".split()
 )
-"""Keywords that the gradients of convolutions accept."""
+"""Keyword arguments that the DSL operations for gradients of convolutions accept."""
 GROUPS = frozenset(
     "groups filter_batch_ori filter_c_ori cin_ori cout_ori mag_factor real_g cin1_g cout_g".split()
 )
@@ -29,7 +29,7 @@ GROUPS = frozenset(
 
 
 def check_integer(word: str, name: str, value: Any) -> int:
-    """Converts `value` to an int; it must be known when the kernel is built.
+    """Converts `value` to an int; the value must be known when the kernel is built.
 
     Raises:
         InputError: `value` is not an integer, or is known only at run time.
@@ -66,7 +66,7 @@ def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
 
 
 def first_option(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """Returns the value of the first of the options `names` that is present and not None."""
+    """Returns the first value in `given` under one of `names` that is not None, else `default`."""
     return next((given[name] for name in names if given.get(name) is not None), default)
 
 
@@ -79,7 +79,8 @@ def window_of(
         word: name of the DSL operation.
         given: ``strides``, ``dilations`` and ``pads``, or ``stride_h``, ``dilate_h``, ``pad_h`` …
         rank: the number of spatial axes.
-        orders: the layouts in which strides and dilations of full rank may be given.
+        orders: the layouts, such as ``NCHW``, in which strides and dilations may have one number
+            for every axis.
 
     Returns:
         The keys ``strides``, ``dilations`` (one number per axis) and ``pads`` (one pair per axis).
@@ -190,8 +191,9 @@ def groups_of(
 ) -> tuple[int, list[int]]:
     """Returns the number of groups, and the filter's shape (O, C / groups, kernel…).
 
-    The channels of the filter come from ``group_dict`` if it has them. For three spatial axes
-    ``group_dict`` describes how groups are packed; the number of groups is derived from it.
+    If ``group_dict`` contains the filter's numbers of channels, these replace the ones in `shape`.
+    For three spatial axes, ``group_dict`` describes how the groups are packed, and the number of
+    groups is derived from this description.
 
     Args:
         word: name of the DSL operation.
@@ -228,7 +230,7 @@ def groups_of(
         for candidate in ([groups] if stated is not None else range(1, both + 1))
         if candidate > 0 and both % candidate == 0 and _is_packing(known, candidate, block)
     ]
-    # of several candidates, take the one that matches the channels of the passed filter shape
+    # prefer the candidates that match the channels in the passed filter shape
     agreed = [n for n in fits if _has_channels(shape, (outer, inner // n), block)] or fits
     if len(agreed) != 1:
         raise InputError(

@@ -27,13 +27,14 @@ def check_sizes(
     Args:
         word: name of the DSL operation.
         image: batch, channels and spatial sizes of the image.
-        filter_shape: output channels, input channels of a group, then the kernel.
+        filter_shape: number of output channels, number of input channels of a group, then the sizes
+            of the kernel.
         result: batch, channels and spatial sizes of the result; None if no result is given.
         parameters: ``strides``, ``pads``, ``dilations`` and ``groups``.
         block: number of channels of a block; numbers of channels are compared in whole blocks.
 
     Returns:
-        the spatial sizes of the result.
+        The spatial sizes of the result.
 
     Raises:
         InputError: a size does not match.
@@ -95,10 +96,10 @@ def check_shape(word: str, name: str, tensor: Tensor, *expected: Sequence[Any]) 
     """Checks that a tensor has one of the `expected` shapes; run-time sizes are not checked.
 
     Returns:
-        the position of the matching shape in `expected`.
+        The position of the matching shape in `expected`.
 
     Raises:
-        InputError: the shape matches none of them.
+        InputError: the shape of the tensor matches none of the expected shapes.
     """
     got = [known_size(size) for size in tensor.shape]
     for at, shape in enumerate(expected):
@@ -126,7 +127,7 @@ def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1)
 
 
 def known_size(size: Any) -> int | None:
-    """Converts a size to an int; None if it is known only at run time."""
+    """Converts a size to an int; returns None if the size is known only at run time."""
     number = size.value if isinstance(size, Const) else size
     return None if number is None or isinstance(number, Expr) else int(number)
 

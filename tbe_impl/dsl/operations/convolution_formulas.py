@@ -38,7 +38,7 @@ def _patches(
 
 
 def _spatial_slices(inner: Iterable[slice]) -> tuple[slice, ...]:
-    """Returns an index that applies `inner` to the axes after batch and channels."""
+    """Returns a NumPy index that applies `inner` to the axes after the batch and channel axes."""
     return (slice(None), slice(None), *inner)
 
 
@@ -74,9 +74,9 @@ def input_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """Returns the gradient of `convolve` with respect to x of spatial size `size`.
+    """Returns the gradient of `convolve` with respect to its image x, of spatial sizes `size`.
 
-    It is a convolution of the flipped filters with dy, whose elements are spread by the strides.
+    The elements of dy are spread apart by the strides and convolved with the flipped filters.
     """
     spread_shape = [(n - 1) * s + 1 for n, s in zip(dy.shape[2:], strides, strict=True)]
     spread = np.zeros((*dy.shape[:2], *spread_shape), dy.dtype)
@@ -104,7 +104,7 @@ def filter_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """Returns the gradient of `convolve` with respect to w, (O, C / groups, kernel…)."""
+    """Returns the gradient of `convolve` with respect to its filter w (O, C / groups, kernel…)."""
     views = _patches(x, kernel, strides, pads, dilations)
     views = views[_spatial_slices(slice(0, n) for n in dy.shape[2:])]
     over = (0, *range(2, 2 + len(kernel)))
@@ -138,7 +138,11 @@ FILTER_LAYOUTS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., A
         ),
     ),
 }
-"""Layout of a filter → its shape function and its conversion to OIHW."""
+"""Layout of a filter → two functions of the layout.
+
+The first maps the OIHW shape of a filter to its shape in the layout. The second converts a filter
+from the layout to OIHW.
+"""
 
 
 def _widen_integers(x: Array) -> Array:

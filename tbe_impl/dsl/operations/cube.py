@@ -87,7 +87,7 @@ def _build_product(
     format_out: Any = None,
     batches: Any = None,
 ) -> Tensor:
-    """Builds alpha · a · b + beta · bias; if `bias` is a row, beta 0 counts as 1.
+    """Builds the stage alpha · a · b + beta · bias; if `bias` is a row, beta = 0 counts as 1.
 
     `batches` is passed to `_broadcast_batches`.
     """
@@ -144,14 +144,14 @@ def _broadcast_batches(
 ) -> tuple[Tensor, Tensor]:
     """Broadcasts the batches of two batched matrices against each other.
 
-    The batch axes of each tensor are merged into its first axis. Returns both tensors unchanged if
-    the sizes of the merged axes are unknown.
+    In each tensor, the first axis merges all batch axes. The function returns both tensors
+    unchanged if the sizes of the merged axes are unknown.
 
     Args:
         word: name of the DSL operation, for messages.
         first, second: the batched matrices.
-        batches: the batch sizes of each tensor before merging. None takes them from the attribute
-            ``ori_batch_shape``.
+        batches: for each tensor, its batch sizes before merging. None takes the sizes from the
+            attribute ``ori_batch_shape`` of the tensor's operation.
     """
     own = [
         _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)
@@ -175,7 +175,7 @@ def _broadcast_batches(
 def _batch_sizes(given: Any, tensor: Tensor) -> tuple[int, ...] | None:
     """Returns the batch sizes that were merged into the first axis of a tensor.
 
-    None if they are unknown, or if their product is not the size of that axis.
+    Returns None if these sizes are unknown, or if their product is not the size of the first axis.
     """
     sizes = given if given is not None else tensor.op.attrs.get("ori_batch_shape")
     if sizes is None or any(
@@ -277,19 +277,19 @@ def matmul(
     kernel_name: str = "MatMul",
     **_: Any,
 ) -> Tensor:
-    """Computes alpha · a · b + bias.
+    """Computes alpha · a · b + beta · bias.
 
     Args:
         tensor_a, tensor_b: matrices, or batches of matrices.
-        trans_a, trans_b: whether to transpose the matrix. For FRACTAL_NZ the flag is inverted, as
-            in CANN.
+        trans_a, trans_b: whether to transpose the matrix. For a matrix in FRACTAL_NZ the flag has
+            the opposite meaning, as in CANN.
         format_a, format_b: ``ND``, ``FRACTAL_NZ`` (N1, M1, M0, N0) or ``FRACTAL_Z``
             (K1, N1, N0, K0).
         alpha_num: factor of the product.
         beta_num: factor of the bias; if the bias is a row, 0 counts as 1.
-        dst_dtype: dtype of the result. Sums of products are accumulated in float32, for integers in
-            int32.
-        tensor_bias: a row or a matrix that is added.
+        dst_dtype: dtype of the result. Products are accumulated in float32, or in int32 for integer
+            matrices.
+        tensor_bias: a row or a matrix that is added to the product.
         format_out: ``FRACTAL_NZ`` or ``ND``. By default ``FRACTAL_NZ`` if both matrices are in a
             block layout.
     """
@@ -381,7 +381,7 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
 
 
 def _batch_options(options: Any) -> tuple[Any, Any]:
-    """Returns ``batch_shape_a`` and ``batch_shape_b`` of the options; None for an absent one."""
+    """Returns the options ``batch_shape_a`` and ``batch_shape_b``; None for a missing option."""
     given = options if isinstance(options, Mapping) else {}
     return given.get("batch_shape_a"), given.get("batch_shape_b")
 

@@ -53,7 +53,10 @@ def _make_binary(
         return elementwise_stage(name, tag, (lhs, rhs), scalar)
 
     build.__name__ = name
-    build.__doc__ = f"{formula}; two tensors of one shape and dtype, also that of the result."
+    build.__doc__ = (
+        f"{formula}, for two tensors of one shape and dtype; the result has the same shape and "
+        "dtype."
+    )
     return DslOperation(name, build, numpy, name)
 
 
@@ -91,7 +94,8 @@ def _make_unary(
 
     build.__name__ = name
     build.__doc__ = (
-        f"{formula} of a tensor, in its shape and dtype; for integers the result is truncated."
+        f"{formula} for each element x; the result has the tensor's shape and dtype, and is "
+        "truncated for integers."
     )
     return DslOperation(name, build, numpy, instruction or name)
 
@@ -120,7 +124,7 @@ def _make_ternary(
         )
 
     build.__name__ = name
-    build.__doc__ = f"{formula}; three tensors of one shape and dtype."
+    build.__doc__ = f"{formula}, for three tensors t0, t1, t2 of one shape and dtype."
     return DslOperation(name, build, numpy, name)
 
 
@@ -133,7 +137,7 @@ def _relu(x: Any) -> Any:
 
 
 def vlrelu(raw_tensor: Tensor, alpha: Any = 0) -> Tensor:
-    """Returns x where x > 0, else alpha·x; propagates NaN."""
+    """Returns x where x > 0, else alpha·x, for each element x; propagates NaN."""
     tensor = check_tensor("vlrelu", raw_tensor)
     slope = check_scalar("vlrelu", alpha, tensor.dtype, "alpha")
     return elementwise_stage(

@@ -1,8 +1,8 @@
 """Lowers the operations of `tbe_impl.dsl.ext` to CANN operations, for a real toolkit.
 
-Float16 is computed in float32 and cast back. A result r differs from that of the ext operation by
-at most tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5 for float32. The tests list the
-argument ranges for which this bound holds.
+Float16 tensors are computed in float32, and the result is cast back. A result r differs from the
+result of the extension operation by at most tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5
+for float32. The tests list the argument ranges for which this bound holds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HALF_PI = math.pi / 2
 
 
 def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps an expansion: computes in float32 and casts the result to the dtype of the tensors.
+    """Wraps an expansion so that it computes in float32 and returns the dtype of the tensors.
 
     Float64 tensors are computed in float64; a bool result is not cast.
     """
@@ -91,7 +91,7 @@ def _tanh_softplus(x: Tensor) -> Tensor:
 
 
 def _reduce_range(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """Returns x − π·(k + shift) and (−1)^k; the integer k brings the difference within ±π/2."""
+    """Returns x − π·(k + shift) and (−1)^k, for the integer k that makes the first within ±π/2."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
     whole = W["vadds"](W["cast_to"](count, x.dtype), shift)
     rest = x
@@ -295,4 +295,4 @@ EXPANSIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "where": W["vsel"],
     }
 )
-"""Name of an ext operation → its expansion; operations on whole axes have none."""
+"""Name of an extension operation → its expansion; operations on whole axes have no expansion."""

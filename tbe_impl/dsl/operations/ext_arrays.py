@@ -62,7 +62,8 @@ def _per_axis_values(
 def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = None) -> Tensor:
     """Slices every axis as Python does: ``x[begin:end:strides]``; None omits a bound.
 
-    On an axis of run-time size, bounds count from the front and must be in range.
+    On an axis whose size is known only at run time, bounds count from the front and must be in
+    range.
     """
     tensor = check_tensor("strided_slice", x)
     bounds = zip(
@@ -142,7 +143,7 @@ def _pad(x: Array, paddings: Any, value: Any) -> Array:
 
 
 def iota(shape: Any, axis: int = 0, dtype: str = "int32") -> Tensor:
-    """Fills a tensor with the index along `axis`: 0, 1, 2 …; it is constant along other axes."""
+    """Creates a tensor with the values 0, 1, 2 … along `axis` and constant along all other axes."""
     sizes, name = as_shape(shape), dtype_of(dtype).name
     if not -len(sizes) <= axis < len(sizes):
         raise InputError(
@@ -314,7 +315,7 @@ def _make_cumulative(name: str, operation: str, start: int) -> DslOperation:
     build.__name__ = name
     build.__doc__ = (
         f"The cumulative {'sum' if start == 0 else 'product'} along an axis. "
-        "`exclusive` omits the element itself, `reverse` starts from the end."
+        "`exclusive` omits the element itself; `reverse` starts at the end of the axis."
     )
     return DslOperation(name, build, numpy)
 
@@ -383,7 +384,10 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
 
 
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """Returns the first k elements along `axis` of both results of `sort`."""
+    """Returns the first k elements along `axis` of both results of `sort`.
+
+    If `largest`, the sort is descending, so these are the largest elements.
+    """
     tensor = check_tensor("topk", x)
     along = _check_directions("topk", tensor, axis)
     shape = (*tensor.shape[:along], as_expr(k), *tensor.shape[along + 1 :])

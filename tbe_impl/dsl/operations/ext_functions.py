@@ -40,7 +40,7 @@ def _make_function(name: str, formula: str) -> DslOperation:
     build.__name__ = name
     build.__doc__ = (
         f"{formula}; the result has the tensor's shape and "
-        f"{'dtype' if result is None else 'is bool'}."
+        f"{'dtype' if result is None else 'the dtype bool'}."
     )
     return DslOperation(name, build, known.numpy)
 
@@ -52,7 +52,7 @@ def _make_binary(
         return elementwise_stage(name, f"elewise_ext_{name}", (lhs, rhs), scalar)
 
     build.__name__ = name
-    build.__doc__ = f"{formula}; two tensors of one shape and dtype."
+    build.__doc__ = f"{formula}, for two tensors of one shape and dtype."
     return DslOperation(name, build, numpy)
 
 
@@ -65,7 +65,7 @@ def _make_unary(
         )
 
     build.__name__ = name
-    build.__doc__ = f"{formula}; any dtype, also that of the result."
+    build.__doc__ = f"{formula}, for any dtype; the result has the same dtype."
     return DslOperation(name, build, numpy)
 
 
@@ -91,7 +91,7 @@ OPERATIONS = (
     _make_function("asin", "arcsin x"),
     _make_function("acos", "arccos x"),
     _make_function("atan", "arctan x"),
-    _make_function("atan2", "The angle of the point (x, y) with y the first argument"),
+    _make_function("atan2", "The angle of the point (x, y); y is the first argument"),
     _make_function("sinh", "sinh x"),
     _make_function("cosh", "cosh x"),
     _make_function("asinh", "arsinh x"),

@@ -29,7 +29,7 @@ INTEGER_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 
 
 def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
-    """Raises `InputError` unless `value` is an integer tensor; returns it."""
+    """Returns `value`; raises `InputError` if it is not an integer tensor."""
     tensor = check_tensor(word, value, argument)
     if tensor.dtype not in INTEGER_DTYPES:
         raise InputError(
@@ -46,8 +46,8 @@ def _fetch(
 ) -> Expr:
     """Reads a tensor element; gives 0 if one of the `looked_up` indices is out of range.
 
-    `looked_up` maps an axis to its index, which replaces the entry in `at`. If `negative`, negative
-    indices count from the end.
+    `looked_up` maps an axis to an index that replaces the entry of this axis in `at`. If `negative`
+    is true, negative indices count from the end.
     """
     inside: Any = True
     index = list(at)
@@ -182,13 +182,14 @@ def scatter(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Returns var with its rows at `indices` updated one after the other.
+    """Returns a copy of var in which the rows at `indices` are updated one after the other.
 
     Args:
         var: the tensor to update; the result has its shape.
         indices: integers, of any shape; out-of-range indices are skipped.
         updates: tensor of shape ``indices.shape + var.shape[1:]``.
-        reduction: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``max`` or ``min``.
+        reduction: how a row is updated: ``update`` (replace), ``add``, ``sub``, ``mul``, ``div``,
+            ``max`` or ``min``.
     """
     target = check_tensor("scatter", var, "var")
     places, new = check_indices("scatter", indices), check_tensor("scatter", updates, "updates")
@@ -226,7 +227,7 @@ def scatter_nd(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Returns var with its slices at index vectors updated one after the other.
+    """Returns a copy of var in which the slices at index vectors are updated one after the other.
 
     Args:
         var: the tensor to update; the result has its shape.
@@ -309,7 +310,7 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
 
 
 def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
-    """Returns a copy of `var` whose rows `rows` are updated by `new`, one after the other."""
+    """Returns a copy of `var`; its rows with the indices `rows` are updated by `new`, in order."""
     out = np.array(var)
     if reduction == "update":
         for row, value in zip(rows.tolist(), new, strict=True):
@@ -357,7 +358,8 @@ def _make_inplace_update(name: str, reduction: str, formula: str) -> DslOperatio
 
     build.__name__ = name
     build.__doc__ = (
-        f"{formula}; the rows `inplace_ids` are updated sequentially, the others are unchanged."
+        f"{formula}, where ids is `inplace_ids`; these rows are updated in order, all other rows "
+        "are unchanged."
     )
     return DslOperation(name, build, numpy)
 

@@ -20,7 +20,10 @@ _vmuls = next(word for word in ARITHMETIC if word.name == "vmuls")
 
 
 def reduced_shape(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> tuple[Expr, ...]:
-    """Returns the shape after a reduction; (1,) for a full reduction without `keepdims`."""
+    """Returns the shape of `tensor` after a reduction over `axes`.
+
+    It is (1,) for a full reduction without `keepdims`.
+    """
     if keepdims:
         return tuple(const(1) if axis in axes else size for axis, size in enumerate(tensor.shape))
     left = tuple(size for axis, size in enumerate(tensor.shape) if axis not in axes)
@@ -76,8 +79,8 @@ def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> 
 
     build.__name__ = name
     build.__doc__ = (
-        f"{formula} over axes, given as an integer or a list; negative axes count from the end. "
-        "A full reduction has the shape (1,)."
+        f"{formula} over the axes `axis`, an integer or a list; negative axes count from the end. "
+        "The result of a full reduction without `keepdims` has the shape (1,)."
     )
     return DslOperation(name, build, numpy, instruction)
 
@@ -100,7 +103,7 @@ def _make_truth_reduction(name: str, op: str, formula: str) -> DslOperation:
         return _reshape_reduced(op, x, axes, keepdims)
 
     build.__name__ = name
-    build.__doc__ = f"{formula} over axes; the result is 0 or 1 in the tensor's dtype."
+    build.__doc__ = f"{formula} over the axes `axis`, as 0 or 1 in the tensor's dtype."
     return DslOperation(name, build, numpy)
 
 
@@ -134,9 +137,9 @@ def _tuple_sum(*arrays: Array, axes: tuple[int, ...], keepdims: bool) -> tuple[A
 def reduce_mean(
     raw_tensor: Tensor, axis: Any, keepdims: bool = False, *_: Any, **__: Any
 ) -> Tensor:
-    """Computes the mean over axes: the sum, multiplied by 1 / count.
+    """Computes the mean over the axes `axis`: the sum, multiplied by 1 / count.
 
-    The sum of integers is multiplied in float32, and the product is truncated.
+    For an integer tensor, the multiplication is done in float32 and its result is truncated.
     """
     tensor = check_tensor("reduce_mean", raw_tensor)
     axes = check_axes("reduce_mean", tensor, axis)
@@ -156,8 +159,8 @@ REDUCE_SUM = _make_reduction("reduce_sum", "sum", "The sum", "vcadd")
 OPERATIONS = (
     REDUCE_SUM,
     _make_reduction("sum", "sum", "The sum", "vcadd"),
-    _make_reduction("reduce_max", "max", "The largest element, NaN when there is one,", "vcmax"),
-    _make_reduction("reduce_min", "min", "The smallest element, NaN when there is one,", "vcmin"),
+    _make_reduction("reduce_max", "max", "The largest element (NaN if there is one)", "vcmax"),
+    _make_reduction("reduce_min", "min", "The smallest element (NaN if there is one)", "vcmin"),
     _make_reduction("reduce_prod", "prod", "The product"),
     _make_truth_reduction("reduce_all", "min", "Whether all elements are non-zero"),
     _make_truth_reduction("reduce_any", "max", "Whether any element is non-zero"),

@@ -1,4 +1,4 @@
-"""DSL operations that reduce rows by segment: `segment_ids` has the segment of each row."""
+"""DSL operations that reduce rows by segment; `segment_ids` has the segment id of each row."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def _make_segment_reduction(kind: str, formula: str) -> DslOperation:
     build.__doc__ = f"""{formula} of the rows of each segment.
 
     Args:
-        tensor: its leading axes, as many as the ids have, are the rows.
+        tensor: the source. Its leading axes, as many as `segment_ids` has, index the rows.
         segment_ids: integers, as a tensor or a list; rows with an id below 0 or at least
             `num_segments` are skipped.
         num_segments: number of rows of the result.
-        init_value: of a segment without rows.
+        init_value: value of the result for a segment without rows.
     """
     return DslOperation(name, build, numpy)
 
@@ -84,6 +84,6 @@ OPERATIONS = (
     _make_segment_reduction("sum", "The sum"),
     _make_segment_reduction("mean", "The mean"),
     _make_segment_reduction("prod", "The product"),
-    _make_segment_reduction("max", "The largest element, NaN when there is one,"),
-    _make_segment_reduction("min", "The smallest element, NaN when there is one,"),
+    _make_segment_reduction("max", "The largest element (NaN if there is one)"),
+    _make_segment_reduction("min", "The smallest element (NaN if there is one)"),
 )

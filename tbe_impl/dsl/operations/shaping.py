@@ -180,10 +180,10 @@ def _concat(*arrays: Array, axis: int) -> Array:
 def split(
     data: Tensor, split_dim: int, size_splits: Sequence[Any]
 ) -> tuple[list[tuple[Expr, ...]], list[Tensor]]:
-    """Splits the tensor along an axis into parts of the given sizes.
+    """Splits the tensor along the axis `split_dim` into parts of the sizes `size_splits`.
 
     Returns:
-        The shapes of the parts and the parts, in two lists, as in CANN.
+        Two lists, as in CANN: the shapes of the parts, and the parts.
     """
     tensor = check_tensor("split", data, "data")
     along = check_axis("split", tensor, split_dim, "split_dim")
@@ -223,7 +223,7 @@ def _split(x: Array, axis: int, start: int, size: int) -> Array:
 
 
 def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tensor:
-    """Replaces elements by `value` where `condition` holds for their indices.
+    """Replaces each element by `value` if `condition` holds for the indices of the element.
 
     Args:
         tensor: any tensor.

@@ -66,9 +66,10 @@ def _unfold_windows(
 def _multiply_filters(
     filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int
 ) -> Tensor:
-    """Multiplies filters by columns.
+    """Multiplies filters by columns and reshapes the product to `shape`.
 
-    The product sums over `kept` axes of the columns: the channels and the positions in a filter.
+    The product sums over the first `kept` axes of the columns after the batch and group axes. These
+    are the channels and the positions in a filter.
     """
     first = 2 if groups > 1 else 1
     sizes = columns.shape
@@ -113,8 +114,8 @@ def _expand_forward(op: Operation) -> Tensor | None:
 def _expand_input_gradient(op: Operation) -> Tensor | None:
     """Lowers the gradient of a convolution with respect to its input.
 
-    It gathers the gradients of the outputs to which each input element contributes, and multiplies
-    them by the filters.
+    For each input element, the lowering gathers the gradients of the outputs that read the element,
+    and multiplies these gradients by the filters.
     """
     use = op.dsl_call
     assert use is not None
@@ -223,4 +224,4 @@ WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {
     "conv2d_backprop_input": _expand_convolution,
     "reduce_window": _expand_windows,
 }
-"""DSL operation → its expansion; the expansion returns None for a call that it does not support."""
+"""Name of a DSL operation → its expansion, which returns None for an unsupported call."""

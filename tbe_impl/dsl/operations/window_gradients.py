@@ -43,7 +43,7 @@ def pooling3d_max_grad_grad(
 ) -> Tensor:
     """Reads `grad_grad` at the position of the maximum of each window of `orig_input`.
 
-    Of several equal maxima, the first one counts.
+    Of several equal maxima, the first one is used.
 
     Args:
         orig_input: input of the max pooling, in NDC1HWC0.
@@ -56,7 +56,8 @@ def pooling3d_max_grad_grad(
         padding: ``SAME``, ``VALID`` or ``CALCULATED``.
 
     Returns:
-        A tensor of the shape of `orig_output`; 0 if no element of a window equals `orig_output`.
+        A tensor of the shape of `orig_output`. It is 0 for a window in which no element equals the
+        maximum in `orig_output`.
     """
     word = "pooling3d_max_grad_grad"
     x, y = (
@@ -123,8 +124,8 @@ def depthwise_conv2d_backprop_filter_d_compute(
         w_dtype: dtype of the result; sums are accumulated in float32.
 
     Returns:
-        A tensor of shape (C1, kernel_h·kernel_w, C0, C0), whose last two axes are diagonal
-        matrices of the filter elements.
+        A tensor of shape (C1, kernel_h·kernel_w, C0, C0). The matrices over its last two axes are
+        diagonal and have the gradients of the filter elements on the diagonal.
     """
     word = "depthwise_conv2d_backprop_filter_d_compute"
     x, dy = check_tensor(word, fmap, "fmap"), check_tensor(word, dout, "dout")

@@ -1,6 +1,6 @@
 """DSL operations over sliding windows: reduce_window, pooling and dilation.
 
-This module exceeds 500 lines because it is one family of operations.
+This module exceeds 500 lines because the window operations and their helpers belong together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _REDUCTION_KINDS = {
 def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, ceil: bool) -> Any:
     """Returns the number of windows of length `span` along an axis of length `size`.
 
-    `ceil` rounds the number up, but omits a window that would start in the padding at the end.
+    The number is rounded down, or up if `ceil` is true. Rounding up does not count a window that
+    would start in the padding at the end.
     """
     free = size + before + after - span
     steps = (free + stride - 1) // stride if ceil else free // stride
@@ -81,7 +82,7 @@ def _as_number(value: Any) -> Any:
 
 
 class _SlidingWindow:
-    """Maps an output index and a position in the window to an index of the tensor."""
+    """Maps an index of the output and a position in the window to an index of the input tensor."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class _SlidingWindow:
         ]
 
     def place(self, index: Sequence[Expr]) -> tuple[list[Expr], Expr | None]:
-        """Returns the tensor index of a window element, and its bounds check."""
+        """Returns the tensor index of a window element and the condition that it is in bounds."""
         at, inside = list(index), None
         for axis, over, (stride, dilation, start) in zip(
             self.axes, self.over, self.steps, strict=True
@@ -115,7 +116,8 @@ class _SlidingWindow:
 def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
     """Finds the position of the extreme of each window, as a flat index over the window axes.
 
-    Of several equal extremes it is the first; if a window contains NaN, it is the first NaN.
+    Of several equal extremes, the first one counts. In a window that contains NaN, the first NaN
+    counts.
     """
     tensor = slide.tensor
 
@@ -143,10 +145,11 @@ def find_positions(
     dilations: Sequence[Any],
     starts: Sequence[Any],
 ) -> Tensor:
-    """Finds the first element of each window that equals the element of `made` for the window.
+    """Finds, in each window, the first element that is NaN or equals the window's value in `made`.
 
     Returns:
-        The flat positions over the window axes (int32), as in `reduce_window`.
+        The position of each such element (int32), as a flat index over the window axes of the
+        unpadded tensor.
     """
     return _extremum_positions(
         made, _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
@@ -218,14 +221,14 @@ def reduce_window(
         padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
         padding_dimensions: padding before and after each window axis, as a list of pairs or as a
             flat list; or one number per axis.
-        rounding_mode: ``FLOOR`` or ``CEIL``; rounds the number of windows if `padding_mode` is
-            ``CALCULATED``.
+        rounding_mode: ``FLOOR`` or ``CEIL``, the rounding of the number of windows; used if
+            `padding_mode` is ``CALCULATED``.
         return_argmax: whether to return the position of each extreme too; only for ``MAX`` and
             ``MIN``.
 
     Returns:
-        a tensor; with `return_argmax` a list of the tensor and the positions (int32). A position
-        is a flat index over the window axes of the unpadded tensor.
+        The reduced tensor; with `return_argmax` a list of the reduced tensor and the positions
+        (int32). A position is a flat index over the window axes of the unpadded tensor.
     """
     tensor = check_tensor("reduce_window", raw_tensor)
     kind = _check_kind("reduce_window", computation, "computation")
@@ -362,7 +365,7 @@ def _divide_by_window_size(
 ) -> Tensor:
     """Divides the sum of each window by the number of its elements inside the tensor.
 
-    `with_padding` also counts the elements in the padding.
+    If `with_padding` is true, the elements in the padding are counted too.
     """
     wide = tensor.dtype if is_float(tensor.dtype) else "float32"
 
