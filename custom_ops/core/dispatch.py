@@ -135,7 +135,7 @@ class Bank:
             kernel = computation.kernel(given[: len(computation.spec.inputs)])
             self._store_kernel(slot, kernel, given)
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            callback_errors.report(computation, error)
+            _log_failure(computation, error)
             return FAILURE_CODE
         return 0
 
@@ -160,7 +160,7 @@ class Bank:
             for place, number in enumerate(numbers):
                 result[place] = number
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            callback_errors.report(computation, error)
+            _log_failure(computation, error)
             return FAILURE_CODE
         return 0
 
@@ -172,7 +172,7 @@ class Bank:
             for place, number in enumerate([len(found), *(NUMBER_OF_DTYPE[one] for one in found)]):
                 result[place] = number
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            callback_errors.report(computation, error)
+            _log_failure(computation, error)
             return FAILURE_CODE
         return 0
 
@@ -187,8 +187,7 @@ class Bank:
             count = len(computation.spec.inputs)
             computation.kernel(given[:count])(*arrays[:count], out=arrays[count:])
         except Exception as error:  # noqa: BLE001 - no exception may pass through C
-            _log.exception("%s failed", computation.spec.name)  # MindSpore shows only the code
-            callback_errors.report(computation, error)
+            _log_failure(computation, error)
             return FAILURE_CODE
         return 0
 
@@ -276,21 +275,12 @@ def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[A
     record.size_dimension = (ctypes.c_int * max(len(places), 1))(*(axes[at][1] for at in places))
 
 
-class CallbackErrors:
-    """Stores the last error of a callback, because no exception may pass through C."""
-
-    def __init__(self) -> None:
-        self.last: FusionError | None = None
-
-    def report(self, computation: Computation, error: Exception) -> None:
-        if not isinstance(error, FusionError):
-            error = CompileError(
-                f"{computation.spec.name} failed", got=f"{type(error).__name__}: {error}"
-            )
-        self.last = error
+def _log_failure(computation: Computation, error: Exception) -> None:
+    """Logs the error of a callback, since MindSpore shows only the returned code."""
+    expected = isinstance(error, FusionError)
+    _log.error("%s failed: %s", computation.spec.name, error, exc_info=not expected)
 
 
-callback_errors = CallbackErrors()
 _banks: list[Bank] = []
 _add_lock = threading.Lock()
 

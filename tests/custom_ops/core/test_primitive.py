@@ -18,6 +18,7 @@ from mindspore import Tensor, nn, ops  # noqa: E402
 
 from custom_ops.core import dispatch  # noqa: E402
 from custom_ops.core.cell import FusedCell  # noqa: E402
+from custom_ops.core.computation import Computation  # noqa: E402
 from custom_ops.core.dispatch import NUMBER_OF_DTYPE  # noqa: E402
 from custom_ops.core.primitive import primitive  # noqa: E402
 
@@ -312,3 +313,16 @@ class Weighted(ms.nn.Cell):
 
     def construct(self, x):
         return self.net(x) * self.weights
+
+
+def test_the_reason_of_a_failed_kernel_is_logged(monkeypatch, caplog):
+    """MindSpore itself shows only the code that the library returned."""
+
+    def refuse(*_, **__):
+        raise InputError("there is no kernel today")
+
+    monkeypatch.setattr(Computation, "kernel", refuse)
+    set_mode("graph")
+    with pytest.raises(RuntimeError):
+        FusedCell(SCALED, {"scale": 1.625})(Tensor(floats(2, 3)), Tensor(floats(2, 3)))
+    assert "ScaledSum failed: there is no kernel today" in caplog.text
