@@ -1,4 +1,7 @@
-"""Reads and sets MindSpore's context, environment variables, kernel directory, compile server."""
+"""Reads and sets MindSpore's context, environment variables, kernel directory, compile server.
+
+This module exceeds 500 lines because what it sets is recorded and restored together.
+"""
 
 from __future__ import annotations
 
