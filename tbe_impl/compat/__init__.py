@@ -1,6 +1,6 @@
-"""Provides the toolkit's module names to operator files inside a ``with`` block.
+"""Makes the modules of the CANN toolkit importable for operator files inside a ``with`` block.
 
-In: calls that operator files make under the toolkit's names.
+In: the calls that operator files make to functions of these modules.
 Out: a `Session` with graphs, schedules, registrations and build requests.
 Must not: compile kernels.
 

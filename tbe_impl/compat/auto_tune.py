@@ -21,7 +21,7 @@ SETTING_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "seconds": ((int, float), "a positive number"),
     "verbose": ((bool,), "True or False"),
 }
-"""Key → permitted types and their description."""
+"""Key of ``auto_tune.config`` → permitted types, and a description of the permitted values."""
 
 
 class AutoTune(CompatModule):
@@ -29,9 +29,9 @@ class AutoTune(CompatModule):
 
     Attributes:
         enable: whether an operator build measures kernel variants and keeps the fastest.
-        config: ``tuning_step``, maximum number of measurements (1000); ``seconds``, maximum time
-            for a kernel in seconds (60); ``verbose``, whether a terminal shows a progress bar
-            (True).
+        config: a dict with three settings. ``tuning_step`` is the maximum number of measurements
+            (default 1000). ``seconds`` is the maximum time for a kernel in seconds (default 60).
+            ``verbose`` is whether a terminal shows a progress bar (default True).
     """
 
     enable: bool
@@ -52,7 +52,7 @@ class AutoTune(CompatModule):
         super().__setattr__(name, value)
 
     def limits(self) -> Mapping[str, Any] | None:
-        """Returns the complete configuration; None when tuning is disabled.
+        """Returns `config`, completed by the defaults, or None if tuning is disabled.
 
         Raises:
             InputError: a value in ``config`` is invalid.

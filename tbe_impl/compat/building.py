@@ -1,4 +1,7 @@
-"""Implements the schedule and build functions of operator files; records requests only."""
+"""Implements the schedule and build functions that operator files call.
+
+A build function only records a build request in the session; nothing is compiled here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tbe_impl.dsl.tensor import Tensor
 
 
 class OutputOnlySchedule:
-    """Replaces an automatic schedule; holds only the output tensors."""
+    """A stand-in for an automatic schedule; it holds only the output tensors."""
 
     def __init__(self, outputs: Sequence[Tensor]):
         self.outputs = [tensor.op for tensor in outputs]
@@ -56,14 +59,14 @@ def _flatten_outputs(outs: Any) -> list[Tensor]:
 
 
 def auto_schedule(outs: Any, option: Any = None) -> Any:
-    """Returns a schedule for the outputs (``tbe.dsl``)."""
+    """``tbe.dsl.auto_schedule``: returns a schedule for the output tensors `outs`."""
     return _create_schedule(_flatten_outputs(outs))
 
 
 def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
-    """Returns a schedule for the outputs (``te.lang.cce``).
+    """``te.lang.cce.auto_schedule``: returns a schedule for the output tensors `outs`.
 
-    Casts the outputs back to the dtype of an input; see `cast_back`.
+    First casts the outputs back to the dtype of an input; see `cast_back`.
     """
     outputs = _flatten_outputs(outs)
     real = cast_back(outputs)
@@ -78,7 +81,7 @@ def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
 def split_schedule_com(
     data: Any, split_dim: Any, shape_list: Any, tensor_list: Any
 ) -> tuple[Any, list[Any]]:
-    """Returns a schedule for the parts of a split, and the tensor list of its kernel."""
+    """Returns a schedule for the outputs of a split, and the tensor list of the kernel."""
     return _create_schedule(_flatten_outputs(tensor_list)), [data, *tensor_list]
 
 
@@ -86,10 +89,10 @@ def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
     """Records a build request (``tbe.dsl.build``, ``cce_build_code``).
 
     Args:
-        sch: the schedule; a list of schedules for a dynamic operator.
-        config_map: ``name``, ``tensor_list`` and options. As in tutorials, it may also be the list
-            of tensors. Then the target follows, and ``kernel_name``, ``name`` or ``attrs`` are
-            keywords.
+        sch: the schedule, or a list of schedules for a dynamic operator.
+        config_map: a dict with ``name``, ``tensor_list`` and build options. As in tutorials, it
+            may also be the list of tensors. In this case, the next positional argument is the
+            target, and ``kernel_name``, ``name`` or ``attrs`` are keyword arguments.
     """
     if isinstance(config_map, (list, tuple)):
         options = dict(more.pop("attrs", None) or {})
@@ -148,13 +151,13 @@ def build_fatbin(
     keys: Sequence[int],
     name: str,
 ) -> None:
-    """Records one build request per tiling of a kernel, as in dynamic operators of 2021.
+    """Records one build request per tiling of a kernel, as dynamic operators of 2021 need it.
 
     Args:
-        configs: options, one per tiling.
-        schedules: one per tiling.
-        arguments: one list per tiling: sizes and factors, then tensors.
-        keys: tiling keys by which the device selects a tiling.
+        configs: the build options of each tiling; unused here.
+        schedules: one schedule per tiling.
+        arguments: one list per tiling: first symbolic sizes and factors, then tensors.
+        keys: one key per tiling, by which the device selects the tiling; unused here.
         name: name of the kernel.
     """
     for schedule, listed in zip(schedules, arguments, strict=True):
@@ -163,12 +166,15 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """Returns the location of the call; the toolkit returns the text of the schedule."""
+    """Returns the location of the call; the CANN toolkit returns the printed schedule instead."""
     return f"lowered at {user_location()}"
 
 
 class build_config:
-    """Sets build options for a block: ``with build_config:``, ``with build_config(option=…):``."""
+    """Context manager that sets build options during its ``with`` block.
+
+    Both ``with build_config:`` and ``with build_config(option=…):`` are permitted.
+    """
 
     def __init__(self, **options: Any):
         self.options = options
@@ -220,19 +226,22 @@ _DEFAULT_CONFIG: Mapping[str, Any] = {
 
 
 def current_build_config(key: str = "") -> Any:
-    """Returns a build option, None when it is unset; all options for ``all`` or an empty key."""
+    """Returns the value of a build option: the value that was set, else the default, else None.
+
+    If `key` is ``all`` or empty, returns a dict of all build options.
+    """
     if key in ("", "all"):
         return {**_DEFAULT_CONFIG, **session().build_config}
     return session().build_config.get(key, _DEFAULT_CONFIG.get(key))
 
 
 def set_current_build_config(key: str, value: Any) -> None:
-    """Sets an option of later builds."""
+    """Sets the build option `key` for later builds."""
     session().build_config[key] = value
 
 
 def default_build_config(*_: Any) -> dict[str, Any]:
-    """Returns the default options."""
+    """Returns the default build options."""
     return dict(_DEFAULT_CONFIG)
 
 
@@ -242,10 +251,10 @@ def _null_block(*_: Any, **__: Any) -> Iterator[None]:
 
 
 class FusionManager:
-    """``fusion_manager``: a decorator of compute functions, and methods that do nothing here."""
+    """``fusion_manager``: registers compute functions; its other methods have no effect here."""
 
     def register(self, register_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Registers a compute function under this name."""
+        """Returns a decorator that registers a compute function under `register_name`."""
         from tbe_impl.compat.registration import record_registration
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,7 +268,7 @@ class FusionManager:
         return decorate
 
     def get_build_cfg(self, *_: Any) -> str:
-        """Returns ``enable``: kernels are always built."""
+        """Returns ``enable``, because kernels are always built."""
         return "enable"
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -274,22 +283,22 @@ FUSION_MANAGER = FusionManager()
 
 
 class InstructionParameters:
-    """Stores parameters of instructions by key."""
+    """Stores parameters of device instructions by key in the current session."""
 
     def get_param(self, key: str) -> Any:
-        """Returns a parameter, None when there is none."""
+        """Returns the parameter that is stored under `key`, or None if there is none."""
         return self._notes().get(key)
 
     def insert_param(self, key: str, value: Any) -> None:
-        """Stores a parameter."""
+        """Stores `value` under `key`."""
         self._notes()[key] = value
 
     def insert_param_with_penetration(self, key: str, value: Any) -> None:
-        """Stores a parameter."""
+        """Does the same as `insert_param`."""
         self._notes()[key] = value
 
     def del_param(self, key: str) -> None:
-        """Removes a parameter."""
+        """Removes the parameter that is stored under `key`, if there is one."""
         self._notes().pop(key, None)
 
     def clear_param(self) -> None:
@@ -305,12 +314,12 @@ INSTRUCTION_PARAMETERS = InstructionParameters()
 
 
 def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: str) -> None:
-    """Records that the device computes an output in place, in the array of an input.
+    """Records that the device computes `output_buffer` in place, in the array of `input_buffer`.
 
     The record does not change kernels on the CPU: here every output has its own array.
 
     Raises:
-        OperatorError: another output already uses the input.
+        OperatorError: an input is already recorded for `output_buffer`.
     """
     key = f"InputReuseDict_{kernel_name}"
     known = dict(INSTRUCTION_PARAMETERS.get_param(key) or {})

@@ -1,9 +1,9 @@
 """Computes the variants of a dynamic operator (``tbe.dsl.classify``).
 
-The toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel
-serves all sizes, so there is one variant: the list of inputs. Inputs that broadcast are padded
-to one rank.
-Axes are merged for ``gather`` and ``gather_nd`` only, because their operator files depend on it.
+The CANN toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel
+serves all sizes, so there is one variant: the list of inputs. Shapes that broadcast are padded to
+the same rank. Axes are merged for ``gather`` and ``gather_nd`` only, because the operator files of
+these two operators depend on merged axes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tbe_impl.compat.operator_errors import fault, refusal
 from tbe_impl.compat.shape_util import wrap_axes_to_positive
 
 REQUIRED_PARAMETERS = {"concat": "axis", "split": "num_split", "transpose": "axes"}
-"""Pattern → the required key of its ``extra_params``."""
+"""Pattern → the key that the pattern requires in ``extra_params``."""
 INPUT_COUNTS = {"concat": (1, 1), "transpose": (1, 1), "split": (2, 3), "slice": (3, 3)}
-"""Pattern → least and greatest number of inputs; ``concat`` takes one list."""
+"""Pattern → least and greatest number of inputs; the input of ``concat`` is a list of tensors."""
 MAX_CONCAT_TENSORS = 63
 """Greatest number of tensors that ``concat`` joins."""
 
 
 def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) -> None:
-    """Raises for missing or unknown extra parameters and for a wrong number of inputs."""
+    """Raises `CheckError` if an extra parameter or the number of inputs is wrong."""
     needed = REQUIRED_PARAMETERS.get(pattern)
     if needed and needed not in extra:
         raise classify_error(f"{pattern} needs {needed} in extra_params")
@@ -42,7 +42,7 @@ def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) ->
 
 
 def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
-    """Raises unless all ranks, and on each axis all known sizes, are equal."""
+    """Raises `CheckError` unless all ranks are equal and the known sizes on each axis are equal."""
     shapes = _shapes(tensors)
     if len({len(shape) for shape in shapes}) > 1 or any(
         map(_has_different_sizes, zip(*shapes, strict=False))
@@ -51,7 +51,10 @@ def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
-    """Raises unless, on each axis, the size ranges that exclude 1 intersect."""
+    """Raises `CheckError` unless the tensors may broadcast.
+
+    They may broadcast if, on each axis, all size ranges that exclude 1 have a size in common.
+    """
     for bounds in zip(*map(_size_bounds, tensors), strict=True):
         wide = [one for one in bounds if one[0] > 1]
         if wide and max(low for low, _ in wide) > min(high for _, high in wide):
@@ -59,7 +62,7 @@ def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
-    """Raises unless known sizes are equal on all axes except the concatenation axis."""
+    """Raises `CheckError` unless the tensors have equal known sizes on all axes except `axis`."""
     shapes = _shapes(tensors)
     others = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
     if len({len(shape) for shape in shapes}) > 1 or any(
@@ -72,7 +75,7 @@ def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
 
 
 def classify_error(cause: str) -> Exception:
-    """Returns the error of a classifier."""
+    """Returns the error that a check of this module raises, with the message `cause`."""
     return refusal("E90001", cause, detailed_cause=cause)
 
 
@@ -93,7 +96,7 @@ def _has_different_sizes(sizes: Sequence[Any]) -> bool:
 
 
 def _size_bounds(item: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """Returns the least and greatest size of each axis."""
+    """Returns the least and greatest size of each axis of a tensor description."""
     shape = item["shape"]
     ranges = item.get("range") or [(1, None)] * len(shape)
     return [
@@ -110,7 +113,7 @@ WINDOW_PARAMETERS = (
     "window_dilations",
     "padding_dimensions",
 )
-"""Parameters of ``pooling``, one value or pair per axis; stored in the variant's description."""
+"""Parameters of ``pooling``; each has one value or pair per axis and is added to the image."""
 
 
 def classify(
@@ -119,17 +122,20 @@ def classify(
     extra_params: Mapping[str, Any] | None = None,
     **_: Any,
 ) -> list[list[Any]]:
-    """Returns the variants of an operator as lists of inputs; always exactly one variant.
+    """Returns the variants of an operator: here always one variant, which is a list of inputs.
 
     Args:
-        ins: tensor descriptions. The last item of ``norm`` and ``tuple_reduce`` is the reduced
-            axes; ``reduce`` has a description whose ``value`` holds them.
-        mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the toolkit.
-        extra_params: parameters of the toolkit's schedules. ``disable_fuse_axes`` is replaced in
-            place by a list with the axes of each variant, as in the toolkit.
+        ins: tensor descriptions. For ``norm`` and ``tuple_reduce``, the last item is the list of
+            reduced axes. For ``reduce``, the item ``value`` of one description is this list.
+        mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the CANN
+            toolkit.
+        extra_params: parameters of the pattern. A list of axes under ``disable_fuse_axes`` is
+            replaced in place by a list that contains such a list for each variant, as in the CANN
+            toolkit.
 
     Raises:
-        OperatorError: the rank or the reduced axes are unknown, or the toolkit rejects the inputs.
+        OperatorError: the rank or the reduced axes are unknown, or the CANN toolkit would reject
+            the inputs.
     """
     if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
         # operators index this list by variant; the toolkit replaces it before the operator reads it
@@ -182,10 +188,12 @@ def classify(
 
 
 def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
-    """Returns (target description, indices, updates) for the inputs (indices, updates, shape).
+    """Returns the variant [target, indices, updates] for the inputs (indices, updates, shape).
+
+    The target is a tensor description with the shape that the third input contains.
 
     Raises:
-        OperatorError: the shape is unknown at build time.
+        OperatorError: the values of the third input are unknown at build time.
     """
     indices, updates, shape = inputs
     sizes = shape.get("const_value") if isinstance(shape, dict) else shape
@@ -214,7 +222,10 @@ def _classify_gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 def _declared_inputs(
     ins: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the first two inputs with their declared shapes; a rank-0 input stays rank 0."""
+    """Returns copies of the first two inputs with the shapes from `ins`.
+
+    In `inputs`, the shape of a rank-0 input is ``[1]``; the copies keep rank 0.
+    """
     params, indices = (
         {**checked, "shape": list(item["shape"])}
         for item, checked in zip(ins[:2], inputs, strict=False)
@@ -223,7 +234,7 @@ def _declared_inputs(
 
 
 def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
-    """Returns the image, described with its window parameters, and the axes that the windows cover.
+    """Returns the image's description, with the window parameters added, and the windowed axes.
 
     Raises:
         OperatorError: a window parameter is unknown, or its length differs from the number of axes.
@@ -255,7 +266,7 @@ def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[A
 
 
 def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
-    """Returns axes, sizes, strides, padding and dilations of windows, and the rounding mode."""
+    """Returns the axes, sizes, strides, padding and dilations of windows, and the rounding mode."""
     chosen = [
         [extra[name][axis] for axis in extra["ATTR_AXES"]]
         for name in ("WINDOW_DIMENSIONS", "WINDOW_STRIDES", "WINDOW_PADDINGS", "WINDOW_DILATIONS")
@@ -264,9 +275,9 @@ def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
 
 
 def _split_parameters(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
-    """Returns the axis and the sizes of the parts of a split.
+    """Returns the axis of a split, and the sizes of the parts along this axis.
 
-    The sizes are None when the parts are equal and the size of the axis is unknown.
+    The sizes are None if the parts are equal and the size of the axis is unknown.
     """
     shape = inputs[0]["shape"]
     (axis,) = wrap_axes_to_positive(_axis_number(inputs[1]), len(shape))
@@ -298,7 +309,10 @@ def _axis_number(item: Any) -> int:
 
 
 def _copy_description(item: Any) -> Any:
-    """Copies a description, so that its shape can be changed, and sets its mode."""
+    """Returns a copy of a tensor description with its ``mode`` set.
+
+    A list is copied item by item; any other value is returned unchanged.
+    """
     if isinstance(item, (list, tuple)):
         return [_copy_description(part) for part in item]
     if not isinstance(item, dict) or "shape" not in item:

@@ -12,7 +12,7 @@ from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Returns the items of a description that a tiling function reads; None without a tensor."""
+    """Returns the items of a tensor description that a tiling function reads; None for None."""
     if tensor is None:
         return None
     wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
@@ -21,6 +21,8 @@ def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | No
 
 def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
     """Selects the strides of depth, height and width from the strides of all axes.
+
+    If the number of strides differs from the number of axes, all strides are returned.
 
     >>> trip_strides([1, 2, 3, 1], "NHWC")
     [2, 3]
@@ -33,14 +35,14 @@ def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
 class Image:
     """A tensor description whose sizes are attributes, such as ``fmap_h`` for the height.
 
-    Filters use the names ``kernel_cout``, ``kernel_h`` and so on.
+    The attributes of the subclass `Filter` are named ``kernel_cout``, ``kernel_h`` and so on.
 
     Args:
         given: the description of a tensor.
 
     Attributes:
         prefix: first part of the attribute names: ``fmap``, ``grads`` or ``kernel``.
-        sizes: second part of the attribute name → letter of the original format.
+        sizes: second part of an attribute name → letter of the axis in the original format.
     """
 
     prefix = "fmap"
@@ -72,13 +74,13 @@ class Image:
 
 
 class Gradients(Image):
-    """The gradients of an image."""
+    """The description of gradients; its sizes are attributes such as ``grads_h``."""
 
     prefix = "grads"
 
 
 class Filter(Image):
-    """The filter of a convolution."""
+    """The description of a convolution filter; its sizes are attributes such as ``kernel_h``."""
 
     prefix = "kernel"
     sizes: ClassVar[Mapping[str, str]] = {"cout": "N", "c": "C", "d": "D", "h": "H", "w": "W"}
@@ -142,13 +144,13 @@ class Classifier:
         self._inputs = inputs
 
     def classify(self) -> list[tuple[Any, Any, Any]]:
-        """Returns the list of variants: one tuple of tensors, attributes and options."""
+        """Returns a list with the only variant: a tuple of tensors, attributes and options."""
         tensors, attributes, _ = self._inputs
         return [(tensors, attributes, [{"options": {}}])]
 
 
 class Checker:
-    """Checks arguments; each failing check raises an error in the toolkit's form."""
+    """Checks the arguments of an operator; each method raises `CheckError` if its check fails."""
 
     def __init__(self, op_name: str):
         self.op_name = op_name
@@ -238,7 +240,7 @@ LOAD_LIMITS = SimpleNamespace(
 )
 """Limits of the device's image load instruction."""
 VARIABLES = SimpleNamespace(get_binary_vars=lambda: (), define_var=lambda *_: None)
-"""Variables of shape-generic kernels; unused here, because shapes are known."""
+"""Functions that define variables of shape-generic kernels; they do nothing here."""
 
 UTILITIES: Mapping[str, Any] = {
     "CubeConstantConfig": CONSTANTS,
@@ -248,14 +250,14 @@ UTILITIES: Mapping[str, Any] = {
     "ConvGrads": Gradients,
     "trip_strides": trip_strides,
 }
-"""``tbe.common.utils.conv_util``."""
+"""Name in ``tbe.common.utils.conv_util`` → function, class or constants."""
 CUBE_UTILITIES: Mapping[str, Any] = {
     "extract_tensor_info": extract_tensor_info,
     "Conv3DConsts": VOLUME_CONSTANTS,
     "Load3DParam": LOAD_LIMITS,
     "shape_to_list": shape_to_list,
 }
-"""``tbe.dsl.compute.cube_util``."""
+"""Name in ``tbe.dsl.compute.cube_util`` → function or constants."""
 
 FORWARD_UTILITIES: Mapping[str, Any] = {
     "BIT_RATIO_MAP": {
@@ -277,4 +279,7 @@ FORWARD_UTILITIES: Mapping[str, Any] = {
         ).split()
     },
 }
-"""``tbe.common.utils.op_util.op_util_conv2d``; queries for newer instructions return False."""
+"""Name in ``tbe.common.utils.op_util.op_util_conv2d`` → value.
+
+The functions that query newer instructions return False.
+"""

@@ -1,6 +1,6 @@
-"""Generates the toolkit's ``raise_err_*`` functions from one table.
+"""Generates the ``raise_err_*`` functions of the CANN toolkit from one table.
 
-Each row gives arguments, error code and message; `_parse_error_table` generates the functions.
+Each row of the table gives the name, error code, arguments and message of one function.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from tbe_impl.compat.operator_errors import CheckError
 
-# name | code | arguments (an argument `a:b` is stored in the dict as b) | message
+# name | code | arguments | message; with the code *, the caller passes the code first
 _TABLE = """
 input_value_invalid|E80000|op_name param_name excepted_value real_value|parameter {param_name} has to be {excepted_value}, but is {real_value}
 miss_mandatory_parameter|E80001|op_name param_name|the mandatory parameter {param_name} is missing
@@ -95,20 +95,20 @@ def _parse_error_table(table: str) -> dict[str, Callable[..., Any]]:
 
 
 def get_error_message(args: Mapping[str, Any]) -> str:
-    """Formats the dict of an error as a message."""
+    """Formats an error's dict, with ``errCode`` and other keys, as a message."""
     code = args.get("errCode", "")
     rest = ", ".join(f"{key}: {value}" for key, value in args.items() if key != "errCode")
     return f"[{code}] {rest}"
 
 
 def raise_runtime_error(args_dict: dict[str, Any], *messages: Any) -> NoReturn:
-    """Raises `OperatorError` with this dict."""
+    """Raises `CheckError` with the dict `args_dict`; its message is `messages`, else the dict."""
     text = " ".join(map(str, messages)) or get_error_message(args_dict)
     raise CheckError(dict(args_dict), text.rstrip("."))
 
 
 def raise_err_message_cube(*messages: Any) -> NoReturn:
-    """Raises `OperatorError` E69999 with these messages."""
+    """Raises `CheckError` with the code E69999; the message is `messages`, joined by spaces."""
     raise CheckError({"errCode": "E69999"}, " ".join(map(str, messages)).rstrip("."))
 
 
@@ -130,8 +130,11 @@ VECTOR_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         ),
     }
 )
-"""Functions of ``error_manager_vector`` and of the package itself."""
+"""Functions of ``error_manager_vector``, and of the package that contains this module."""
 CUBE_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {**VECTOR_FUNCTIONS, **_parse_error_table(_CUBE)}
 )
-"""Functions of ``error_manager_cube``; the code of one format error differs."""
+"""Functions of ``error_manager_cube``.
+
+They equal `VECTOR_FUNCTIONS`, except for the code of ``raise_err_input_format_invalid``.
+"""

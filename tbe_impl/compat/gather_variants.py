@@ -1,7 +1,7 @@
-"""Builds the variants of ``gather`` and ``gather_nd``; merges axes as the toolkit does.
+"""Builds the variants of ``gather`` and ``gather_nd``; merges axes as the CANN toolkit does.
 
-Operator files depend on merged axes. For any axis of the operator they call ``gather(params,
-indices, batch_dims + 1, batch_dims)``, which is correct for merged axes only.
+Operator files depend on merged axes. Whatever the axis of the operator is, they call
+``gather(params, indices, batch_dims + 1, batch_dims)``, which is correct for merged axes only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 from tbe_impl.compat.operator_errors import fault
 
 AxisGroups = tuple[tuple[int, ...], ...]
-"""For each axis of the variant, the merged declared axes; empty for an added axis of size 1."""
+"""One tuple per axis of the variant: the declared axes that are merged into this axis.
+
+The tuple is empty for an added axis of size 1.
+"""
 
 
 def gather_variant(
@@ -25,10 +28,10 @@ def gather_variant(
     (batch, count). The axis is 2, and there is 1 batch axis.
 
     Args:
-        params, indices: descriptions as declared.
+        params, indices: the declared tensor descriptions.
         axis: an axis of `params`; None selects the first axis after the batch axes.
-        batch_dims: number of leading axes that `params` and `indices` share. A negative number
-            counts from the last axis of the indices.
+        batch_dims: number of leading axes that `params` and `indices` share. The rank of `indices`
+            is added to a negative number.
 
     Raises:
         OperatorError: the axis or the number of batch axes is out of range.
@@ -63,11 +66,13 @@ def gather_nd_variant(
     (batch, count, depth). There is 1 batch axis.
 
     Args:
-        params, indices: descriptions as declared; the last size of the indices is known.
-        batch_dims: as in `gather_variant`.
+        params, indices: the declared tensor descriptions; the last size of `indices` is known.
+        batch_dims: number of leading axes that `params` and `indices` share. The rank of `indices`
+            minus 1 is added to a negative number.
 
     Raises:
-        OperatorError: the last size of the indices is unknown, or exceeds the number of axes.
+        OperatorError: `batch_dims` is out of range, or the last size of `indices` is unknown or
+            exceeds the number of axes of `params` after the batch axes.
     """
     rank, places = len(params["shape"]), len(indices["shape"])
     batch = _batch_axis_count(batch_dims, places - 1, rank)
@@ -120,9 +125,9 @@ def _has_unknown_size(item: Mapping[str, Any]) -> bool:
 def _merge_axes(
     item: Mapping[str, Any], groups: AxisGroups, *, any_unknown: bool, known: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Returns a copy of a description in which each group of axes is one axis.
+    """Returns a copy of a tensor description in which each group of axes is merged into one axis.
 
-    With `any_unknown`, the size of a merged axis is −1 unless all its axes are in `known`.
+    With `any_unknown`, the size of a merged axis is −1 unless all axes of its group are in `known`.
     """
     sizes = list(item["shape"])
 

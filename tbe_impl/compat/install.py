@@ -1,4 +1,4 @@
-"""Installs the toolkit's module names in ``sys.modules`` and removes them."""
+"""Makes the modules of the CANN toolkit importable, and removes them from ``sys.modules`` again."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tbe_impl.toolkit_finder import ROOTS
 logger = logging.getLogger(__name__)
 
 OPTIONAL_ROOTS = ("mindspore", "luojianet_ms", "sympy")
-"""Packages that operator files import; a package is provided only if it is not installed."""
+"""Packages that operator files import; each package is provided only if it is not installed."""
 
 HELPER_ROOTS = ("impl",)
-"""Packages of operator trees; modules that are missing in such a tree are provided."""
+"""Top-level packages of operator trees; modules that are missing in such a tree are provided."""
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module below the provided packages; unknown modules contain placeholders."""
+    """Finds every module below the packages `roots`; unknown modules contain placeholders."""
 
     def __init__(self, roots: Sequence[str]):
         self.roots = frozenset(roots)
@@ -53,7 +53,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 _COLLECTIONS_ALIASES = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
-"""Aliases in `collections` up to Python 3.9; older operator files still import them from there."""
+"""Names that Python up to 3.9 also had in `collections`, from where old operators import them."""
 
 _lock = threading.RLock()
 _depth = 0
@@ -65,7 +65,7 @@ _modules_before: dict[str, ModuleType] = {}
 
 
 def _search_path_stamps() -> tuple[tuple[str, int], ...]:
-    """Returns the entries of ``sys.path`` and the modification time of each in ns."""
+    """Returns each entry of ``sys.path`` with its modification time in ns, 0 if unreadable."""
     found = []
     for place in sys.path:
         try:
@@ -79,12 +79,18 @@ def _search_path_stamps() -> tuple[tuple[str, int], ...]:
 def _find_module_spec(
     name: str, inside: str, paths: tuple[tuple[str, int], ...]
 ) -> importlib.machinery.ModuleSpec | None:
-    """Returns the spec that Python would import; `inside` is the search path, one folder a line."""
+    """Returns the spec of the module that Python would import under this name, or None.
+
+    Args:
+        name: name of the module.
+        inside: the search path, one directory per line; an empty string stands for ``sys.path``.
+        paths: state of ``sys.path``; it only serves as part of the cache key.
+    """
     return importlib.machinery.PathFinder.find_spec(name, inside.splitlines() or None)
 
 
 def real_toolkit() -> str:
-    """Returns the path of an installed toolkit, an empty string when there is none."""
+    """Returns the path of an installed CANN toolkit, or an empty string if there is none."""
     return _real_toolkit(_search_path_stamps())
 
 
@@ -164,14 +170,16 @@ def installed(
 ) -> Iterator[Session]:
     """Provides every module that operators import; yields the session that records their calls.
 
-    Contexts may be nested and may be open in several threads. Modules are shared; each thread has
-    its own session and chip.
+    Contexts may be nested and may be open in several threads. The threads share the modules; each
+    thread has its own session and chip.
 
     Args:
-        soc_name, soc: the chip that answers platform queries; ``cpu`` supports everything.
-        replace_real: whether to hide an installed toolkit inside the block. By default an installed
-            toolkit stays active and nothing is provided.
-        registrations: registrations of an earlier session; operators may look up other operators.
+        soc_name, soc: the chip for which the operators are built; ``cpu`` supports everything.
+            `soc` takes precedence.
+        replace_real: whether to hide an installed CANN toolkit inside the block. By default, an
+            installed toolkit stays active and nothing is provided.
+        registrations: registrations of an earlier session, in which operators may look up other
+            operators.
 
     >>> with installed(soc="Ascend310P3"):
     ...     from te import platform

@@ -46,7 +46,7 @@ class DataType(metaclass=_DataTypes):
 
 
 class RegisterInformation:
-    """Records the arguments of a ``TBERegOp("Name").fusion_type(…).input(…)`` chain."""
+    """Records the arguments of a call chain ``TBERegOp("Name").fusion_type(…).input(…)``."""
 
     def __init__(self, op_name: str = ""):
         self.op_name = op_name
@@ -63,7 +63,7 @@ class RegisterInformation:
         return note
 
     def get_op_info(self) -> RegisterInformation:
-        """Ends the chain; returns the record."""
+        """Ends the call chain and returns this object."""
         return self
 
 
@@ -84,7 +84,7 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
 
 
 def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Calls `op_info_register` for a function of ``ops.Custom``, with the first record only."""
+    """Calls `op_info_register` with the first of `infos`; serves functions of ``ops.Custom``."""
     return op_info_register(infos[0] if infos else None)
 
 

@@ -1,4 +1,4 @@
-"""Lists the names of each toolkit module.
+"""Lists the names that each module of the CANN toolkit defines.
 
 This module exceeds 500 lines because it is one table of names.
 """
@@ -231,7 +231,7 @@ _SCHEDULE_BANK_MODULES = (
     "te.domain.rl_bank.rl_bank",
     "tbe.common.rl_bank.rl_bank",
 )
-"""Modules in which operators look up schedules of an earlier search; here they find none."""
+"""Modules in which operators look up schedules of an earlier search; here no look-up succeeds."""
 _TILING: Names = {
     function.__name__: function
     for function in (
@@ -365,7 +365,7 @@ NAMES_BY_MODULE: dict[str, Names] = {
         for module in ("ops.op_info_register", "ops")
     },
 }
-"""Full module name → names."""
+"""Full module name → the names that the module defines, with their values."""
 
 _TVM_NAMES_BY_MODULE: dict[str, Names] = {
     "": _TVM_FUNCTIONS,
@@ -419,11 +419,14 @@ _NAMES_BY_PREFIX: tuple[tuple[str, Names], ...] = (
     ("tbe.dsl.compute", {**_CHECKING_NAMES, **_UTIL_NAMES}),
     ("tbe.dsl.instrinsic", {**_PLATFORM, **_UTIL_NAMES}),
 )
-"""Prefix → names of every module below it; the first match counts."""
+"""Pairs of a package name and the names that the package and every module below it define.
+
+The first pair that matches a module counts.
+"""
 
 
 def names_of(module: str) -> Names:
-    """Returns the names of a module; an empty mapping for an unknown module."""
+    """Returns the names that a module defines, with their values; no names if it is unknown."""
     if module in NAMES_BY_MODULE:
         return NAMES_BY_MODULE[module]
     for root in ("te.tvm", "tbe.tvm"):
@@ -494,7 +497,7 @@ LAZY_SUBMODULES = {
     **{f"{root}.tvm.topi": "generic cce" for root in ("te", "tbe")},
     **{f"{root}.tvm.topi.cce": "util" for root in ("te", "tbe")},
 }
-"""Submodules that are attributes of their package without an explicit import."""
+"""Package → its submodules that are attributes of the package without an explicit import."""
 
 
 CALLABLE_MODULES = {
@@ -502,11 +505,11 @@ CALLABLE_MODULES = {
     **{f"{root}.tvm.target": tensor_language.Target() for root in ("te", "tbe")},
     **{f"{root}.tvm.te.compute": tensor_language.compute for root in ("te", "tbe")},
 }
-"""Modules that are also callable, with the function that a call runs."""
+"""Name of a module that is also callable → the function that a call of the module runs."""
 
 
 def make_module(module: str, load: Callable[[str], ModuleType]) -> CompatModule:
-    """Creates a toolkit module with its names.
+    """Creates a module of the CANN toolkit with the names that it defines.
 
     Args:
         module: full name of the module.

@@ -30,7 +30,7 @@ def sort(
         direction: ``ascend`` or ``descend``.
         return_type: ``value``, ``indices`` (positions before sorting) or ``both``.
         indices_dtype: dtype of the indices.
-        need_cast: whether values are returned as bfloat16.
+        need_cast: whether the values are cast to bfloat16.
     """
     found = ext.sort(x, sort_axis, _is_descending(direction))
     return _select_results(found, return_type, indices_dtype, need_cast)
@@ -45,7 +45,7 @@ def topk(
     indices_dtype: str = "int32",
     need_cast: bool = False,
 ) -> Any:
-    """Returns the first k elements of `sort`."""
+    """Returns the first k elements that `sort` returns along the axis, for the same arguments."""
     found = ext.topk(x, k, sort_axis, _is_descending(direction))
     return _select_results(found, return_type, indices_dtype, need_cast)
 
@@ -82,10 +82,10 @@ def segment(
     op: str = "segmentensor_sum",
     check_ids: bool = False,
 ) -> Any:
-    """Applies ``unsorted_segment_sum`` or another segment reduction, selected by name.
+    """Applies ``unsorted_segment_sum`` or another segment reduction, selected by `op`.
 
     Args:
-        tensor, segment_ids, num_segments, init_value: as for ``unsorted_segment_sum``.
+        tensor, segment_ids, num_segments, init_value: the arguments of the segment reduction.
         op: ``segmentensor_`` followed by sum, mean, prod, max or min.
         check_ids: unused; indices out of range are always ignored.
     """
@@ -105,7 +105,7 @@ def slice_tensor(tensor: Tensor, begin: Any, end: Any, stride: Any = None) -> An
     Args:
         tensor: a tensor of any dtype.
         begin, end: one value per axis; `end` is exclusive.
-        stride: None; the toolkit accepts no other value.
+        stride: None; the CANN toolkit accepts no other value.
     """
     if stride is not None:
         raise fault("E90001", f"slice takes no stride, but got {stride!r}", detailed_cause="stride")
@@ -128,4 +128,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "vtanh": ext.tanh,
     "vsigmoid": ext.sigmoid,
 }
-"""Name in operator files → function."""
+"""Name in ``tbe.dsl`` → function."""

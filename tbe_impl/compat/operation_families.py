@@ -27,7 +27,7 @@ SYNONYMS = {
     "round_to": "clip",
     "round_d": "round_half_up",
 }
-"""Older name → DSL operation."""
+"""Older name → name of the DSL operation."""
 
 _FALLBACK_INSTRUCTIONS = {
     "vmaxs": "vmax",
@@ -39,7 +39,10 @@ _FALLBACK_INSTRUCTIONS = {
     "vsubrelu": "vsub",
     "vmod": "vmul",
 }
-"""DSL operation → instruction whose dtypes apply if a chip lacks the operation's instruction."""
+"""DSL operation → substitute for the operation's own instruction on chips that lack it.
+
+The dtypes of the substitute decide which dtypes the operation supports on such a chip.
+"""
 
 _OPERATIONS_WITH_CAST_OPERANDS = frozenset(
     "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vexp vlog vabs vrec vsqrt vrsqrt "
@@ -51,14 +54,14 @@ _REDUCTIONS = frozenset("reduce_sum reduce_max reduce_min reduce_prod".split())
 
 
 def find_operation(name: str) -> DslOperation | None:
-    """Returns the DSL operation with this name or synonym, None when there is none."""
+    """Returns the DSL operation with this name or synonym, or None if there is none."""
     from tbe_impl.dsl.operations.operation_table import OPERATIONS
 
     return OPERATIONS.get(SYNONYMS.get(name, name)) or OPERATIONS.get(name)
 
 
 def operation_names() -> list[str]:
-    """Returns the names that both families provide."""
+    """Returns the names of the DSL operations that ``te.lang.cce`` and ``tbe.dsl`` provide."""
     from tbe_impl.dsl.operations.operation_table import OPERATIONS
 
     return sorted({*OPERATIONS, *(old for old, new in SYNONYMS.items() if new in OPERATIONS)})
@@ -67,7 +70,7 @@ def operation_names() -> list[str]:
 def _add_self_attribute(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """Sets the callable as an attribute of itself under its own name.
 
-    In the toolkit some names are a module that contains a function of the same name.
+    In the CANN toolkit, some names denote a module that contains a function of the same name.
     """
     setattr(call, name, call)
     return call
@@ -76,7 +79,10 @@ def _add_self_attribute(name: str, call: Callable[..., Any]) -> Callable[..., An
 def _translate_errors(
     name: str, word: DslOperation, build: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Re-raises input errors as `OperatorError`: operators catch ``RuntimeError``."""
+    """Wraps `build` so that an `InputError` is re-raised as `OperatorError`.
+
+    Operators catch ``RuntimeError``, which is a base class of `OperatorError`.
+    """
 
     def call(*args: Any, **keywords: Any) -> Any:
         try:
@@ -117,7 +123,7 @@ def _can_bind(word: DslOperation, args: tuple[Any, ...], keywords: dict[str, Any
 
 @functools.cache
 def find_casting_operation(name: str) -> Callable[..., Any] | None:
-    """Returns a DSL operation that casts as in ``te.lang.cce``; None for an unknown name."""
+    """Returns a DSL operation with the implicit casts of ``te.lang.cce``; None if unknown."""
     word = find_operation(name)
     if word is None:
         return None
@@ -148,7 +154,7 @@ def find_casting_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises when bit mode gets a last axis that is no multiple of 8.
+    """Raises `InputError` if, in the bit mode of ``vcmp``, the last size is no multiple of 8.
 
     ``tbe.dsl`` pads such an axis instead.
     """
@@ -169,7 +175,7 @@ def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
 
 @functools.cache
 def find_checking_operation(name: str) -> Callable[..., Any] | None:
-    """Returns a DSL operation that checks dtypes as ``tbe.dsl``; None for an unknown name."""
+    """Returns a DSL operation with the dtype checks of ``tbe.dsl``; None if unknown."""
     word = find_operation(name)
     if word is None:
         return None
@@ -198,7 +204,10 @@ def find_checking_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _adapt_split_result(word: DslOperation, made: Any) -> Any:
-    """Drops the shapes from the result (shapes, parts) of a split inside a variant block."""
+    """Returns the result of a DSL operation, without the shapes for a split in a variant block.
+
+    Outside of variant blocks, the result of a split is the pair (shapes, parts).
+    """
     return made[1] if word.name == "split" and is_in_variant() else made
 
 
@@ -208,7 +217,10 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether one conversion instruction of the chip rounds and converts to the requested dtype."""
+    """Whether `word` is a rounding that the chip performs in one instruction, with the cast.
+
+    The cast is that to the dtype which the arguments request, or to int32.
+    """
     mode = _ROUNDING_MODES.get(word)
     target = args[1] if len(args) > 1 else keywords.get("dtype", "int32")
     return mode is not None and is_conversion_supported(chip, mode, tensor.dtype, str(target))
@@ -337,7 +349,7 @@ def _can_convert_on(chip: Soc, source: str, target: str) -> bool:
 
 
 def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
-    """Casts a tensor implicitly; the output may be cast back (see `cast_back`)."""
+    """Casts a tensor to `dtype`; other than an explicit cast, it does not prevent `cast_back`."""
     if tensor.dtype == dtype:
         return tensor
     cast_to = find_operation("cast_to")
@@ -398,9 +410,9 @@ def _cast_and_reduce(
 def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Casts the outputs as ``te.lang.cce.auto_schedule`` does: back to the dtype of one input.
 
-    Outputs stay unchanged when the operator itself contains a cast. The toolkit walks the graph
-    depth-first from the outputs, operands from left to right, and takes the dtype of the last
-    placeholder that it finds.
+    The outputs stay unchanged if the operator itself contains a cast. The input is chosen as in the
+    CANN toolkit: it is the last placeholder that a depth-first search from the outputs finds. The
+    search visits operands from left to right.
     """
     stages = stages_of(outputs)
     inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]

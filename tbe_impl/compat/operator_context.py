@@ -17,7 +17,7 @@ INPUT_COUNTS = {"slice": 3, "transdata": 3, "transpose": 1, "concat": 1, "split"
 
 
 class Variable:
-    """Result of ``get_te_var``."""
+    """A symbolic variable, as ``get_te_var`` returns it."""
 
     def __init__(self, variable: Var):
         self.variable = variable
@@ -27,16 +27,18 @@ class Variable:
         return self.variable
 
     def get_name(self) -> str:
-        """Returns the name."""
+        """Returns the name of the variable."""
         return self.variable.name
 
     def get_bound(self) -> tuple[int, int | None]:
-        """Returns the least and greatest value."""
+        """Returns the least and greatest value of the variable; None means no upper limit."""
         return self.variable.bound or (0, None)
 
 
 class OperatorInfo:
     """``OpInfo``: a record of an operator with its inputs, outputs, attributes and any other field.
+
+    A field that was not set is None.
 
     Args:
         op_name, op_type: name and type of the operator.
@@ -53,30 +55,34 @@ class OperatorInfo:
 
 
 class Context:
-    """Stores values by key: ``add``, ``get`` and pairs such as ``set_op_type``/``get_op_type``."""
+    """Stores values by key: methods ``add``, ``get``, and any pair ``set_<key>``, ``get_<key>``."""
 
     def __init__(self, mode: str | None = None):
         self.mode = mode
         self.notes: dict[str, Any] = {}
 
     def add(self, key: str, value: Any) -> None:
-        """Stores a value."""
+        """Stores `value` under `key`."""
         self.notes[key] = value
 
     def set(self, key: str, value: Any) -> None:
-        """Stores a value."""
+        """Stores `value` under `key`."""
         self.notes[key] = value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns a stored value."""
+        """Returns the value that is stored under `key`, or `default` if there is none."""
         return self.notes.get(key, default)
 
     def get_op_mode(self) -> str:
-        """Returns ``dynamic`` when the operator has unknown sizes, else ``static``."""
+        """Returns the operator's mode.
+
+        Unless `set_op_mode` was called, the mode is ``dynamic`` if the operator has unknown sizes,
+        else ``static``.
+        """
         return self.mode or ("dynamic" if session().dynamic else "static")
 
     def set_op_mode(self, mode: str) -> None:
-        """Sets the operator's mode."""
+        """Sets the operator's mode, ``dynamic`` or ``static``."""
         self.mode = mode
 
     def get_op_type(self) -> str:
@@ -84,19 +90,19 @@ class Context:
         return session().operator_type
 
     def add_compile_info(self, key: str, value: Any) -> None:
-        """Adds an entry to the compile info of the tiling function."""
+        """Adds an entry to the compile info, the data that the kernel's tiling function reads."""
         session().compile_info[key] = value
 
     def get_compile_info(self) -> dict[str, Any]:
-        """Returns the compile info of the tiling function."""
+        """Returns the compile info, the data that the tiling function of a kernel reads."""
         return session().compile_info
 
     def get_addition(self, key: str) -> Any:
-        """Returns a stored value."""
+        """Returns the value that is stored under `key`, or None if there is none."""
         return self.notes.get(key)
 
     def add_addition(self, key: str, value: Any) -> None:
-        """Stores a value."""
+        """Stores `value` under `key`."""
         self.notes[key] = value
 
     def get_current_compute(self) -> Context:
@@ -108,12 +114,12 @@ class Context:
         return self
 
     def get_var(self, name: str) -> Any:
-        """Returns a variable by name, None when there is none."""
+        """Returns the symbolic variable with this name, or None if there is none."""
         found = session().variables.get(name)
         return None if found is None else Variable(found)
 
     def get_vars(self) -> list[Any]:
-        """Returns all variables."""
+        """Returns all symbolic variables."""
         return list(session().variables.values())
 
     def __enter__(self) -> Context:
@@ -150,12 +156,12 @@ def in_dynamic() -> bool:
 
 
 def in_static() -> bool:
-    """Negation of `in_dynamic`."""
+    """Whether the running operator has no unknown sizes; the negation of `in_dynamic`."""
     return not in_dynamic()
 
 
 def get_op_mode() -> str:
-    """Returns ``dynamic`` or ``static``."""
+    """Returns the mode of the running operator, ``dynamic`` or ``static``."""
     return get_context().get_op_mode()
 
 
@@ -165,12 +171,12 @@ def is_unify() -> bool:
 
 
 def add_compile_info(key: str, value: Any) -> None:
-    """Adds an entry to the compile info of the tiling function."""
+    """Adds an entry to the compile info, the data that the tiling function of a kernel reads."""
     session().compile_info[key] = value
 
 
 def get_compile_info() -> dict[str, Any]:
-    """Returns the compile info of the tiling function."""
+    """Returns the compile info, the data that the tiling function of a kernel reads."""
     return session().compile_info
 
 
@@ -184,7 +190,7 @@ def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None
 
 
 def var_attr(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Any:
-    """Returns a symbolic attribute; the dtype ``int32[4]`` returns a list of four variables."""
+    """Returns a symbolic variable for an attribute; four variables for the dtype ``int32[4]``."""
     base, bracket, rest = dtype.partition("[")
     if not bracket:
         return var(name, bound, dtype)
@@ -197,7 +203,7 @@ def _variable_dtype(dtype: str) -> str:
 
 @contextlib.contextmanager
 def compute(*_: Any, **__: Any) -> Iterator[Context]:
-    """Opens the block in which an operator defines one variant; see `is_in_variant`."""
+    """Context manager of a variant block, in which an operator defines one of its variants."""
     record = session()
     before, record.in_variant = record.in_variant, True
     try:
@@ -209,20 +215,24 @@ def compute(*_: Any, **__: Any) -> Iterator[Context]:
 def variable_shape(
     inputs: Sequence[Any], op_mode: str | bool = "elewise", support_broadcast: bool = False
 ) -> Any:
-    """Returns shapes for placeholders; unknown sizes become symbolic variables.
+    """Returns one shape per input for placeholders; unknown sizes become symbolic variables.
 
-    Inputs in the same role share one variable for unknown sizes at the same position, counted from
-    the last axis. Thus elementwise operators see equal shapes. Some patterns return other values:
+    Unknown sizes at the same position, counted from the last axis, share one variable in all
+    inputs. Thus elementwise operators see equal shapes. Only an input that holds reduction axes has
+    its own variable. For some patterns, the function returns other values:
 
     - ``transpose``: one shape, not in a list.
-    - ``sort``, ``topk``: one shape; also k when k is an input.
-    - ``slice``: the shape, the begins and the sizes.
+    - ``concat``: the shapes of the joined tensors, which share no variables.
+    - ``sort``, ``topk``: one shape; if k is an input, the shape and [k].
+    - ``slice``: the shape, and the values of the two other inputs.
+    - ``transdata``: the shapes of the input and of the result.
     - ``segment``: two shapes and the number of segments.
     - ``pooling_with_arg``: the shape and the window parameters.
 
     Args:
         inputs: tensor descriptions.
-        op_mode: a pattern of the toolkit. True, in files of 2020, means `support_broadcast`.
+        op_mode: name of a pattern, such as ``elewise``. True, as operator files of 2020 pass it,
+            has the effect of `support_broadcast`.
         support_broadcast: whether to left-pad all shapes with ones to the greatest rank.
 
     Raises:
@@ -287,7 +297,7 @@ def _pad_ranks(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _count_or_variable(given: Any, name: str) -> Any:
-    """Returns the value of an input if it is known, else a variable with this name."""
+    """Returns the value of an input if it is known, else the symbolic variable `name`."""
     known = given.get("const_value") if isinstance(given, dict) else given
     if known is None:
         return var(name)
@@ -295,7 +305,7 @@ def _count_or_variable(given: Any, name: str) -> Any:
 
 
 def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
-    """Returns sizes of merged axes; an unknown size is a product of variables, one per axis."""
+    """Returns the sizes of merged axes; an unknown size is the product of one variable per axis."""
     sizes: list[Any] = []
     for place, (size, axes) in enumerate(zip(given["shape"], given["merged_axes"], strict=True)):
         if size >= 0:

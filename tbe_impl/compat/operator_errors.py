@@ -1,4 +1,4 @@
-"""Defines errors in the toolkit's form: ``RuntimeError`` whose first argument is a dict."""
+"""Defines errors in the form of the CANN toolkit: a ``RuntimeError`` with a dict as argument."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tbe_impl.errors import InputError
 
 
 class OperatorError(InputError, RuntimeError):
-    """An error that a check of an operator or of the toolkit raises.
+    """An error that is raised by a check of an operator or of the CANN toolkit's functions.
 
     Operators catch ``RuntimeError`` and read ``error.args[0]["errCode"]``. The message is written
     for users.
@@ -27,14 +27,14 @@ class OperatorError(InputError, RuntimeError):
 
 
 def fault(error_code: str, message: str, **info: Any) -> OperatorError:
-    """Returns an `OperatorError` with this code; `info` is added to its dict."""
+    """Returns an `OperatorError` with this code; `info` is added to the error's dict."""
     return OperatorError({"errCode": error_code, **info}, message.rstrip("."))
 
 
 class CheckError(OperatorError):
-    """An error that occurs for every value of the unknown sizes."""
+    """An `OperatorError` that occurs whatever values the unknown sizes have."""
 
 
 def refusal(error_code: str, message: str, **info: Any) -> CheckError:
-    """Returns a `CheckError` with this code; `info` is added to its dict."""
+    """Returns a `CheckError` with this code; `info` is added to the error's dict."""
     return CheckError({"errCode": error_code, **info}, message.rstrip("."))

@@ -1,4 +1,4 @@
-"""Provides the toolkit's helper modules ``impl.util`` for operator trees that lack them."""
+"""Provides the CANN toolkit's helper modules ``impl.util`` to operator trees that lack them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ POOLING_PATTERNS = SimpleNamespace(
     GLOBAL_POOLING="global_pooling",
     ACTUAL_WINDOW_ORI_INDICES="actual_window_ori_indices",
     **{name.upper(): name for name in WINDOW_PARAMETERS},
-    # IDNEX is misspelled as in the toolkit
+    # IDNEX is misspelled as in the CANN toolkit
     **{f"{name.upper()}_ATTR_IDNEX": f"{name}_attr_index" for name in WINDOW_PARAMETERS},
 )
 REDUCE_WINDOW = SimpleNamespace(
@@ -65,28 +65,28 @@ REDUCE_WINDOW = SimpleNamespace(
 def register_operator_compute(
     op_type: str, op_mode: str = "dynamic", support_fusion: Any = False, **options: Any
 ) -> Any:
-    """Registers the compute function of an operator."""
+    """Returns a decorator that registers the compute function of an operator."""
     return register_op_compute(op_type, op_mode, support_fusion, **options)
 
 
 def is_unknown(given: Any) -> bool:
-    """Whether a description has an unknown size."""
+    """Whether a tensor description, or any in a list of descriptions, has an unknown size."""
     return has_unknown_size(given if isinstance(given, (list, tuple)) else [given])
 
 
 def is_unknown_rank_input(given: Any) -> bool:
-    """Whether a description has an unknown rank."""
+    """Whether a tensor description, or any in a list of descriptions, has an unknown rank."""
     listed = given if isinstance(given, (list, tuple)) else [given]
     return any(isinstance(item, dict) and list(item.get("shape", ())) == [-2] for item in listed)
 
 
 def is_dynamic_input(inputs: Sequence[Any]) -> bool:
-    """Whether any of the descriptions has an unknown size."""
+    """Whether any of the tensor descriptions has an unknown size."""
     return has_unknown_size(inputs)
 
 
 def _adapter_names(load: Callable[[str], Any]) -> Mapping[str, Any]:
-    """Returns the names of ``impl.util.platform_adapter``, which re-exports other modules."""
+    """Returns the names, with values, of ``impl.util.platform_adapter``, which only re-exports."""
     common, dsl = load("tbe.common"), load("tbe.dsl")
     utils = load("tbe.common.utils")
     errors = load("tbe.common.utils.errormgr")
@@ -165,7 +165,7 @@ _CONSTANTS = {
 
 
 def names_of(module: str, load: Callable[[str], ModuleType]) -> Mapping[str, Any]:
-    """Returns the names of a module below ``impl``; an empty mapping for an unknown module."""
+    """Returns the names, with values, of a module below ``impl``; no names if it is unknown."""
     if module == "impl.util.platform_adapter":
         return _adapter_names(load)
     known: dict[str, Mapping[str, Any]] = {

@@ -104,14 +104,16 @@ def _missing_parameter_error(operator: str, name: str) -> Any:
 
 
 def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that checks each argument against its kind, in parameter order.
+    """Returns a decorator that checks the arguments of a function.
 
-    The decorated function has an attribute ``parameter_kinds``: parameter name → kind.
+    `kinds` are the kinds of the parameters in order, such as ``required_input``. The decorated
+    function has an attribute ``parameter_kinds``: parameter name → kind.
 
     Raises:
-        OperatorError: E80001 a mandatory parameter is missing, E80003 a wrong type, E80004 a
-            description lacks a key, E80008 an unknown dtype, E80014 or E80015 an unknown format,
-            E80020 a kernel name that is no identifier.
+        OperatorError: the decorated function gets an invalid argument. The codes are: E80001, a
+            mandatory parameter is missing; E80003, the type is wrong; E80004, a description lacks a
+            key; E80008, the dtype is unknown; E80014 and E80015, the format is unknown; E80020, the
+            kernel name is no identifier.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +165,7 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 
 
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
-    """Raises the error of the first kind unless the value fits at least one of the kinds."""
+    """Raises the error of the first kind if the value fits none of the kinds."""
     refused: OperatorError | None = None
     for kind in kinds:
         try:
@@ -245,7 +247,7 @@ def _check_attribute(value: Any, name: str, kind: str, operator: str) -> None:
             raise _missing_parameter_error(operator, name)
         return
     if isinstance(value, (int, float, str, list, tuple)) and not value:
-        # as in the toolkit, no further check: some callers pass 0 for a list of axes
+        # as in the CANN toolkit, no further check: some callers pass 0 for a list of axes
         return
     depth, scalar = rest.count("LIST_"), rest.replace("LIST_", "")
     _check_items(value, name, scalar, depth, operator)
@@ -318,7 +320,10 @@ def check_shape(
     *,
     op_name: str = "",
 ) -> None:
-    """Raises unless `shape` is a list of integers within the limits of rank, size and elements."""
+    """Raises `CheckError` unless `shape` is a list of integers within the given limits.
+
+    There are limits for the rank, for each size and for the number of elements.
+    """
     if not isinstance(shape, (tuple, list)):
         raise _wrong_type_error(op_name, param_name, "list or tuple", shape)
     for size in shape:
@@ -329,7 +334,7 @@ def check_shape(
         raise _out_of_range_error(
             "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
         )
-    # as in the toolkit: max_dim applies to shapes with unknown sizes only
+    # as in the CANN toolkit: max_dim applies to shapes with unknown sizes only
     low, high = (-2, max_dim) if dynamic else (min_dim, None)
     for size in shape:
         if size < low or (high is not None and size > high):
@@ -343,7 +348,7 @@ def check_shape(
 def check_range(
     shape: Any, shape_range: Any, *_: Any, param_name: str = "", op_name: str = "", **__: Any
 ) -> None:
-    """Raises unless `shape_range` has a pair of least and greatest size per size of `shape`."""
+    """Raises `CheckError` unless `shape_range` has a pair (least, greatest size) for each axis."""
     if not isinstance(shape_range, (tuple, list)):
         raise _wrong_type_error(op_name, param_name, "list or tuple", shape_range)
     if len(shape_range) != len(shape) and -2 not in shape:
@@ -386,7 +391,7 @@ def _as_list(names: Any) -> list[str]:
 def check_dtype(
     dtype: Any, check_list: Sequence[str] = ALL_DTYPE_LIST, param_name: str = ""
 ) -> None:
-    """Raises unless `dtype` is in the list; ignores case."""
+    """Raises `CheckError` unless `dtype`, in lower case, is in `check_list`."""
     if dtype is None:
         raise refusal(
             "E80007", f"the dtype of {param_name} is None", op_name="", param_name=param_name
@@ -400,7 +405,7 @@ def check_dtype(
 def check_format(
     data_format: Any, check_list: Sequence[str] | None = None, param_name: str = ""
 ) -> None:
-    """Raises unless `data_format` is in the list."""
+    """Raises `CheckError` unless `data_format` is in `check_list`; by default, in all formats."""
     known = list(ALL_FORMAT_LIST if check_list is None else check_list)
     if isinstance(check_list, str):
         # a single format instead of a list
@@ -418,7 +423,11 @@ def check_format(
 
 
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
-    """Raises when a shape is unknown and the ranges of two adjacent inputs do not intersect."""
+    """Raises `CheckError` if the size ranges of two adjacent inputs have no size in common.
+
+    Operators without unknown sizes are not checked. With `support_broadcast`, a range that contains
+    1 fits every other range.
+    """
     if not in_dynamic() or len(inputs) < 2:
         return
     for given in inputs:
@@ -458,9 +467,10 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
 
 
 def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that checks argument types in order; raises `OperatorError` E60038.
+    """Returns a decorator that checks the types of arguments; `types` are in parameter order.
 
-    The decorated function has an attribute ``parameter_types``: parameter name → types.
+    The decorated function raises `OperatorError` with the code E60038 for an argument of a wrong
+    type. It has an attribute ``parameter_types``: parameter name → permitted types.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -500,7 +510,7 @@ def _e6_error(code: str, text: str, name: str = "") -> Any:
 
 
 def check_dtype_rule(dtype: Any, check_list: Sequence[str], param_name: str = "default") -> None:
-    """Raises unless `dtype` is in the list; ignores case."""
+    """Raises `OperatorError` unless `dtype`, in lower case, is in `check_list`."""
     if dtype is None:
         raise _e6_error("E60038", "dtype is None", param_name)
     if str(dtype).lower() not in check_list:
@@ -518,7 +528,7 @@ def check_shape_rule(
     max_dim: int | None = None,
     max_shape_num: int | None = None,
 ) -> None:
-    """Raises unless `shape` is a list of positive integers with a rank in the limits."""
+    """Raises `OperatorError` unless `shape` is a list of min_dim to max_dim positive integers."""
     low = DEFAULT_MIN_SHAPE_DIM if min_dim is None else min_dim
     high = DEFAULT_MAX_SHAPE_DIM if max_dim is None else max_dim
     if not isinstance(shape, (tuple, list)):
@@ -539,7 +549,7 @@ def check_shape_rule(
 
 
 def check_kernel_name(kernel_name: Any) -> None:
-    """Raises unless the name is None or an identifier of at most 200 characters."""
+    """Raises `OperatorError` unless the name is None or an identifier of at most 200 characters."""
     if kernel_name is None:
         return
     text = str(kernel_name)
@@ -558,7 +568,7 @@ def check_kernel_name(kernel_name: Any) -> None:
 def check_and_init_5hdc_reduce_support(
     input_tensor: dict[str, Any], axis: Sequence[int], *_: Any
 ) -> bool:
-    """Whether a float16 NC1HWC0 tensor is reduced over both parts of the channel axis (1 and 4)."""
+    """Whether a tensor is float16 in NC1HWC0 and `axis` contains both channel axes, 1 and 4."""
     if (
         input_tensor.get("format") == "NC1HWC0"
         and 1 in axis
@@ -577,7 +587,7 @@ def is_scalar(shape: Any) -> bool:
 
 
 def check_shape_size(shape: Sequence[int], limit: int = SHAPE_SIZE_LIMIT + 1) -> None:
-    """Raises when the shape has `limit` elements or more."""
+    """Raises `OperatorError` if the shape has `limit` elements or more."""
     if math.prod(shape) >= limit:
         raise _e6_error(
             "E60039",
@@ -587,12 +597,12 @@ def check_shape_size(shape: Sequence[int], limit: int = SHAPE_SIZE_LIMIT + 1) ->
 
 
 def check_tensor_shape_size(shape: Sequence[int], *_: Any) -> int:
-    """Returns the number of elements."""
+    """Returns the number of elements of a shape."""
     return math.prod(shape)
 
 
 def check_reduce_shape_rule(shape: Sequence[int]) -> None:
-    """Raises when a reduction has more than 200 million elements."""
+    """Raises `OperatorError` if the shape has more than 200 million elements."""
     if math.prod(shape) > MAX_REDUCE_SHAPE_NUM:
         raise _e6_error(
             "E60039",

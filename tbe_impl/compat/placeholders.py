@@ -1,4 +1,7 @@
-"""Defines placeholders for unimplemented toolkit names; importing works, using raises an error."""
+"""Defines placeholders for the names of the CANN toolkit that are not implemented here.
+
+Operator files can import a placeholder; using it raises `NotWritten`.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from tbe_impl.errors import MissingError
 
 
 class NotWritten(MissingError, RuntimeError):
-    """An operator used a name of the toolkit that has no counterpart here."""
+    """The error that an operator used a name of the CANN toolkit that has no counterpart here."""
 
     code = "not-written"
 
 
 def _missing_name_hint(module: str, attribute: str) -> str:
-    """Returns a remedy that names a TVM function or an extension operation; empty if unknown."""
+    """Returns a remedy that names a TVM function or an extension operation; empty if none fits."""
     if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
         return (
             f"`{module}` is the toolkit's package; "
@@ -42,7 +45,11 @@ def _missing_name_hint(module: str, attribute: str) -> str:
 
 
 class Placeholder:
-    """An importable attribute; calling it or computing with it raises `NotWritten`."""
+    """Stands for an unimplemented name; calling it or computing with it raises `NotWritten`.
+
+    As an exception, calling a name that starts with ``register`` returns a decorator without
+    effect.
+    """
 
     def __init__(self, name: str, known: Iterable[str] = ()):
         object.__setattr__(self, "_name", name)
@@ -95,9 +102,9 @@ class Placeholder:
 
 
 class DeviceCode(Placeholder):
-    """A TIK object whose methods do nothing; building it or computing with it raises an error.
+    """A TIK object whose methods do nothing; building it or computing with it raises `NotWritten`.
 
-    Some operators create a TIK object for every shape but use it for few shapes only.
+    Some operators create a TIK object for every shape but use this object for few shapes only.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -125,7 +132,7 @@ class CompatModule(ModuleType):
         return Placeholder(f"{self.__name__}.{name}", self.__dir__())
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Calls the function of this module in `CALLABLE_MODULES`."""
+        """Calls the function that `CALLABLE_MODULES` contains for this module."""
         call = self.__dict__.get("_call")
         if call is None:
             raise TypeError(f"module {self.__name__!r} is not callable")

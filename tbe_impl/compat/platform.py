@@ -37,7 +37,7 @@ SCOPES = {
     "dma_copy": "dma_copy",
     "dma_copy_global": "global",
 }
-"""Constants of memory scopes."""
+"""Name of the constant for a memory scope → its value."""
 
 _CHIPS = {
     "ASCEND_310": "Ascend310",
@@ -106,7 +106,7 @@ INSTRUCTIONS = {
         ).split()
     },
 }
-"""Names of instructions in schedules."""
+"""Name of the constant for an instruction → name of the instruction in schedules."""
 
 CUBE_MKN = {
     dtype: {"mac": list(mac)}
@@ -159,11 +159,11 @@ _NUMBERS = {
 }
 
 _UNLIMITED_BYTES = 256 * 1024
-"""Size of the unified buffer in bytes that ``cpu`` reports; operators derive tile sizes from it."""
+"""Size in bytes of the unified buffer for the chip ``cpu``; operators derive tile sizes from it."""
 
 
 def get_soc_spec(key: str) -> Any:
-    """Returns a property of the chip, such as ``SHORT_SOC_VERSION`` or ``UB_SIZE``."""
+    """Returns a property of the current chip, such as ``SHORT_SOC_VERSION`` or ``UB_SIZE``."""
     chip = current_soc()
     as_chip = find_soc("Ascend910A") if chip.is_unlimited else chip
     answers: dict[str, Any] = {
@@ -209,13 +209,13 @@ def get_product_spec(key: str) -> Any:
 
 
 def set_current_compile_soc_info(soc_version: str, *_: Any, **__: Any) -> str:
-    """Sets the chip that answers platform queries."""
+    """Sets the current chip, for which platform queries are answered; returns ``success``."""
     session().soc = find_soc(soc_version)
     return "success"
 
 
 def api_check_support(intrinsic: str, dtype: str = "") -> bool:
-    """Whether the chip supports an operation, such as ``te.lang.cce.vexp``, for a dtype."""
+    """Whether the current chip supports an operation, such as ``te.lang.cce.vexp``, for a dtype."""
     for value in (intrinsic, dtype):
         if not isinstance(value, str):
             raise fault("E90001", f"api_check_support takes texts, not {type(value).__name__}")
@@ -232,7 +232,7 @@ def api_check_support(intrinsic: str, dtype: str = "") -> bool:
 
 
 def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
-    """Whether the chip has an instruction for a dtype.
+    """Whether the current chip has an instruction for a dtype; without a dtype, whether for any.
 
     For ``Intrinsic_vconv``, `dtype` names a conversion.
     """
@@ -247,7 +247,7 @@ def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
 
 
 def get_bit_len(dtype: str) -> int:
-    """Returns the bits of an element; a bool takes 8.
+    """Returns the number of bits of an element; a bool has 8 bits.
 
     >>> get_bit_len("float16"), get_bit_len("uint1")
     (16, 1)
@@ -263,18 +263,18 @@ def get_bit_len(dtype: str) -> int:
 
 
 def get_align_factor(dtype: str) -> tuple[int, int]:
-    """Returns the elements in a block of 32 bytes, and the bytes of an element."""
+    """Returns the number of elements in 32 bytes, and the size of an element in bytes."""
     size = max(get_bit_len(dtype) // 8, 1)
     return 32 // size, size
 
 
 def get_block_size() -> int:
-    """Returns the bytes of a block."""
+    """Returns the size in bytes of a memory block of the current chip."""
     return current_soc().block_bytes
 
 
 def get_cube_mkn(dtype: str) -> list[int]:
-    """Returns the tile of the cube unit: rows, reduction size, columns."""
+    """Returns the tile of the cube unit for a dtype: rows, reduction size, columns."""
     return CUBE_MKN[dtype]["mac"]
 
 
@@ -284,12 +284,12 @@ def te_set_version(version: str, *_: Any, **__: Any) -> str:
 
 
 def is_lhisi_version() -> bool:
-    """Whether the chip is a small camera chip; False for every chip supported here."""
+    """Whether the current chip is a small camera chip; False for every chip supported here."""
     return False
 
 
 def get_kernel_meta_dir() -> str:
-    """Returns the toolkit's output folder; nothing is written to it here."""
+    """Returns the name of the CANN toolkit's output directory; nothing is written to it here."""
     return "kernel_meta"
 
 
@@ -303,7 +303,7 @@ class CceProductParams:
     cce_product = property(lambda self: current_soc().short_name.lower())
 
     def get_params_(self, key: str) -> Any:
-        """Returns a property by its older key, such as ``Unified_Buffer``."""
+        """Returns a property of the current chip by its older key, such as ``Unified_Buffer``."""
         names = {
             "Unified_Buffer": "UB_SIZE",
             "L1_Buffer": "L1_SIZE",
@@ -322,7 +322,7 @@ _PRODUCTS = {"Ascend910": "cloud", "Ascend310": "1.1", "Ascend310P": "v200"}
 
 
 def get_product_version() -> str:
-    """Returns the older name of the chip's family."""
+    """Returns the older name of the current chip's family."""
     return _PRODUCTS.get(current_soc().short_name, "cloud")
 
 
@@ -337,7 +337,7 @@ PRODUCTS: Mapping[str, Any] = MappingProxyType(
         "is_lhisi_version": lambda: False,
     }
 )
-"""Queries of the chip family in ``topi.cce.util``."""
+"""Name in ``topi.cce.util`` → function that queries the chip family, or one of its results."""
 
 CONSTANTS: Mapping[str, Any] = MappingProxyType(
     {

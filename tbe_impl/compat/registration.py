@@ -12,7 +12,7 @@ from tbe_impl.compat.session import Registration, has_session, operator_scope, s
 
 
 def record_registration(kind: str, name: str, function: Any, wrapper: Any, **options: Any) -> None:
-    """Records a registration; does nothing outside of a session."""
+    """Records a registration in the current session; does nothing if there is no session."""
     if not has_session():
         return
     plain = inspect.unwrap(function)
@@ -36,7 +36,10 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 def register_operator(
     op_type: str, pattern: Any = None, trans_bool_to_s8: bool = True, **_: Any
 ) -> Decorator:
-    """Registers an operator; sets the type and the mode in the session while the operator runs."""
+    """Returns a decorator that registers an operator.
+
+    While the operator runs, the session contains its type and whether its shapes are dynamic.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -53,7 +56,7 @@ def register_operator(
 def register_op_compute(
     op_type: str, op_mode: str = "dynamic", support_fusion: bool = True, **options: Any
 ) -> Decorator:
-    """Registers the compute function of an operator."""
+    """Returns a decorator that registers the compute function of an operator."""
     return _make_decorator("register_op_compute", op_type, op_mode=op_mode, **options)
 
 
@@ -103,29 +106,29 @@ class OperatorRegistration:
 
 
 def get_operator(op_type: str) -> OperatorRegistration | None:
-    """Returns the operator registered under this type, None when there is none."""
+    """Returns the operator that is registered under this type, or None if there is none."""
     found = _find_wrapper("register_operator", op_type)
     return OperatorRegistration(found) if found else None
 
 
 def get_op_compute(op_type: str, op_mode: str = "dynamic", **_: Any) -> OperatorRegistration | None:
-    """Returns the compute function registered under this type, None when there is none."""
+    """Returns the compute function that is registered under this type, or None if there is none."""
     found = _find_wrapper("register_op_compute", op_type)
     return OperatorRegistration(found) if found else None
 
 
 def get_param_generalization(op_type: str) -> Any:
-    """Returns the function registered by ``register_param_generalization``, or None."""
+    """Returns the function registered for a type by ``register_param_generalization``, or None."""
     return _find_wrapper("register_param_generalization", op_type)
 
 
 def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
-    """Stores build options of an operator type."""
+    """Stores the build options of an operator type."""
     session().build_config.setdefault("_fusion", {})[op_type] = build_config
 
 
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
-    """Returns the build options of an operator type, or of all types by type."""
+    """Returns the build options of an operator type; without a type, those of all types by type."""
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found
 

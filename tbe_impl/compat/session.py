@@ -1,4 +1,4 @@
-"""Records registrations, schedules and builds of operators while toolkit names are installed."""
+"""Records registrations, schedules and builds of operators during an ``installed`` block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BuildRequest:
         schedule: the schedule argument.
         config: all other build options, such as ``need_build`` or ``print_ir``.
         location: location of the build call in the operator file.
-        compile_info: compile info for the tiling function.
+        compile_info: data that the operator passes to the tiling function of its kernel.
     """
 
     name: str
@@ -39,7 +39,7 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class Registration:
-    """One registration decorator.
+    """One use of a registration decorator.
 
     Attributes:
         kind: the decorator, such as ``register_operator`` or ``op_info_register``.
@@ -61,24 +61,24 @@ class Registration:
 
 @dataclass
 class Session:
-    """The record of one ``installed`` context.
+    """The record of one ``installed`` block.
 
     Attributes:
-        soc: the chip that answers platform queries.
-        builds: build requests in order.
+        soc: the chip for which platform queries are answered.
+        builds: build requests in order of the calls.
         schedules: schedules in order of creation.
-        registrations: registrations in order.
+        registrations: registrations in order of the calls.
         dynamic: whether the running operator has unknown sizes; None outside of operators.
         operator_type: registered type of the running operator.
         in_variant: whether an operator is inside a variant block (``with tbe.dsl.compute():``).
-        compile_info: compile info for tiling functions.
+        compile_info: data that operators pass to the tiling functions of their kernels.
         build_config: options of the current builds.
         variables: symbolic sizes and attributes by name.
-        cast_outputs: id of an output → its replacement that ``te.lang.cce`` casts back.
-        auto_casts: ids of the casts that ``te.lang.cce`` inserted.
-        keepalive: objects that must stay alive while their ids are recorded.
-        real_toolkit: path of an installed toolkit that stays active, else empty. When it is set,
-            nothing is recorded.
+        cast_outputs: ``id`` of an output that ``te.lang.cce`` casts back → the cast output.
+        auto_casts: ``id`` of each cast that ``te.lang.cce`` inserted.
+        keepalive: objects that must stay alive while their ``id`` is recorded.
+        real_toolkit: path of an installed CANN toolkit that stays active, else empty. If a path is
+            set, nothing is recorded.
     """
 
     soc: Soc
@@ -112,7 +112,7 @@ class Session:
         return request
 
     def registrations_of(self, name: str) -> tuple[Registration, ...]:
-        """Returns all registrations under this name."""
+        """Returns all registrations with this name."""
         return tuple(item for item in self.registrations if item.name == name)
 
 
@@ -131,7 +131,7 @@ def flatten_tensors(value: Any) -> Sequence[Any]:
 
 _current_session: ContextVar[Session | None] = ContextVar("tbe_impl_session", default=None)
 _open_sessions: list[Session] = []
-"""Open sessions, newest last; threads started by an operator use the newest."""
+"""Open sessions, newest last; a thread that an operator starts uses the newest session."""
 _lock = threading.RLock()
 
 
@@ -143,7 +143,7 @@ def open_session(session: Session) -> Any:
 
 
 def close_session(token: Any) -> None:
-    """Reverts `open_session`."""
+    """Closes a session; `token` is the result of `open_session`."""
     reset, session = token
     with _lock:
         _open_sessions[:] = [item for item in _open_sessions if item is not session]
@@ -159,7 +159,11 @@ def _find_session() -> Session | None:
 
 
 def session() -> Session:
-    """Returns the session of this thread; raises when no names are installed."""
+    """Returns the session of this thread, else the newest open session.
+
+    Raises:
+        InputError: no session is open.
+    """
     found = _find_session()
     if found is None:
         raise InputError(
@@ -172,25 +176,25 @@ def session() -> Session:
 
 
 def has_session() -> bool:
-    """Whether the toolkit names are installed."""
+    """Whether a session is open."""
     return _find_session() is not None
 
 
 def current_soc() -> Soc:
-    """Returns the chip that answers platform queries; ``Ascend910A`` without a session."""
+    """Returns the current chip: that of the session, or ``Ascend910A`` if no session is open."""
     found = _find_session()
     return found.soc if found else find_soc("Ascend910A")
 
 
 def is_in_variant() -> bool:
-    """Whether the operator is inside a variant block."""
+    """Whether the running operator is inside a variant block, ``with tbe.dsl.compute():``."""
     found = _find_session()
     return found is not None and found.in_variant
 
 
 @contextlib.contextmanager
 def operator_scope(arguments: Iterable[Any], operator_type: str = "") -> Iterator[None]:
-    """Sets the operator's type and whether its shapes are dynamic while the operator runs."""
+    """Context manager that records the type of an operator and whether its shapes are dynamic."""
     record = session()
     before = record.operator_type, record.dynamic
     record.operator_type = operator_type or record.operator_type
@@ -203,7 +207,7 @@ def operator_scope(arguments: Iterable[Any], operator_type: str = "") -> Iterato
 
 
 def has_unknown_size(arguments: Iterable[Any]) -> bool:
-    """Whether a description among the arguments has a size of -1 or an unknown rank.
+    """Whether a tensor description among the arguments has a size of -1 or an unknown rank.
 
     >>> has_unknown_size(({"shape": (-1, 4)}, 1.0)), has_unknown_size(([{"shape": (2,)}],))
     (True, False)

@@ -21,7 +21,7 @@ def shape_to_list(shape: Any) -> list[Any]:
 
 
 def get_shape_size(shape: Sequence[int]) -> int:
-    """Returns the number of elements."""
+    """Returns the number of elements of a shape."""
     return math.prod(shape)
 
 
@@ -237,7 +237,7 @@ def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool 
     >>> shape_refine((2, 1, 3)), shape_refine((2, 1, 3), [2])
     ([2, 3], ([2, 3], [1]))
 
-    When a reduced axis has size 1 and dimensions are kept, shape and axes are returned unchanged.
+    If a reduced axis has size 1 and `keep_dims` is True, shape and axes are returned unchanged.
     """
     if reduce_axis is None:
         return squeeze_shape(shape)
@@ -252,7 +252,7 @@ def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool 
 
 
 def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
-    """Raises `OperatorError` unless both descriptions have equal values under the key."""
+    """Raises `CheckError` unless both tensor descriptions have equal values under `dict_key`."""
     values = []
     for which, given in (("first", dict1), ("second", dict2)):
         if not isinstance(given, dict) or dict_key not in given:
@@ -282,7 +282,7 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
 
 
 def check_input_tensor_shape(shape: Any) -> None:
-    """Raises `OperatorError` for a size below 0; for static shapes, for a size below 1."""
+    """Raises `CheckError` if a size is below the minimum: 0 in dynamic operators, else 1."""
     least = 0 if in_dynamic() else 1
     for size in shape_to_list(getattr(shape, "shape", shape)):
         if not (in_dynamic() and isinstance(size, Expr)) and not (
@@ -296,14 +296,14 @@ def check_input_tensor_shape(shape: Any) -> None:
 
 
 def ceil_div(value: Any, factor: Any) -> Any:
-    """Returns the quotient rounded up; raises `OperatorError` for a factor of zero."""
+    """Returns `value` / `factor`, rounded up; raises `CheckError` if `factor` is zero."""
     if isinstance(factor, int) and factor == 0:
         raise refusal("E90001", f"{value} is divided by zero", detailed_cause="division by zero")
     return (value + factor - 1) // factor
 
 
 def align(value: Any, factor: Any) -> Any:
-    """Rounds up to the next multiple of `factor`; raises as `ceil_div`."""
+    """Rounds `value` up to a multiple of `factor`; raises `CheckError` if `factor` is zero."""
     return ceil_div(value, factor) * factor
 
 

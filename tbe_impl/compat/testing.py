@@ -1,7 +1,7 @@
-"""Implements ``tbe.common.testing``: runs an operator on arrays while its author develops it.
+"""Implements ``tbe.common.testing``, with which the author of an operator tests it on arrays.
 
-As in the toolkit, the operator runs on the host processor; each tensor is computed by its
-definition.
+As in the CANN toolkit, the operator runs on the host processor. Each tensor is computed as its
+definition states.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tbe_impl.interpreter import evaluate
 
 
 class Array:
-    """An array of the tensor language: ``tvm.nd.array(values, ctx)``."""
+    """An array of ``tvm``, as ``tvm.nd.array(values, ctx)`` returns it."""
 
     def __init__(self, values: Any, ctx: Any = None):
         self.values = np.array(values)
@@ -32,12 +32,12 @@ class Array:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape."""
+        """The shape of the array."""
         return self.values.shape
 
     @property
     def dtype(self) -> str:
-        """The name of the dtype."""
+        """The name of the array's dtype."""
         return self.values.dtype.name
 
     def asnumpy(self) -> np.ndarray:
@@ -70,7 +70,7 @@ class WatchList:
     Attributes:
         printed: pairs of a tensor to print and its output file.
         compared: tuples of a tensor, its expected value, the relative and the absolute tolerance.
-        tensors: inputs, then outputs.
+        tensors: the tensors of the last build: inputs, then outputs.
     """
 
     printed: list[tuple[Tensor, TextIO]] = field(default_factory=list)
@@ -87,7 +87,7 @@ def _watch_list() -> WatchList:
 
 @contextlib.contextmanager
 def debug(*_: Any, **__: Any) -> Iterator[None]:
-    """Opens the block in which `build`, `run`, `print_tensor` and `assert_allclose` work."""
+    """Context manager of the block in which `run`, `print_tensor` and `assert_allclose` work."""
     config = session().build_config
     before = config.get("_watched")
     config["_watched"] = WatchList()
@@ -98,12 +98,12 @@ def debug(*_: Any, **__: Any) -> Iterator[None]:
 
 
 def get_ctx(*_: Any) -> str:
-    """Returns the device of the arrays."""
+    """Returns the name of the device that stores the arrays."""
     return "cpu(0)"
 
 
 def print_tensor(tensor: Tensor, ofile: TextIO | None = None) -> None:
-    """Prints a tensor when the operator runs.
+    """Requests that `run` prints a tensor.
 
     Args:
         tensor: any tensor of the graph.
@@ -113,7 +113,7 @@ def print_tensor(tensor: Tensor, ofile: TextIO | None = None) -> None:
 
 
 def assert_allclose(tensor: Tensor, desired: Any, tol: Any = (1e-7, 1e-7)) -> None:
-    """Compares a tensor with its expected value when the operator runs.
+    """Requests that `run` compares a tensor with its expected value.
 
     Args:
         tensor: any tensor of the graph.
@@ -135,7 +135,7 @@ def run(*arrays: Any) -> None:
     """Computes the built operator and overwrites the output arrays.
 
     Args:
-        arrays: one array per tensor of the build.
+        arrays: one array per tensor that was passed to `build`, in the same order.
 
     Raises:
         OperatorError: nothing was built, or the number of arrays or a shape is wrong.
@@ -155,7 +155,7 @@ def run(*arrays: Any) -> None:
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """Result of ``tvm.build``; calling it with arrays computes and overwrites the outputs.
+    """Result of ``tvm.build``; calling it with one array per tensor overwrites the output arrays.
 
     Attributes:
         tensors: inputs, then outputs.
@@ -185,7 +185,7 @@ def callable_build(
     name: str = "default_function",
     **more: Any,
 ) -> BuiltKernel:
-    """``tvm.build``: records the request and returns a callable."""
+    """``tvm.build``: records a build request and returns a callable."""
     tvm_build(sch, args, target, target_host, name, **more)
     return BuiltKernel(tuple(flatten_tensors(args)), name)
 
@@ -242,7 +242,7 @@ def _fit_array(tensor: Tensor, array: Any) -> np.ndarray:
 
 
 def compare(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
-    """``tvm.testing.assert_allclose``: raises `AssertionError` unless both are nearly equal."""
+    """``tvm.testing.assert_allclose``: raises `AssertionError` unless both arrays nearly agree."""
     np.testing.assert_allclose(_as_numpy(actual), _as_numpy(desired), rtol, atol)
 
 
@@ -258,9 +258,9 @@ def processor(number: int = 0) -> str:
 
 
 ARRAYS = SimpleNamespace(array=Array, empty=empty, NDArray=Array)
-"""``tvm.nd``."""
+"""The module ``tvm.nd``."""
 COMPARISON_FUNCTIONS = SimpleNamespace(assert_allclose=compare)
-"""``tvm.testing``."""
+"""The module ``tvm.testing``."""
 FUNCTIONS: Mapping[str, Any] = {
     "debug": debug,
     "get_ctx": get_ctx,
@@ -269,4 +269,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "build": build,
     "run": run,
 }
-"""``tbe.common.testing.testing``."""
+"""Name in ``tbe.common.testing.testing`` → function."""

@@ -1,6 +1,7 @@
-"""Computes tiles of operators' own schedules (``tbe.dsl.static_schedule.util``).
+"""Computes tile sizes for schedules that operators create themselves.
 
-The tile affects the device only; it does not change results here.
+These are the functions of ``tbe.dsl.static_schedule.util``. A tile size affects the device only; it
+does not change results here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 
 def gcd(first: int, second: int) -> int:
-    """Returns the greatest common divisor."""
+    """Returns the greatest common divisor of two numbers."""
     return math.gcd(int(first), int(second))
 
 
@@ -21,13 +22,13 @@ def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Returns the axes that are distributed over the cores, and the split factor of the first.
+    """Returns the axes to distribute over the cores, and the split factor of the first such axis.
 
-    Only the first axis is split; the others are distributed completely.
+    Only the first of these axes is split; the others are distributed completely.
 
     Args:
         shape: sizes of the axes.
-        barrier: axes that must not be split.
+        barrier: axes that must not be distributed.
         cores: number of cores.
 
     >>> get_block_factor_radical([4, 16, 8], [2], 32)
@@ -50,7 +51,7 @@ def get_block_factor_radical(
 def get_block_factor_conservative(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], list[int]]:
-    """Returns the axes that are distributed over the cores, and the split factor of each axis."""
+    """Returns the axes to distribute over the cores, and the split factor of each such axis."""
     taken: list[int] = []
     factors: list[int] = []
     left = cores
@@ -66,7 +67,9 @@ def get_block_factor_conservative(
 
 
 def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tuple[int, int]:
-    """Returns the outermost axis of a tile of at most `room` elements, and the tile's size on it.
+    """Returns the outermost axis of a tile, and the size of the tile on this axis.
+
+    The tile has at most `room` elements; it contains no axis in `barrier`.
 
     >>> get_ub_factor([4, 16, 8], [], 100)
     (1, 8)

@@ -18,10 +18,10 @@ def transdata(
 ) -> Any:
     """Returns the tensor in another layout.
 
-    Forward, ``{0: 0, 1: (1, 4)}`` splits axis 1 into blocks. The result has the block index on axis
-    1 and the element within the block on axis 4. The rest of the last block is `pad_value`.
-    ``1: (1,)`` pads the axis without splitting it. Backward, ``{0: 0, (1, 4): 1}`` merges the
-    blocks.
+    The axes map ``{0: 0, 1: (1, 4)}`` splits axis 1 into blocks. In the result, axis 1 is the index
+    of the block and axis 4 is the position within the block. The rest of the last block is filled
+    with `pad_value`. The entry ``1: (1,)`` pads axis 1 without splitting it. The inverse map
+    ``{0: 0, (1, 4): 1}`` merges the blocks.
 
     Args:
         tensor: a tensor of any dtype.
@@ -65,10 +65,10 @@ def infer_shapes(
     axes_map: Mapping[Any, Any],
     late: Callable[[str], Any],
 ) -> list[list[Any]]:
-    """Returns both shapes; unknown sizes (−1) of the result are inferred from the source.
+    """Returns `source` and `target`, with the unknown sizes (−1) of `target` inferred.
 
     An unknown block size is 16. The size of a merged axis cannot be inferred, because the last
-    block may be incomplete. It is a variable that `late` creates with the name ``_dst_<axis>``.
+    block may be incomplete. It becomes a variable that `late` creates, named ``_dst_<axis>``.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _axis_pairs(axes_map, len(source), len(target)):
@@ -131,4 +131,4 @@ def _as_axes(axes: Any) -> Axes:
 
 
 FUNCTIONS: Mapping[str, Any] = {"transdata": transdata}
-"""Name in operator files → function."""
+"""Name in ``tbe.dsl`` → function."""

@@ -12,7 +12,9 @@ def windowed_output_size_dilated(
 
     Args:
         size: size of the axis.
-        window, dilation, stride: sizes of a window, which spans (window − 1)·dilation + 1 elements.
+        window, dilation, stride: a window reads `window` elements, which are `dilation` elements
+            apart, and spans (window − 1)·dilation + 1 elements; windows are `stride` elements
+            apart.
         padding: ``SAME`` (⌈size / stride⌉ windows) or ``VALID`` (no padding).
 
     >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME")
@@ -63,7 +65,8 @@ def caffe_output_size(
     Args:
         ceil_mode: 0 rounds the number of windows up, 1 rounds it down.
         height, width: size of the image.
-        window_h, window_w, stride_h, stride_w, dilation_h, dilation_w: sizes of the windows.
+        window_h, window_w, stride_h, stride_w, dilation_h, dilation_w: size, stride and dilation of
+            the windows, vertical and horizontal.
         top, bottom, left, right: requested padding.
 
     >>> caffe_output_size(0, 8, 8, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0)
@@ -106,4 +109,4 @@ FUNCTIONS = {
     "tf_get_windowed_output_size_verbose_v2": windowed_output_size_dilated,
     "get_caffe_out_size_and_pad": caffe_output_size,
 }
-"""Name in operator files → function."""
+"""Name in ``te.lang.cce`` and ``tbe.dsl`` → function."""

@@ -12,11 +12,11 @@ from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 
 def compute_four2five(input_tensor: Tensor, raw_shape_4D: Sequence[int]) -> Any:
-    """Computes ``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``; 0 after the last channel.
+    """Computes ``y[n, c₁, h, w, c₀] = x[n, 16·c₁ + c₀, h, w]``; channels that x lacks are 0.
 
     Args:
         input_tensor: an NCHW image.
-        raw_shape_4D: its four sizes.
+        raw_shape_4D: the four sizes of the image.
     """
     n, channels, h, w = _check_four_sizes("compute_four2five", raw_shape_4D)
 
@@ -61,4 +61,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "compute_four2five": compute_four2five,
     "compute_five2four": compute_five2four,
 }
-"""Name in operator files → function."""
+"""Name in ``te.lang.cce`` and ``tbe.dsl`` → function."""

@@ -1,7 +1,7 @@
 """Dequantizes integers of a quantized layer: ``tvm.deq_cast`` and related functions.
 
-A device scale is a uint64. Its low 32 bits are the scale in float32. Its bits 37 to 45 are the
-signed offset of int8 results.
+A device scale is a uint64. Its lowest 32 bits are the scale in float32. Its bits 37 to 45 are the
+signed offset that is added to int8 results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = Fal
 
     Args:
         x: an integer.
-        deq_scale: a uint64 device scale, or the scale as a number without offset.
+        deq_scale: a device scale (a uint64 that contains a float32 scale and an offset), or the
+            scale as a number; a number has no offset.
         dtype: dtype of the result; the conversion saturates.
         do_relu: whether to replace negative values by 0.
     """
@@ -32,7 +33,10 @@ def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = Fal
 
 
 def conv_vdeq(x: Any, deq_scale: Any) -> Expr:
-    """Returns ``x · scale``, rounded, plus the offset; the operator casts the result to int8."""
+    """Returns ``x · scale``, rounded, plus the offset; both are parts of the device scale.
+
+    The operator casts the result to int8.
+    """
     scale = as_expr(deq_scale)
     return call("rint", _dequantize(x, scale, relu=False)) + _offset(scale)
 

@@ -1,7 +1,7 @@
-"""Translates ``tvm.extern`` around one ``call_extern`` to expressions (operators of 2018, 2019).
+"""Translates a ``tvm.extern`` that contains one ``call_extern`` to expressions.
 
-Known device functions are translated by name. Any other device code in `tvm.extern` raises an
-error.
+Operators of 2018 and 2019 use this form. Known device functions are translated by name. Any other
+device code in ``tvm.extern`` raises an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Parameter:
     name: str
 
     def access_ptr(self, *_: Any, **__: Any) -> Parameter:
-        """Returns itself as the address."""
+        """Returns this object, which also stands for the address of the parameters."""
         return self
 
 
@@ -48,7 +48,7 @@ class _DeviceTensor:
 
 @dataclass(frozen=True)
 class DeviceCall:
-    """A ``call_extern``: name and arguments of a device function."""
+    """A call of a device function by ``call_extern``: the function's name and its arguments."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -62,12 +62,12 @@ def create_param_ptr(values: Sequence[Any], dtype: str, name: str) -> Parameter:
 
 
 def get_device_api_dtype(dtype: str) -> int:
-    """Returns the device functions' enumeration value of a dtype."""
+    """Returns the number of a dtype in the enumeration that device functions use."""
     return ("float32", "float16", "int8", "int32", "uint8").index(dtype)
 
 
 def call_extern(dtype: str, name: str, *arguments: Any) -> DeviceCall:
-    """Returns a call of a device function; valid inside `extern` only."""
+    """Returns a call of a device function; raises `InputError` outside of `extern`."""
     if not session().build_config.get("_extern"):
         raise _device_code_error("call_extern")
     return DeviceCall(name, arguments)
@@ -90,7 +90,7 @@ def extern(
         name, dtype: name and dtype of the result.
 
     Raises:
-        InputError: `fcompute` returns no call of one function, or the function is unknown.
+        InputError: `fcompute` does not return a `call_extern`, or its device function is unknown.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)
@@ -150,7 +150,7 @@ def _extern_scope() -> Iterator[None]:
 
 
 def _read_broadcast(tensor: Tensor, index: Sequence[Expr]) -> Any:
-    """Reads a tensor at an index; the tensor is broadcast, with axes aligned at the last."""
+    """Reads a tensor at an index of the result; the tensor is broadcast as in NumPy."""
     own = index[len(index) - tensor.ndim :]
     return tensor(
         *(
@@ -214,4 +214,4 @@ UTILITIES: Mapping[str, Any] = {
     "create_param_ptr": create_param_ptr,
     "get_device_api_dtype": get_device_api_dtype,
 }
-"""``topi.cce.util``."""
+"""Name in ``topi.cce.util`` → function."""

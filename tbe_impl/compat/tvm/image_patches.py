@@ -1,6 +1,6 @@
-"""Implements im2col and the product of patches and filter, for operators in ``tvm.compute``.
+"""Implements im2col and the product of patches and filter, for operators that use ``tvm.compute``.
 
-The image layout is (n, group, c₁, h, w, 16). With one block of channels per group, c₁ may be
+The image layout is (n, group, c₁, h, w, 16). If each group has one block of channels, c₁ may be
 absent.
 """
 
@@ -24,14 +24,16 @@ def im2col_6d(
     padding_value: float = 0.0,
     dilation: Sequence[int] = (1, 1),
 ) -> Any:
-    """Returns one row per patch, in the layout (n, group, place, c₁, row, column, 16).
+    """Returns the patches of an image, in the layout (n, group, place, c₁, row, column, 16).
+
+    The axis `place` counts the patches; the axes `row` and `column` are positions in a patch.
 
     Args:
         input_img: an image.
         col_shape: shape of the result.
         filter_h, filter_w: height and width of a patch.
-        pad: top, bottom, left, right.
-        stride, dilation: vertical and horizontal.
+        pad: top, bottom, left and right padding.
+        stride, dilation: vertical and horizontal stride and dilation of the patches.
         padding_value: value outside of the image.
     """
     height, width = input_img.shape[-3], input_img.shape[-2]
@@ -52,9 +54,9 @@ def im2col_6d(
 
 
 def im2col_fractal_6d(a_im2col_shape: Sequence[Any], in_a: Tensor) -> Any:
-    """Splits the rows of `im2col_6d` and their elements into blocks.
+    """Splits the patches of `im2col_6d`, and the elements of each patch, into blocks.
 
-    The layout of the result is (n, group, block of rows, block of elements, row, element).
+    The layout of the result is (n, group, block of patches, block of elements, patch, element).
     """
     _, _, rows, _, high, wide, width = (_static_size(size) for size in in_a.shape)
 
@@ -83,7 +85,7 @@ def mad(
     offset_x: int = 0,
     v200_flag: bool = False,
 ) -> Any:
-    """Multiplies the patches of `im2col_fractal_6d` by a filter; sums in `res_type`.
+    """Multiplies the patches of `im2col_fractal_6d` by a filter; sums have the dtype `res_type`.
 
     The layout of the filter is (group, k₁, block of columns, column, k₀).
     """

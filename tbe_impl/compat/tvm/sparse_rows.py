@@ -1,8 +1,8 @@
-"""Translates ``tvm.sparse_axis`` and ``tvm.sparse``, in-place row updates, to a scatter.
+"""Translates row updates in place, ``tvm.sparse_axis`` and ``tvm.sparse``, to a scatter.
 
 On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0],
-rows(k, *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here it becomes a scatter; its target is
-the input tensor whose shape object is passed to ``tvm.compute``.
+rows(k, *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here this stage becomes a scatter. The
+target of the scatter is the input tensor whose shape object is passed to ``tvm.compute``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SparseBody(Exception):
     """Raised while the body of a stage is evaluated, to mark the stage as a sparse row update.
 
     Args:
-        value: a ``select`` of the new row by a condition on the index.
+        value: a ``select`` that has a condition on the row index and selects the new row.
         axis: the axis that iterates over the updated rows.
     """
 
@@ -47,7 +47,7 @@ def sparse_axis(dom: Any, name: str = "k") -> IterVar:
 
 
 def sparse(source: Any, axis: Any = None) -> NoReturn:
-    """Updates the rows for which the condition of a ``select`` holds; see the module.
+    """Updates the rows for which the condition of a ``select`` holds; see the module docstring.
 
     Raises:
         SparseBody: always; ``tvm.compute`` creates the stage from this exception.
@@ -64,11 +64,11 @@ def sparse(source: Any, axis: Any = None) -> NoReturn:
 
 
 def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
-    """Creates the stage of a body that calls `sparse`.
+    """Creates the stage whose body `fcompute` calls `sparse`.
 
     Raises:
-        OperatorError: the condition does not compare an index with the first axis, or no input
-            has this shape.
+        OperatorError: the condition does not compare an index with the first axis, or `shape` is
+            not the shape object of exactly one input.
     """
     index = [IterVar(Range(size), f"i{place}", "data") for place, size in enumerate(shape)]
     try:
@@ -123,7 +123,7 @@ def _strip_casts(value: Expr) -> Expr:
 
 
 def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tensor:
-    """Returns the new rows as a tensor; reuses a tensor that already has this form."""
+    """Returns the new rows as a tensor: an existing tensor if it has these rows, else a new one."""
     wanted = (axis, *index[1:])
     if isinstance(value, Read) and len(value.indices) == len(wanted):
         same = all(one is other for one, other in zip(value.indices, wanted, strict=True))

@@ -121,7 +121,7 @@ EXPRESSION_CLASSES: dict[str, Any] = {
 def placeholder(
     shape: Any, dtype: str | None = None, name: str = "placeholder", attrs: Any = None, **_: Any
 ) -> Tensor:
-    """Returns an input tensor; float32 by default."""
+    """Returns an input tensor; its dtype is float32 by default."""
     chosen = {"bool": "bool", "uint1": "bool"}.get(str(dtype), dtype or "float32")
     return graph.placeholder(shape, chosen, name, attrs)
 
@@ -208,10 +208,10 @@ def _make_reducer(op: str) -> Callable[..., Any]:
 def comm_reducer(
     fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> Callable[..., Any]:
-    """Creates a reduction from a combiner of two values: sum, product, maximum or minimum.
+    """Creates a reduction from a function that combines two values.
 
-    Raises:
-        OperatorError: the combiner is another function.
+    The function must be the sum, product, maximum or minimum. For any other function, a call of the
+    reduction raises `OperatorError`.
     """
 
     def reduce(source: Any, axis: Any = None, where: Any = None, **_: Any) -> Any:
@@ -325,7 +325,7 @@ def _target_block(*_: Any, **__: Any) -> Iterator[None]:
 
 
 class Target:
-    """``tvm.target.cce()`` and related targets; the blocks have no effect here."""
+    """``tvm.target.cce()`` and related targets; their ``with`` blocks have no effect here."""
 
     cce = staticmethod(_target_block)
     create = staticmethod(_target_block)

@@ -71,7 +71,10 @@ def reshape(x: Tensor, newshape: Any) -> Tensor:
 
 
 def expand_dims(x: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
-    """Inserts axes of size 1 before an axis; a negative axis counts from the end, −1 appends."""
+    """Inserts `num_newaxis` axes of size 1 before an axis.
+
+    A negative `axis` counts from the end; with −1, the new axes are the last axes.
+    """
     at = axis if axis >= 0 else x.ndim + 1 + axis
     return ext.reshape(x, (*x.shape[:at], *[1] * num_newaxis, *x.shape[at:]))
 
@@ -122,7 +125,7 @@ def tf_round_cce(
     need_build: bool = False,
     need_print: bool = False,
 ) -> None:
-    """Builds a complete operator: rounds to the nearest integer, ties to even."""
+    """Builds a complete operator that rounds to the nearest integer, with ties to even."""
     _build_operator(lambda x: ext.rint(x), shape, dtype, kernel_name)
 
 
@@ -134,7 +137,7 @@ def tf_tile_cce(
     need_build: bool = False,
     need_print: bool = False,
 ) -> None:
-    """Builds a complete operator: repeats the tensor `multiples` times along each axis."""
+    """Builds a complete operator that repeats a tensor; `multiples` has one number per axis."""
     _build_operator(lambda x: ext.tile(x, multiples), shape, dtype, kernel_name)
 
 
@@ -149,7 +152,7 @@ def _build_operator(
 PREBUILT_OPERATORS: Mapping[str, Mapping[str, Callable[..., None]]] = MappingProxyType(
     {"tf_round": {"tf_round_cce": tf_round_cce}, "tf_tile": {"tf_tile_cce": tf_tile_cce}}
 )
-"""Module in ``topi.cce`` → prebuilt operators."""
+"""Module in ``topi.cce`` → dict of its prebuilt operators by name."""
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
