@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     Array,
     nary,
     unary,
 )
 from ms_fusion.ops.dsl_rules import dsl_operation
+from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
     ELEMENTWISE,
     EXP_CAUTION,
@@ -31,8 +30,6 @@ from ms_fusion.ops.op_info import (
     WorkRule,
     elementwise,
 )
-from tbe_impl import dsl
-from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 
 def _gelu(x: Array) -> Array:
@@ -117,8 +114,8 @@ def gelu_gradient(
     return dy * (gate + inner * slope * gate * (1 - gate))
 
 
-def _lower_gelu_gate(x: Any) -> TracedArray:
-    return TracedArray(dsl.ext.ndtr_tanh(tensor_of(x)))
+def _lower_gelu_gate(x: Any) -> Any:
+    return arrays.TracedArray(dsl.ext.ndtr_tanh(arrays.tensor_of(x)))
 
 
 OPERATORS = (

@@ -5,12 +5,9 @@ This module exceeds 500 lines because the records of the arithmetic operators be
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ms_fusion.devices import ROOT_STEPS
-from ms_fusion.graph import Node
 from ms_fusion.ops.call import (
     Array,
     Call,
@@ -21,6 +18,7 @@ from ms_fusion.ops.call import (
     unary,
 )
 from ms_fusion.ops.dsl_rules import dsl_operation
+from ms_fusion.ops.late_imports import dsl, np
 from ms_fusion.ops.op_info import (
     CAST_FROM_FLOAT,
     ELEMENTWISE,
@@ -40,7 +38,9 @@ from ms_fusion.ops.op_info import (
     WorkRule,
     elementwise,
 )
-from tbe_impl import dsl
+
+if TYPE_CHECKING:
+    from ms_fusion.graph import Node
 
 
 def _divide(x: Array, y: Array) -> Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
+from ms_fusion.ops.late_imports import np
 
-from ms_fusion.graph import Node, Value
+if TYPE_CHECKING:
+    import numpy
 
-Array = np.ndarray
+    from ms_fusion.graph import Node, Value
+
+Array: TypeAlias = "numpy.ndarray"
 
 
 def is_float(name: str) -> bool:
@@ -18,7 +21,7 @@ def is_float(name: str) -> bool:
     return name in ("float16", "bfloat16", "float32", "float64")
 
 
-def numpy_dtype(name: str) -> np.dtype[Any]:
+def numpy_dtype(name: str) -> numpy.dtype[Any]:
     """Returns the NumPy dtype of this name; for bfloat16 the dtype of `ml_dtypes`."""
     if name == "bfloat16":
         import ml_dtypes
@@ -42,7 +45,7 @@ class Call:
     node: Node
     inputs: tuple[Array, ...]
     output: Value
-    dtype: np.dtype[Any]
+    dtype: numpy.dtype[Any]
 
     def flag(self, name: str, position: int | None = None) -> bool:
         """Returns a boolean argument; False if it is absent."""
@@ -98,8 +101,12 @@ def pointwise(function: Callable[[float], float]) -> Formula:
 
     The results are exact to one ULP of float64.
     """
-    vectorised = np.frompyfunc(function, 1, 1)
-    return lambda call: vectorised(np.asarray(call.inputs[0], np.float64)).astype(call.dtype)
+
+    def formula(call: Call) -> Array:
+        vectorised = np.frompyfunc(function, 1, 1)
+        return vectorised(np.asarray(call.inputs[0], np.float64)).astype(call.dtype)
+
+    return formula
 
 
 def static_result_shape(call: Call) -> tuple[int, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     Array,
     Call,
@@ -11,6 +9,7 @@ from ms_fusion.ops.call import (
     nary,
     unary,
 )
+from ms_fusion.ops.late_imports import np
 from ms_fusion.ops.op_info import (
     ELEMENTWISE,
     FLOATS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ms_fusion.ops.late_imports import arrays
 from ms_fusion.ops.op_info import LoweringRule
-from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 
 def dsl_operation(operation: Any) -> LoweringRule:
@@ -13,4 +13,6 @@ def dsl_operation(operation: Any) -> LoweringRule:
 
     The operands must have the same shape and dtype.
     """
-    return lambda call: TracedArray(operation(*(tensor_of(item) for item in call.inputs)))
+    return lambda call: arrays.TracedArray(
+        operation(*(arrays.tensor_of(item) for item in call.inputs))
+    )

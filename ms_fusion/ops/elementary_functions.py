@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     Array,
     binary,
@@ -15,6 +13,7 @@ from ms_fusion.ops.call import (
     unary,
 )
 from ms_fusion.ops.dsl_rules import dsl_operation
+from ms_fusion.ops.late_imports import dsl, np
 from ms_fusion.ops.op_info import (
     ELEMENTWISE,
     EXP_CAUTION,
@@ -30,7 +29,6 @@ from ms_fusion.ops.op_info import (
     WorkRule,
     elementwise,
 )
-from tbe_impl import dsl
 
 
 def _xlogy(x: Array, y: Array) -> Any:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ms_fusion.graph import Value
-from ms_fusion.ops import pooling_formulas, pooling_lowering, resizing_formulas, resizing_lowering
 from ms_fusion.ops.call import (
     Array,
     Call,
     Formula,
     static_result_shape,
+)
+from ms_fusion.ops.late_imports import (
+    np,
+    pooling_formulas,
+    pooling_lowering,
+    pooling_windows,
+    resizing_formulas,
+    resizing_lowering,
 )
 from ms_fusion.ops.op_info import (
     Batch,
@@ -23,12 +28,9 @@ from ms_fusion.ops.op_info import (
     Trait,
     WorkRule,
 )
-from ms_fusion.ops.pooling_windows import (
-    PoolingWindows,
-    average_pool_gradient_windows,
-    average_pool_windows,
-    windows,
-)
+
+if TYPE_CHECKING:
+    from ms_fusion.graph import Value
 
 
 def _resize_formula(
@@ -52,13 +54,13 @@ def _resize_formula(
     return formula
 
 
-def _max_pool_windows(call: Call, pooled: Array | Value) -> PoolingWindows:
+def _max_pool_windows(call: Call, pooled: Array | Value) -> pooling_windows.PoolingWindows:
     """Returns the windows of max pooling; `pooled` has the shape of the result."""
-    return windows(call.node, call.inputs[0].shape, pooled.shape)
+    return pooling_windows.windows(call.node, call.inputs[0].shape, pooled.shape)
 
 
 def _average_gradient(call: Call) -> Array:
-    where, gradient = average_pool_gradient_windows(call)
+    where, gradient = pooling_windows.average_pool_gradient_windows(call)
     return pooling_formulas.average_pool_gradient(
         where, np.zeros(static_result_shape(call), gradient.dtype), gradient
     )
@@ -90,7 +92,7 @@ OPERATORS = (
         "AvgPool",
         onnx=("AveragePool",),
         formula=lambda call: pooling_formulas.average_pool(
-            average_pool_windows(call), call.inputs[0]
+            pooling_windows.average_pool_windows(call), call.inputs[0]
         ),
         lowering=pooling_lowering.average_pool,
         traits=Trait.POOLING | Trait.LIBRARY_KERNEL,
@@ -126,7 +128,7 @@ OPERATORS = (
     OpInfo(
         "AvgPool3D",
         formula=lambda call: pooling_formulas.average_pool(
-            average_pool_windows(call), call.inputs[0]
+            pooling_windows.average_pool_windows(call), call.inputs[0]
         ),
         lowering=pooling_lowering.average_pool,
         batch=BatchRule(Batch.IMAGE),

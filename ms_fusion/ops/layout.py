@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     Array,
     Call,
     static_result_shape,
     unary,
 )
+from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
     ELEMENTWISE,
     SINGLE_HALF_AND_INT32,
@@ -29,8 +28,6 @@ from ms_fusion.ops.op_info import (
     VerifiedFlag,
     WorkRule,
 )
-from tbe_impl import dsl
-from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 
 def _reshape(call: Call) -> Array:
@@ -134,26 +131,26 @@ def _stack(call: Call) -> Array:
 
 def _triangle_rule(*, lower: bool) -> LoweringRule:
     def meaning(call: Call) -> Any:
-        x, diagonal = tensor_of(call.inputs[0]), int(call.number("diagonal", 1))
+        x, diagonal = arrays.tensor_of(call.inputs[0]), int(call.number("diagonal", 1))
 
         def element(*at: Any) -> Any:
             above = at[-1] - at[-2] - diagonal
             return dsl.select(above <= 0 if lower else above >= 0, x(*at), dsl.const(0, x.dtype))
 
-        return TracedArray(dsl.compute(x.shape, element, "triangle"))
+        return arrays.TracedArray(dsl.compute(x.shape, element, "triangle"))
 
     return meaning
 
 
 def _lower_reverse(call: Call) -> Any:
-    x = tensor_of(call.inputs[0])
+    x = arrays.tensor_of(call.inputs[0])
     # MindSpore passes axis 0 for a scalar, but a DSL scalar has no axes.
     axes = {axis % max(x.ndim, 1) for axis in call.integers("axis", 1) or ()}
 
     def element(*at: Any) -> Any:
         return x(*(x.shape[axis] - 1 - i if axis in axes else i for axis, i in enumerate(at)))
 
-    return TracedArray(dsl.compute(x.shape, element, "reversed"))
+    return arrays.TracedArray(dsl.compute(x.shape, element, "reversed"))
 
 
 OPERATORS = (

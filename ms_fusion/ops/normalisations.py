@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     Array,
     Call,
 )
+from ms_fusion.ops.late_imports import np
 from ms_fusion.ops.op_info import (
     EXP_CAUTION,
     SINGLE_AND_HALF,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     binary,
 )
+from ms_fusion.ops.late_imports import np
 from ms_fusion.ops.op_info import (
     Advice,
     Expand,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ms_fusion.ops.call import (
     Array,
     Call,
     static_result_shape,
 )
-from ms_fusion.ops.convolution_formulas import convolution, gradient_of_weight, gradient_of_x
+from ms_fusion.ops.late_imports import convolution_formulas, np
 from ms_fusion.ops.op_info import (
     Batch,
     BatchRule,
@@ -76,7 +74,9 @@ OPERATORS = (
     OpInfo(
         "Conv2D",
         onnx=("Conv",),
-        formula=lambda call: convolution(call.node, call.inputs[0], call.inputs[1]),
+        formula=lambda call: convolution_formulas.convolution(
+            call.node, call.inputs[0], call.inputs[1]
+        ),
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION,
         batch=BatchRule(Batch.IMAGE),
@@ -94,7 +94,7 @@ OPERATORS = (
     OpInfo("DepthwiseConv2dNative", traits=Trait.MATRIX_UNIT),
     OpInfo(
         "Conv2DBackpropInput",
-        formula=lambda call: gradient_of_x(
+        formula=lambda call: convolution_formulas.gradient_of_x(
             call.node, call.inputs[0], call.inputs[1], static_result_shape(call)
         ),
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
@@ -103,7 +103,7 @@ OPERATORS = (
     ),
     OpInfo(
         "Conv2DBackpropFilter",
-        formula=lambda call: gradient_of_weight(
+        formula=lambda call: convolution_formulas.gradient_of_weight(
             call.node, call.inputs[0], call.inputs[1], static_result_shape(call)
         ),
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,

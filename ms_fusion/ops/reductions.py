@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ms_fusion.graph import Node
 from ms_fusion.ops.arithmetic import bias_axis
 from ms_fusion.ops.call import (
     Array,
     Call,
     Formula,
 )
+from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
     SINGLE_AND_HALF,
     SINGLE_HALF_AND_INT32,
@@ -31,8 +29,9 @@ from ms_fusion.ops.op_info import (
     VerifiedFlag,
     WorkRule,
 )
-from tbe_impl import dsl
-from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+if TYPE_CHECKING:
+    from ms_fusion.graph import Node
 
 
 def _reduction_formula(function: Callable[..., Array]) -> Formula:
@@ -87,21 +86,21 @@ def _reduction_rule(word: Any) -> LoweringRule:
     """
 
     def meaning(call: Call) -> Any:
-        x = tensor_of(call.inputs[0])
+        x = arrays.tensor_of(call.inputs[0])
         named = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
         axes = sorted({axis % max(x.ndim, 1) for axis in named or range(x.ndim)})
         if not axes:
             return call.inputs[0]
         # `keep_dims` may be an input of unknown value. The rank of the output shows its value.
-        return TracedArray(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
+        return arrays.TracedArray(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
 
     return meaning
 
 
 def _lower_bias_gradient(call: Call) -> Any:
-    x = tensor_of(call.inputs[0])
+    x = arrays.tensor_of(call.inputs[0])
     axes = bias_gradient_axes(call.node, x.ndim)
-    return TracedArray(dsl.reduce_sum(x, list(axes))) if axes else call.inputs[0]
+    return arrays.TracedArray(dsl.reduce_sum(x, list(axes))) if axes else call.inputs[0]
 
 
 def _lower_mean(call: Call) -> Any:
