@@ -1,4 +1,4 @@
-"""Converts array descriptions and attribute texts to the arguments of an operator function."""
+"""Converts array descriptions and attribute strings to the arguments of an operator function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 UNKNOWN_SIZE = 16
-"""Size of an array axis whose size is unspecified."""
+"""Size of an array on an axis for which no size is given."""
 TRUE, FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 
@@ -31,12 +31,12 @@ class ArrayDescription:
     """The description of an array.
 
     Attributes:
-        shape, dtype, format: values that are passed to the operator; -1 is an unknown size, (-2,)
-            an unknown rank.
-        array: the elements, or None.
+        shape, dtype, format: values that are passed to the operator. In `shape`, -1 is an unknown
+            size; the shape (-2,) is an unknown rank.
+        array: the elements, or None if the elements are not given.
         name: name of the operator's parameter; empty until a parameter is assigned.
         sizes: sizes of the array if `shape` has unknown sizes. If empty, `array_shape` has
-            `UNKNOWN_SIZE` for each of them.
+            `UNKNOWN_SIZE` for each unknown size.
     """
 
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class ArrayDescription:
 
     @property
     def array_shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
+        """The shape of the array, without unknown sizes."""
         return self.sizes or tuple(UNKNOWN_SIZE if size < 0 else size for size in self.shape)
 
     @property
@@ -57,7 +57,7 @@ class ArrayDescription:
         return all(size >= 0 for size in self.shape)
 
     def as_argument(self) -> dict[str, Any]:
-        """Returns the dict that is passed to the operator."""
+        """Returns the tensor description, a dict, that is passed to the operator."""
         return {
             "shape": self.shape,
             "dtype": self.dtype,
@@ -75,7 +75,7 @@ class OperatorCall:
     Attributes:
         positional, keywords: the arguments.
         inputs, outputs: the array descriptions among the arguments, named by their parameters.
-        attributes: name → value of every attribute, with defaults.
+        attributes: name of an attribute → its value; contains all attributes, also defaults.
     """
 
     positional: tuple[Any, ...]
@@ -100,7 +100,7 @@ def bind_arguments(
         inputs: descriptions of the inputs in parameter order.
         outputs: descriptions of the outputs in parameter order; missing descriptions are derived
             from the inputs.
-        attributes: name → text of the value.
+        attributes: name of an attribute → its value as a string.
         place: location of the operator for error messages.
 
     Raises:
@@ -165,7 +165,8 @@ def _split_arguments(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Returns positional arguments up to the last array, and keyword arguments for the rest.
 
-    Decorators check arrays by position, and attributes may be omitted.
+    The arrays are positional, because decorators check them by position. The attributes after the
+    arrays are keywords, because some of them may be omitted.
     """
     arrays = [
         index
@@ -200,7 +201,7 @@ class _ArgumentBinder:
         self.used_outputs: list[ArrayDescription] = []
 
     def values(self, item: OperatorParameter) -> Iterator[Any]:
-        """Yields the value of a parameter; yields nothing when its default is used."""
+        """Yields the value of a parameter; yields nothing if the parameter's default is used."""
         if item.name in self.texts:
             yield parse_attribute(self.texts[item.name], item, self.place)
         elif item.role in ("input", "shape"):
@@ -217,7 +218,7 @@ class _ArgumentBinder:
             yield self.name
 
     def check_rest(self) -> None:
-        """Raises when arrays are left over."""
+        """Raises `InputError` if more inputs or outputs were given than parameters take."""
         takers = [
             item.name
             for item in self.parameters
@@ -333,7 +334,8 @@ def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescr
     """Derives the description of an output.
 
     The description equals that of the input with the same name, such as x for x_out. Without such
-    an input, the shape is the broadcast of all inputs; dtype and format are as in the first input.
+    an input, the shape is the broadcast shape of all inputs, and dtype and format are those of the
+    first input.
     """
     if not inputs:
         return ArrayDescription((1,), "float32", name=name)
@@ -351,7 +353,9 @@ def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescr
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Returns the broadcast shape, or the largest shape; an unknown size stays unknown.
+    """Returns the broadcast shape, or the largest shape if the shapes do not broadcast.
+
+    An unknown size stays unknown; if a rank is unknown, the rank of the result is unknown.
 
     >>> _broadcast([(-1, 4), (4,)]), _broadcast([(2, 3), (5,)]), _broadcast([(-2,), (3, 4)])
     ((-1, 4), (2, 3), (-2,))
@@ -376,9 +380,10 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def parse_attribute(text: str, item: OperatorParameter, place: str) -> Any:
-    """Converts the text of an attribute to its kind, else to the type of its default.
+    """Converts the string `text` to the value of the attribute `item`.
 
-    Without both, the text is parsed as a literal.
+    The declared kind of the attribute determines the type of the value; without a kind, the default
+    of the attribute does. Without a kind and a default, the string is parsed as a literal.
 
     >>> alpha = OperatorParameter("alpha", "attribute", False, 0.5)
     >>> parse_attribute("1", alpha, "")
@@ -438,7 +443,7 @@ def _convert_attribute(
 
 
 def _parse_literal(text: str) -> Any:
-    """Converts a text of unknown type to a boolean, None, a number or a list, else returns it."""
+    """Converts a string to a boolean, None, a number or a list if possible, else returns it."""
     plain = text.strip()
     if plain.lower() in TRUE or plain.lower() in FALSE:
         return plain.lower() in TRUE

@@ -1,4 +1,4 @@
-"""Builds, runs, checks and shows an operator for the command line; every result is a record."""
+"""Builds, runs, checks and shows an operator for the command line."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Request:
     """An operator and its build arguments.
 
     Attributes:
-        target: ``FILE.py:operator``, or ``FILE.py`` when the file defines one operator.
-        inputs, outputs: array descriptions in order.
-        attributes: name → text of the value.
+        target: ``FILE.py:operator``, or ``FILE.py`` if the file defines one operator.
+        inputs, outputs: array descriptions in parameter order.
+        attributes: name of an attribute → its value as a string.
         soc: name of the chip.
         search_path: parent directories of the operator's own packages; by default the parent of
             the directory ``impl`` that contains the file.
@@ -61,7 +61,16 @@ class Request:
 
 @dataclass(frozen=True)
 class BuiltOperator:
-    """An operator and its kernel; `name` is the name of the undecorated function."""
+    """An operator and its kernel.
+
+    Attributes:
+        operator: the loaded operator.
+        name: name of the operator's undecorated function.
+        call: the arguments with which the kernel was built.
+        kernel: the kernel.
+        inputs: an array for each input of the kernel.
+        findings: findings about the kernel's schedule on the chip.
+    """
 
     operator: Operator
     name: str
@@ -73,7 +82,11 @@ class BuiltOperator:
 
 @dataclass(frozen=True)
 class ArrayFigures:
-    """Statistics of an array; minimum, maximum and mean ignore NaN and are None without values."""
+    """Statistics of an array.
+
+    Minimum, maximum and mean ignore NaN; they are None if the array has no other elements. `nan` is
+    the number of NaNs, and `first` contains the first elements.
+    """
 
     role: str
     name: str
@@ -91,15 +104,16 @@ class RunResult:
     """Result of running a kernel.
 
     Attributes:
-        operator, file, kernel, soc: names.
+        operator, file, kernel, soc: names of the operator, its file, its kernel and the chip.
         backend: the back end that was used; without a compiler, ``numpy`` replaces ``cpu``.
-        problem: the reason why the requested back end was not used, or empty.
+        problem: the reason why the requested back end was not used; empty if it was used.
         arrays: statistics of the inputs, then of the outputs.
         build_us: time to load and build the operator, in µs.
         first_us, warm_us: time of the first call, and median time of later calls, in µs.
-        differences: differences that a check found; empty without a check.
-        notes: texts on assumed sizes, outputs that differ from their description, skipped checks.
-        findings: findings about the schedule on the chip.
+        differences: comparisons of the outputs with expected values; empty without a check.
+        notes: remarks on assumed sizes, on outputs that differ from their descriptions, and on
+            checks that were skipped.
+        findings: findings about the kernel's schedule on the chip.
     """
 
     operator: str
@@ -118,7 +132,7 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0 when every difference is within its tolerance, else 1."""
+        """The exit code of the command: 0 if every difference is within its tolerance, else 1."""
         return 0 if all(item.is_within_tolerance for item in self.differences) else 1
 
 
@@ -169,14 +183,14 @@ def build(request: Request) -> BuiltOperator:
 
 
 def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
-    """Sets unknown sizes; adds zeros as elements if the operator may read the values."""
+    """Replaces unknown sizes; adds zeros as elements if the operator may read the values."""
     known = replace(item, shape=item.array_shape, sizes=())
     matters = item.array is None and item.dtype in ("int32", "int64") and len(known.shape) <= 1
     return replace(known, array=np.zeros(known.shape, item.dtype)) if matters else known
 
 
 def _array_of(item: ArrayDescription) -> np.ndarray:
-    """Returns the array; without one, a read-only array of zeros with its shape and dtype."""
+    """Returns the array of a description or, if it has none, a read-only array of zeros."""
     return (
         item.array
         if item.array is not None
@@ -185,7 +199,7 @@ def _array_of(item: ArrayDescription) -> np.ndarray:
 
 
 def unknown_size_notes(built: BuiltOperator) -> tuple[str, ...]:
-    """Returns a note on the sizes that were assumed for unknown sizes; empty without any."""
+    """Returns one note on the sizes assumed for unknown sizes; empty if no size was assumed."""
     open_ones = [
         item
         for item in built.call.inputs
@@ -201,7 +215,7 @@ def unknown_size_notes(built: BuiltOperator) -> tuple[str, ...]:
 
 
 def _output_notes(request: Request, outputs: Sequence[NamedArray]) -> tuple[str, ...]:
-    """Returns notes about outputs that differ from the request's description."""
+    """Returns one note for each output that differs from its description in the request."""
     return tuple(
         f"{made.name} is {shape_text(made.array.shape)} {made.array.dtype}, "
         f"and was described as {shape_text(said.shape)} {said.dtype}"
@@ -212,7 +226,7 @@ def _output_notes(request: Request, outputs: Sequence[NamedArray]) -> tuple[str,
 
 def _is_described(array: np.ndarray, said: ArrayDescription) -> bool:
     dtypes = (said.dtype, str(array.dtype))
-    # booleans are int8 in the toolkit and bool inside operators
+    # booleans are int8 in the CANN toolkit and bool inside operators
     same_dtype = dtypes[0] == dtypes[1] or "bool" in dtypes
     same_rank = said.shape == (-2,) or len(said.shape) == array.ndim
     sizes = zip(said.shape, array.shape, strict=False)
@@ -224,9 +238,9 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
 
     Args:
         request: what to build.
-        check: whether to compare the outputs with the float64 definition and, if known, with the
-            operator's formula.
-        formula: a formula to compare with; see `tbe_impl.cli.formula`.
+        check: whether to compare the outputs with the operator's definition, evaluated in float64,
+            and, if a formula of the operator is known, with this formula.
+        formula: a formula to compare the outputs with; see `tbe_impl.cli.formula`.
     """
     start = time.perf_counter()
     built = build(request)
@@ -260,7 +274,7 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
 
 
 def show(request: Request) -> str:
-    """Returns graph, loop nest, C and report of an operator, as sections of plain text."""
+    """Returns the graph, loop nests, C code and report of an operator as sections of plain text."""
     from tbe_impl.dsl.graph_display import show as show_graph
 
     built = build(request)
@@ -363,7 +377,7 @@ def _find_formula(built: BuiltOperator) -> Any:
 
 
 def _select_attributes(function: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the attributes that a formula takes."""
+    """Returns the attributes that `function`, a formula, has as parameters."""
     parameters = inspect.signature(function).parameters
     if any(item.kind == item.VAR_KEYWORD for item in parameters.values()):
         names = set(attributes)
@@ -385,7 +399,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[NamedArray]:
-    """Names the results after the operator's output parameters if their numbers agree."""
+    """Names the results after the output parameters if there are equally many, else by number."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
         names = (
@@ -400,7 +414,7 @@ def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[N
 
 
 def _resolve_backend(kernel: Kernel, backend: str) -> tuple[str, str]:
-    """Returns the back end used, and the reason if it is not the requested back end."""
+    """Returns the back end that is used, and the reason if this is not the requested back end."""
     if backend != "cpu":
         return backend, ""
     try:
@@ -425,7 +439,7 @@ def _loops(kernel: Kernel) -> str:
 
 
 def _nests(kernel: Kernel) -> str:
-    """Returns the loop nests of the C code."""
+    """Returns the loop nests of the C code as text, or the reason why there are none."""
     from tbe_impl.codegen.nest_text import show_nests
 
     try:
@@ -450,7 +464,7 @@ def _line_of(operator: Operator) -> int | str:
 
 
 def _tree_of(file: Path) -> tuple[str, ...]:
-    """Returns the directory from which files of an operator tree import ``impl.…``."""
+    """Returns the parent of the ``impl`` directory that contains the file; empty without one."""
     return tuple(str(place.parent) for place in file.absolute().parents if place.name == "impl")[:1]
 
 

@@ -1,4 +1,4 @@
-"""Evaluates a formula text, such as ``x/(1+exp(-beta*x))``, with NumPy functions only.
+"""Evaluates a formula string, such as ``x/(1+exp(-beta*x))``, with NumPy functions only.
 
 >>> import numpy as np
 >>> float(evaluate("maximum(x, alpha*x)", {"x": np.array(-2.0), "alpha": 0.5})[0])
@@ -26,7 +26,7 @@ OTHER_FUNCTIONS = frozenset(
     "squeeze stack std sum swapaxes take transpose tril triu var where diff dot zeros_like "
     "ones_like".split()
 )
-"""Permitted NumPy functions in addition to the elementwise functions."""
+"""Permitted NumPy functions that are not elementwise; all elementwise functions are permitted."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
 _BINARY_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -61,12 +61,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     """Evaluates a formula; commas separate several formulas.
 
     Args:
-        text: numbers, names, operators, indices, and calls of NumPy functions with or without
-            ``np.``.
-        names: name → array or attribute.
+        text: the formula: numbers, names, operators, indices, and calls of NumPy functions with or
+            without ``np.``.
+        names: name in the formula → array or value of an attribute.
 
     Raises:
-        InputError: the text is no such formula, or NumPy rejects it.
+        InputError: `text` is no such formula, or NumPy rejects the arguments of an operation.
     """
     tree = parse_formula(text)
     try:

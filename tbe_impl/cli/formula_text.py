@@ -1,4 +1,4 @@
-"""Parses a formula text to a syntax tree without importing NumPy."""
+"""Parses a formula string to a syntax tree without importing NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PLACE = "--formula"
 
 
 def parse_formula(text: str) -> ast.expr:
-    """Returns the syntax tree of a formula; raises `InputError` when it is no expression."""
+    """Returns the syntax tree of a formula; raises `InputError` if `text` is no expression."""
     if len(text) > 10_000:
         raise InputError("the formula is too long", place=PLACE)
     try:
@@ -20,7 +20,7 @@ def parse_formula(text: str) -> ast.expr:
 
 
 def formula_error(text: str) -> InputError:
-    """Returns the error for a text that is no formula."""
+    """Returns the error for a string that is no formula."""
     return InputError(
         "this is no formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))"
     )

@@ -18,7 +18,7 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Argument, Kernel
 
 _TRUTHS = re.compile(r"(\w+_)?(cond|condition|mask|pred|predicate)\w*\Z")
-"""Pattern of the names of boolean inputs; operators store such inputs as int8."""
+"""Regular expression for the names of boolean inputs, which operators store as int8."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ def make_inputs(
 
     Args:
         kernel: a kernel with inputs.
-        described: descriptions of the operator's inputs; a given array is used unchanged. An empty
-            sequence uses the declared inputs.
+        described: descriptions of the operator's inputs. The elements in a description are used
+            instead of random values. If the sequence is empty, only the kernel determines shapes.
         seed: seed of the random values.
-        operator: name of the operator; inputs of logical operators are booleans of any dtype.
+        operator: name of the operator; if it starts with ``logical``, integer inputs are 0 or 1.
 
     Raises:
-        InputError: a given array does not fit, a size is unspecified, or an input is not described.
+        InputError: a size is unspecified, or no description fits an input of the kernel.
     """
     limits = _index_limits(kernel)
     left = list(described)
@@ -87,7 +87,7 @@ def make_inputs(
 
 
 def _take_description(item: Argument, left: list[ArrayDescription]) -> ArrayDescription | None:
-    """Removes and returns the next description that fits an input of the kernel."""
+    """Removes from `left`, and returns, the first description that fits an input; None if none."""
 
     def fits(one: ArrayDescription, *, dtype: bool) -> bool:
         same = one.shape == item.shape if not one.is_known else prod(one.shape) == prod(item.shape)
@@ -125,7 +125,10 @@ def _make_random_array(
 
 
 def _index_limits(kernel: Kernel) -> dict[int, int]:
-    """Returns ``id`` of an input used as indices → the size of the indexed axis."""
+    """Returns a dict: ``id(tensor)`` of an input that is used as an index → size of the axis.
+
+    If such an input indexes several axes, the size is that of the smallest axis.
+    """
     found: dict[int, int] = {}
     for op in stages_of([item.tensor for item in kernel.outputs]):
         for tensor, size in _indices(op):
@@ -137,7 +140,7 @@ def _index_limits(kernel: Kernel) -> dict[int, int]:
 
 
 def _indices(op: Operation) -> Iterator[tuple[Tensor, Expr]]:
-    """Yields tensors that an operation reads as indices, with the size of the indexed axis."""
+    """Yields each tensor that an operation uses as an index, with the size of the indexed axis."""
     for body in op.body:
         for read in reads(body):
             for size, index in zip(read.tensor.shape, read.indices, strict=False):

@@ -1,4 +1,4 @@
-"""Times interleaved calls of a kernel, its NumPy definition and a copy of equal traffic."""
+"""Times a kernel, its NumPy definition, and a copy of as many bytes, in interleaved calls."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from tbe_impl.loading.operator_reference import split_target
 from tbe_impl.runtime.buffers import aligned_empty
 
 NUMPY_SECONDS = 2.0
-"""Total seconds after which the NumPy definition is no longer timed."""
+"""Total time, in seconds, after which the NumPy definition is no longer called."""
 WARM_UP = 3
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of one kind of call; `share` is the copy's median divided by this median."""
+    """Times of one kind of call: ``cpu``, ``numpy`` or ``copy``.
+
+    `share` is the median time of the copy divided by the median time of this kind of call.
+    """
 
     what: str
     calls: int
@@ -40,7 +43,7 @@ class BenchResult:
     """Result of timing a kernel.
 
     Attributes:
-        operator, file, kernel, soc: names.
+        operator, file, kernel, soc: names of the operator, its file, its kernel and the chip.
         threads: maximum number of threads.
         bytes_moved: bytes moved if every input is read once and every output is written once.
         timings: times of the kernel (``cpu``), of its definition (``numpy``) and of a copy
@@ -61,8 +64,8 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
 
     Args:
         request: what to build.
-        loop: number of calls of the kernel and of the copy. The definition is called as often, but
-            for at most about `NUMPY_SECONDS` in total.
+        loop: number of calls of the kernel and of the copy. The NumPy definition is called as
+            often, but for at most about `NUMPY_SECONDS` in total.
 
     Raises:
         InputError: the operator cannot be built, or `loop` is below 1.
@@ -112,7 +115,7 @@ def _make_kernel_call(
 
 
 def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
-    """Returns a function that copies float32 elements with a kernel of the same back end."""
+    """Returns a function that copies `elements` float32 values with a kernel compiled from C."""
     source = placeholder((elements,), name="source", dtype="float32")
     target = compute((elements,), lambda i: source[i], name="target")
     kernel: CpuKernel = prepare([target], [source], name="copy")

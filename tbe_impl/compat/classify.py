@@ -113,7 +113,7 @@ WINDOW_PARAMETERS = (
     "window_dilations",
     "padding_dimensions",
 )
-"""Parameters of ``pooling``; each has one value or pair per axis and is added to the image."""
+"""Parameters of ``pooling``, each with one value or pair per axis; see `_classify_pooling`."""
 
 
 def classify(
@@ -138,7 +138,7 @@ def classify(
             the inputs.
     """
     if extra_params and isinstance(extra_params.get("disable_fuse_axes"), (list, tuple)):
-        # operators index this list by variant; the toolkit replaces it before the operator reads it
+        # operators index this list by variant; the CANN toolkit also replaces it before they do
         cast(dict[str, Any], extra_params)["disable_fuse_axes"] = [
             list(extra_params["disable_fuse_axes"])
         ]
@@ -211,8 +211,8 @@ def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
 def _classify_gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """Returns the variant of a ``gather``.
 
-    `ins` holds the params, the indices, the axis or None, and the number of batch axes. The last
-    two may be missing.
+    `ins` contains the description of the params, the description of the indices, the axis or None,
+    and the number of batch axes. The last two items may be missing.
     """
     axis = ins[2] if len(ins) > 2 else None
     along = None if axis is None else _axis_number(axis)

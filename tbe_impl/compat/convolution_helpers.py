@@ -150,7 +150,7 @@ class Classifier:
 
 
 class Checker:
-    """Checks the arguments of an operator; each method raises `CheckError` if its check fails."""
+    """Checks the arguments of an operator; a method raises `OperatorError` if its check fails."""
 
     def __init__(self, op_name: str):
         self.op_name = op_name
@@ -166,7 +166,7 @@ class Checker:
         check_kernel_name(name)
 
     def check_type(self, name: str, value: Any, types: Any) -> None:
-        """Checks that the value has one of these types."""
+        """Checks that `value` is an instance of `types`."""
         self._require(isinstance(value, types), name, types, type(value).__name__)
 
     def check_dims(self, name: str, shape: Sequence[int], rank: int) -> None:
@@ -190,7 +190,7 @@ class Checker:
         self._require(value % factor == 0, name, f"a multiple of {other_name} ({factor})", value)
 
     def check_format(self, name: str, value: str, known: Sequence[str]) -> None:
-        """Checks that the format is one of these."""
+        """Checks that the format `value` is one of the formats `known`."""
         self._require(value in known, f"the format of {name}", known, value)
 
     def check_64bits_limitation(self, name: str, elements: int, dtype: str | None = None) -> None:

@@ -84,7 +84,7 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
 
 
 def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Calls `op_info_register` with the first of `infos`; serves functions of ``ops.Custom``."""
+    """Calls `op_info_register` with the first of `infos`; meant for functions of ``ops.Custom``."""
     return op_info_register(infos[0] if infos else None)
 
 

@@ -275,7 +275,7 @@ def _normalize_arguments(
         if key not in _IGNORED_PARAMETERS
     }
     for first in ("raw_tensor", "data"):
-        # the name of the first parameter differs between toolkit releases
+        # the name of the first parameter differs between releases of the CANN toolkit
         if first in kept and not args:
             args = (kept.pop(first),)
     if "scalar" in kept and word in ("vadds", "vmuls", "vmaxs", "vmins") and len(args) == 1:

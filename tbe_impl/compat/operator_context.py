@@ -74,10 +74,9 @@ class Context:
         return self.notes.get(key, default)
 
     def get_op_mode(self) -> str:
-        """Returns the operator's mode.
+        """Returns the operator's mode, ``dynamic`` or ``static``.
 
-        Unless `set_op_mode` was called, the mode is ``dynamic`` if the operator has unknown sizes,
-        else ``static``.
+        If no mode was set, the mode is ``dynamic`` if and only if the operator has unknown sizes.
         """
         return self.mode or ("dynamic" if session().dynamic else "static")
 

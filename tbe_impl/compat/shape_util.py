@@ -26,12 +26,12 @@ def get_shape_size(shape: Sequence[int]) -> int:
 
 
 def squeeze_shape(shape: Sequence[int]) -> list[int]:
-    """Removes sizes of 1; returns ``[1]`` when no other size is left."""
+    """Removes sizes of 1 from a shape; returns ``[1]`` if no other size is left."""
     return [size for size in shape if not _is_one(size)] or [1]
 
 
 def scalar2tensor_one(shape: Any) -> Any:
-    """Returns ``[1]`` for an empty shape, any other shape unchanged."""
+    """Returns ``[1]`` for an empty shape, and any other shape unchanged."""
     return [1] if isinstance(shape, (list, tuple)) and not shape else shape
 
 
@@ -108,7 +108,7 @@ def broadcast_shapes(
     param_name_input1: str = "",
     param_name_input2: str = "",
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Returns both shapes, left-padded with ones to one rank, and their broadcast shape.
+    """Returns both shapes, left-padded with ones to the same rank, and their broadcast shape.
 
     >>> broadcast_shapes((3,), (2, 1))
     ([1, 3], [2, 1], [2, 3])
@@ -148,7 +148,7 @@ def produce_shapes(
 
 
 def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -> list[list[Any]]:
-    """Returns all shapes, left-padded with ones to one rank, then their broadcast shape."""
+    """Returns all shapes, left-padded with ones to the same rank, then their broadcast shape."""
     widest: list[Any] = []
     for shape in shapes:
         widest = broadcast_shapes(widest, shape, op_name)[2]

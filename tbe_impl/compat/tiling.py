@@ -69,7 +69,7 @@ def get_block_factor_conservative(
 def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tuple[int, int]:
     """Returns the outermost axis of a tile, and the size of the tile on this axis.
 
-    The tile has at most `room` elements; it contains no axis in `barrier`.
+    The tile has at most `room` elements. The axes in `barrier` are not considered.
 
     >>> get_ub_factor([4, 16, 8], [], 100)
     (1, 8)

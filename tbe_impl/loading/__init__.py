@@ -1,6 +1,6 @@
-"""Loads operator files and builds their kernels under the module names that `compat` provides.
+"""Loads operator files, with the modules that `tbe_impl.compat` provides, and builds their kernels.
 
-In: a Python file of TBE operators, shapes, dtypes, attributes.
+In: a Python file of TBE operators, and the shapes, dtypes and attributes of a call.
 Out: kernels with their signature.
 Must not: modify the operator file or the tree around it.
 """

@@ -29,7 +29,7 @@ class CachedLoader(SourceFileLoader):
     def source_to_code(  # type: ignore[override]
         self, data: Any, path: Any, **options: Any
     ) -> CodeType:
-        """Returns the code object of a source text from the cache; compiles it if absent."""
+        """Returns the code object of the source `data`; compiles it only if it is not cached."""
         key = cache.make_key(
             compressed_bytecode=importlib.util.MAGIC_NUMBER,
             optimize=sys.flags.optimize,
@@ -46,21 +46,21 @@ class CachedLoader(SourceFileLoader):
         return code
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
-        """Does nothing: Python would write bytecode beside the source."""
+        """Does nothing; the base class would write bytecode beside the source file."""
 
 
 class CachedFinder(importlib.abc.MetaPathFinder):
-    """Finds modules as Python does; loads modules below `places` with `CachedLoader`.
+    """Finds source modules below some directories and loads them with `CachedLoader`.
 
     Args:
-        places: directories.
+        places: the directories.
     """
 
     def __init__(self, places: Sequence[str]):
         self.places = tuple(f"{place.rstrip(os.sep)}{os.sep}" for place in places)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Returns the module spec; None for modules elsewhere and for other file types."""
+        """Returns the spec of a module; None unless it is a source file below `places`."""
         found = PathFinder.find_spec(fullname, path)
         if found is None or type(found.loader) is not SourceFileLoader:
             return None
@@ -72,7 +72,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def bytecode_cache(*places: str) -> Iterator[None]:
-    """Loads modules below these directories with `CachedLoader` inside the block."""
+    """Context manager during which modules below `places` are loaded with `CachedLoader`."""
     finder = CachedFinder(places)
     sys.meta_path.insert(0, finder)
     try:

@@ -14,12 +14,12 @@ from tbe_impl.kernel import Kernel
 
 @dataclass(frozen=True)
 class DeferredKernel(Kernel):
-    """A kernel that is built when it is called; until then it has no inputs and outputs.
+    """A kernel that is built only when it is called; it has no inputs and outputs itself.
 
-    A call builds one kernel per set of shapes of the arrays.
+    The first call with arrays of certain shapes builds the kernel for these shapes.
 
     Attributes:
-        problem: the error of the build for unknown sizes.
+        problem: the error that occurred when the operator was built for unknown sizes.
     """
 
     problem: FusionError | None = None
@@ -27,7 +27,8 @@ class DeferredKernel(Kernel):
     def for_arrays(self, arrays: Sequence[Any]) -> Kernel:
         """Returns the kernel for the shapes of these arrays.
 
-        If the operator needs the values of small integer inputs, the kernel is specific to them.
+        If the operator needs the values of small integer inputs, the kernel is also specific to
+        these values.
 
         Raises:
             FusionError: the operator rejects the arrays.

@@ -1,4 +1,4 @@
-"""Caches the file locations of loaded modules, which every build queries for all modules."""
+"""Caches the file locations of loaded modules, because every build queries all of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 _location_cache: dict[str, tuple[Callable[[], Any], str]] = {}
-"""Module name → a weak reference to the module, and its location."""
+"""Module name → a weak reference to the module, and the location of the module's file."""
 
 
 def find_modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
-    """Returns the names of modules whose file or first directory is below one of the places."""
+    """Returns the names of modules in `loaded` whose file or first directory is below `places`."""
     if len(_location_cache) > 2 * len(sys.modules) + 1000:
         _location_cache.clear()  # drops names of unloaded modules
     found = []

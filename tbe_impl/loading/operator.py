@@ -1,4 +1,4 @@
-"""Loads an unmodified operator file; `Operator.build` runs its function and returns a kernel.
+"""Loads an unmodified operator file; `Operator.build` runs the operator and returns a kernel.
 
 Each operator has its own set of modules, so that operator trees may use equal package names.
 """
@@ -49,16 +49,16 @@ OPTIONS = ("inplace", "threads", "vector_bits")
 _numbers = itertools.count()
 _import_lock = threading.RLock()
 CYCLE_ENTRY_LIMIT = 32
-"""Maximum number of entry points that are tried to resolve an import cycle."""
+"""Maximum number of modules that are tried as the first import to resolve an import cycle."""
 
 
 class Operator:
-    """An operator function and the modules of its tree.
+    """An operator function and the modules of the operator tree that it uses.
 
     Attributes:
         name: name of the function.
         function: the callable, including the decorators of the operator file.
-        file: source file of the function; None for a function of this program.
+        file: source file of the function; None if the operator was loaded from a function object.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Operator:
             arguments, keywords: arguments of the operator: attributes, and one dict per tensor
                 (``shape``, ``dtype``; optionally ``format``, original shape and format).
                 ``kernel_name`` may be omitted. ``inplace``, ``threads`` and ``vector_bits`` are
-                options for `Kernel.with_options`, unless the operator has such a parameter.
+                options for `Kernel.with_options`, unless the operator has a parameter of this name.
             soc: the chip that the operator targets; ``cpu`` has no limits.
 
         Raises:
             InputError: the operator rejects its arguments, violates a rule of the DSL or exceeds a
-                limit of the chip. The error names file and line.
+                limit of the chip. The error names the file and the line.
         """
         own = self._parameters
         options = {key: keywords.pop(key) for key in OPTIONS if key in keywords and key not in own}
@@ -137,11 +137,13 @@ class Operator:
         soc: str = "Ascend910A",
         **keywords: Any,
     ) -> tuple[Path, ...]:
-        """Builds the operator with the real toolkit; returns the files below `directory`. Untested.
+        """Builds the operator with an installed CANN toolkit; returns the paths of the built files.
+
+        The files are written below `directory`. This method has not been tested.
 
         Raises:
-            MissingError: no toolkit is installed.
-            CompileError: the toolkit rejects the operator.
+            MissingError: no CANN toolkit is installed.
+            CompileError: the CANN toolkit rejects the operator.
         """
         keywords = self._add_kernel_name(arguments, keywords)
         return cann.build(self.function, arguments, keywords, soc=soc, directory=Path(directory))
@@ -174,9 +176,10 @@ def load_operator(
     """Loads an operator from its unmodified file.
 
     Args:
-        source: the file, or a function of this program.
-        function: name of the operator function. By default it is the function with the name of
-            the file, the registered function, or the only function with a kernel name.
+        source: the file, or a function object.
+        function: name of the operator function. By default, the first of these criteria that
+            exactly one function fulfils selects it: the function is named like the file, is
+            registered as an operator, has a parameter ``kernel_name``, is public.
         search_path: parent directories of the operator's own packages, such as ``impl``.
 
     Raises:
@@ -235,7 +238,7 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 
 
 def _make_packages(name: str, file: Path) -> None:
-    """Creates a file's packages without running them, because they may import every operator."""
+    """Creates a file's parent packages; does not run them, as they may import every operator."""
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
             package = types.ModuleType(parent)
@@ -249,7 +252,7 @@ def _break_import_cycle(
 ) -> types.ModuleType | None:
     """Imports a file that is part of an import cycle.
 
-    Tries other modules of the cycle as the first import; returns None when each attempt fails.
+    Tries other modules of the cycle as the first import; returns None if all attempts fail.
     """
     tried: set[str] = set()
     waiting = _modules_in_progress(error)
@@ -270,9 +273,9 @@ def _break_import_cycle(
 
 
 def _modules_in_progress(error: BaseException) -> list[str]:
-    """Returns the modules that were being imported when an error occurred, outermost first.
+    """Returns the names of the modules that were being imported when an error occurred.
 
-    The outermost module itself is left out.
+    The modules are ordered from outermost to innermost; the outermost one is left out.
     """
     found: dict[str, None] = {}
     trace = error.__traceback__
@@ -304,9 +307,9 @@ def _packages(name: str, file: Path) -> Iterator[tuple[str, Path]]:
 def _install_modules(
     modules: dict[str, types.ModuleType], search_path: Sequence[str]
 ) -> Iterator[None]:
-    """Puts an operator's modules into ``sys.modules`` inside the block.
+    """Context manager that puts an operator's modules into ``sys.modules`` during its block.
 
-    Modules that are imported inside the block are added to `modules`.
+    Modules below `search_path` that are imported inside the block are added to `modules`.
     """
     with _import_lock:
         saved_path, saved = list(sys.path), {}
@@ -336,7 +339,7 @@ def _install_modules(
 
 
 def _find_modules_of(loaded: Mapping[str, Any], search_path: Sequence[str]) -> list[str]:
-    """Returns the names of modules below the directories."""
+    """Returns the names of the modules in `loaded` that are below directories of `search_path`."""
     places = tuple(f"{entry.rstrip(os.sep)}{os.sep}" for entry in search_path)
     # All modules are located before any is removed: a namespace package reads its parent's path.
     return find_modules_below(loaded, places)
@@ -347,8 +350,9 @@ def _choose(
 ) -> Callable[..., Any]:
     """Selects the operator function by name or, without a name, by the first unique criterion.
 
-    The criteria in order: the function is named like the file, is registered as an operator, has a
-    parameter ``kernel_name``, is public.
+    A criterion is unique if exactly one function of the file fulfils it. The criteria in order: the
+    function is named like the file, is registered as an operator, has a parameter ``kernel_name``,
+    is public.
     """
     wrapped = {id(item.wrapper): item.function for item in registered}
     functions = {
@@ -395,7 +399,7 @@ def _choose(
 
 
 def _names_of(file: Path) -> set[str]:
-    """Returns the usual names of the operator function in a file of this name."""
+    """Returns the usual names, in lower case, of the operator function in a file of this name."""
     stem = file.stem.lower()
     plain = stem.removesuffix("_impl").removesuffix("_d")
     together = plain.replace("_", "")
@@ -409,7 +413,7 @@ def _file_of(function: Any) -> Path | None:
 
 
 def _innermost_function(function: Any) -> Any:
-    """Removes decorators, also a decorator that stores the function only in its closure."""
+    """Removes decorators, including a decorator that stores the function only in its closure."""
     inner = inspect.unwrap(function)
     kept = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or ()]
     return next((item for item in kept if isinstance(item, types.FunctionType)), inner)

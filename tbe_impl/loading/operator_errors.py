@@ -34,7 +34,7 @@ IMPORTS = {
     "reduce": "from functools import reduce",
     "np": "import numpy as np",
 }
-"""Name whose import is often missing in copied operators → the import line."""
+"""Name whose import is often missing in copied operators → the line that imports this name."""
 
 
 def call_error(
@@ -50,7 +50,7 @@ def call_error(
     Args:
         error: the exception.
         name: name of the operator.
-        file: file of the operator; None for a function of this program.
+        file: file of the operator; None if the operator was loaded from a function object.
         names: names of the operator's parameters.
         arguments, keywords: arguments of the call.
     """
@@ -61,7 +61,7 @@ def call_error(
     )
     info = error.args[0] if error.args else None
     if isinstance(error, RuntimeError) and isinstance(info, dict) and "errCode" in info:
-        # The operator raises a dict as the toolkit's helpers do, but without them.
+        # The operator itself raises an error dict as the helpers of the CANN toolkit do.
         return CheckError(info, f"{name}: {_refusal(info, error)}", place=place)
     if not isinstance(error, PYTHON_ERRORS):
         return InputError(what, place=place, remedy=_missing_import(error) or _exit_remedy(error))
@@ -77,7 +77,7 @@ def call_error(
 
 
 def import_error(error: BaseException, file: Path) -> InputError:
-    """Converts an exception during the import of an operator file to an error with its line."""
+    """Converts an exception in the import of an operator file to an error that names the line."""
     line = _line_in(error, file)
     is_slip = isinstance(error, PYTHON_ERRORS)
     return InputError(
@@ -103,7 +103,7 @@ def _argument_text(name: str, value: Any) -> str:
 
 
 def _statement(file: Path | None, line: int | None) -> str:
-    """Formats the source line as the end of a sentence; empty when the line is unknown."""
+    """Returns the source line as the end of a sentence; empty if the line is unknown."""
     if not file or not line:
         return ""
     linecache.checkcache(str(file))
@@ -112,7 +112,7 @@ def _statement(file: Path | None, line: int | None) -> str:
 
 
 def _python_error_remedy(error: BaseException) -> str:
-    """Returns a remedy for a Python exception; asks for a report if this package raised it."""
+    """Returns a remedy for a Python exception; if this package raised it, asks for a report."""
     trace, innermost = error.__traceback__, ""
     while trace is not None:
         innermost, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
@@ -134,7 +134,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _exit_remedy(error: BaseException) -> str | None:
-    """Returns a remedy for SystemExit, which would end the user's program."""
+    """Returns a remedy for SystemExit, which would end the user's program; else None."""
     return "Take the call of sys.exit out of the file" if isinstance(error, SystemExit) else None
 
 

@@ -1,6 +1,6 @@
-"""Replaces operator packages that only re-export by packages with lazy imports.
+"""Makes the imports of an operator package lazy if its ``__init__`` only re-exports names.
 
-Importing such a package completely takes seconds. A single failing or circular import breaks the
+Importing such a package completely takes seconds, and one failing or circular import breaks the
 whole package.
 """
 
@@ -19,15 +19,15 @@ from typing import Any
 from tbe_impl.loading.bytecode import CachedFinder
 
 REEXPORT_THRESHOLD = 8
-"""Least number of re-exported names for which a package is replaced."""
+"""Least number of re-exported names for which the imports of a package become lazy."""
 
 
 class LazyPackageFinder(CachedFinder, importlib.abc.Loader):
     """Finds modules below `places`; does not run an ``__init__`` that only re-exports names.
 
     Args:
-        places: directories.
-        roots: packages that other finders provide.
+        places: directories of operator trees.
+        roots: top-level packages that this finder ignores, because other finders provide them.
     """
 
     def __init__(self, places: Sequence[str], roots: Sequence[str] = ()):
@@ -88,7 +88,8 @@ def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]
 def read_reexports(file: str, package: str) -> Mapping[str, tuple[str, str]]:
     """Returns the names that an ``__init__`` re-exports: name → (module, name in the module).
 
-    The result is empty when the file contains other statements or few re-exports.
+    The result is empty if the file contains other statements or fewer than `REEXPORT_THRESHOLD`
+    re-exports.
     """
     try:
         tree = ast.parse(Path(file).read_text("utf-8"))

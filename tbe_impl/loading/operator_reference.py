@@ -1,4 +1,4 @@
-"""Parses ``FILE.py:operator`` and checks that the file exists, without loading it."""
+"""Parses ``FILE.py:operator`` and checks that the file exists, without loading the file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Infers the role of each operator parameter: input, output, attribute or kernel name.
 
-Decorators such as ``check_op_params`` and ``op_info_register`` declare the roles. Without them,
-the roles follow from the signature, the use in the source text and the number of inputs.
+Decorators such as ``check_op_params`` and ``op_info_register`` declare the roles. Without such a
+decorator, the roles follow from the signature, the use in the source code and the number of inputs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class OperatorParameter:
         role: one of `ROLES`; ``inputs``, ``outputs`` and ``shapes`` take a list.
         required: whether the operator needs a value.
         default: the default value, or `inspect.Parameter.empty`.
-        kind: declared kind of an attribute, such as ``INT`` or ``LIST_FLOAT``, or empty.
+        kind: declared kind of an attribute, such as ``INT`` or ``LIST_FLOAT``; empty if no kind is
+            declared.
     """
 
     name: str
@@ -75,14 +76,14 @@ class OperatorParameter:
 def infer_parameter_roles(
     function: Callable[..., Any], *, inputs: int, outputs: int = 0, attributes: Collection[str] = ()
 ) -> tuple[OperatorParameter, ...]:
-    """Returns the parameters of an operator function in order.
+    """Returns the parameters of an operator function in order, each with its inferred role.
 
     Args:
         function: the operator function with its decorators.
         inputs: number of inputs.
         outputs: number of outputs that have a description, or 0.
-        attributes: names of the parameters that have an attribute value; such a parameter is
-            neither an input nor an output.
+        attributes: names of the parameters for which the caller has an attribute value; such a
+            parameter is neither an input nor an output.
     """
     plain = strip_decorators(function)
     found = [
@@ -142,7 +143,7 @@ def strip_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attribute(function: Any, name: str) -> Any:
-    """Returns an attribute of the function or of a function that it wraps."""
+    """Returns an attribute of the function or of a function that it wraps; else None."""
     seen: set[int] = set()
     while callable(function) and id(function) not in seen:
         seen.add(id(function))
@@ -155,7 +156,7 @@ def _attribute(function: Any, name: str) -> Any:
 
 
 def _classify_by_name(item: OperatorParameter) -> OperatorParameter:
-    """Classifies a parameter whose name determines its role."""
+    """Sets the role of a parameter if the name alone determines it; else changes nothing."""
     if item.name == "kernel_name":
         return replace(item, role="name")
     return replace(item, role="flag") if item.name in FLAGS else item
@@ -192,7 +193,7 @@ def _classify_legacy_parameter(
 
 
 def _registered_roles(info: Any) -> list[tuple[str, bool]]:
-    """Returns (role, is required) of each input, then output, declared by a ``TBERegOp`` chain."""
+    """Returns (role, is required) of each input, then each output, in a ``TBERegOp`` call chain."""
     found: list[tuple[str, bool]] = []
     calls = getattr(info, "calls", None) or ()
     for role in ("input", "output"):
@@ -210,9 +211,9 @@ def _guess_roles(
     outputs: int,
     attributes: Collection[str],
 ) -> tuple[OperatorParameter, ...]:
-    """Infers roles from the names, the defaults and the use in the source text.
+    """Infers roles from the names, the defaults and the use in the source code.
 
-    The first `inputs` parameters that may be tensors and are no outputs are the inputs.
+    The inputs are the first `inputs` parameters that may be tensors and are not outputs.
     """
     tensors = [item for item in found if _may_be_tensor(item, uses, attributes)]
     results = _results(tensors, inputs, outputs)
@@ -279,7 +280,7 @@ def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) ->
 
 
 def _uses(function: Callable[..., Any]) -> dict[str, str]:
-    """Returns for each name whether the function's source uses it as ``dict`` or ``list``."""
+    """Returns a dict: name that the source code uses as dict or list → ``dict`` or ``list``."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):

@@ -1,10 +1,10 @@
-"""Respecializes kernels: rebuilds an operator for the sizes of the arrays of a call.
+"""Respecializes kernels: rebuilds an operator for the sizes of the arrays in a call.
 
-A kernel for unknown sizes assumes that the sizes of its inputs at one position are equal. If the
-arrays broadcast at this position (a size of 1 with another size), another kernel is needed. The
-toolkit builds such kernels in advance; this module builds them on the first call. Some operators
-need the number of axes, or the values of a small input such as reduction axes, at build time. Their
-kernels are also built on the first call.
+A kernel for unknown sizes assumes that its inputs have equal sizes on each axis. If the arrays
+broadcast on an axis (a size of 1 with another size), another kernel is needed. The CANN toolkit
+builds such kernels in advance; this module builds each of them on the first call that needs it.
+Some operators need the number of axes, or the values of a small input such as reduction axes, at
+build time. Kernels of these operators are also built on the first call.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tbe_impl.errors import FusionError
 Shape = tuple[int, ...]
 Values = tuple[tuple[int, ...] | None, ...]
 LIST_INPUT_LIMIT = 64
-"""Greatest number of elements of an input that may be a list of axes or sizes."""
+"""Greatest number of elements of an input that is regarded as a list of axes or sizes."""
 PROBE_SIZE = 16
-"""Size that replaces unknown sizes to test whether an operator accepts the other arguments."""
+"""Size that replaces each unknown size when `may_specialize` builds an operator as a test."""
 
 
 class ShapeSpecializer:
-    """Builds an operator for known sizes, once per set of sizes.
+    """Builds the kernels of an operator for known sizes, one kernel per combination of sizes.
 
     Args:
-        build: function of arguments and keywords that returns a kernel.
-        arguments, keywords: arguments of the operator; some sizes in them are unknown.
+        build: function that takes the arguments of the operator and returns a kernel.
+        arguments, keywords: arguments of the operator, in which some sizes may be unknown.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ShapeSpecializer:
         self._kernels: dict[tuple[tuple[Shape, ...], Values], Any] = {}
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """Returns the kernel for these arrays; None when they cannot be inputs of the operator.
+        """Returns the kernel for these arrays, or None if they cannot be inputs of the operator.
 
         Raises:
             FusionError: the operator rejects the sizes of the arrays.
@@ -70,9 +70,9 @@ class ShapeSpecializer:
         return any(size < 0 for item in found for size in item["shape"])
 
     def may_specialize(self, problem: FusionError) -> bool:
-        """Whether known sizes or known values of small inputs may avoid the error.
+        """Whether the error `problem` may vanish if sizes, or values of small inputs, are known.
 
-        An error of the operator's own checks is final when all ranks are known.
+        If all ranks are known, an error of the operator's own checks is regarded as final.
         """
         given = list(_descriptions([*self._arguments, *self._keywords.values()]))
         if isinstance(problem, CheckError) and not any(map(_has_unknown_rank, given)):
@@ -131,7 +131,7 @@ def _can_take_values(item: dict[str, Any]) -> bool:
 
 
 def _list_values(array: Any) -> tuple[int, ...] | None:
-    """Returns the values of an array that may be a list of axes or sizes; else None."""
+    """Returns the values of an array if the array may be a list of axes or sizes, else None."""
     given = np.asarray(array)
     if given.dtype not in (np.int32, np.int64) or given.ndim > 1 or given.size > LIST_INPUT_LIMIT:
         return None
@@ -151,9 +151,10 @@ def _descriptions(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
-    """Writes `shapes` into the first descriptions, which are inputs; returns whether they fit.
+    """Writes `shapes` into the first descriptions, those of the inputs; returns whether all fit.
 
-    Unknown sizes in the other descriptions, which are outputs, get the broadcast size or 1.
+    The other descriptions are those of the outputs. Each unknown size in them is replaced by the
+    size of the broadcast shape or, if the ranks differ, by 1.
     """
     if len(found) < len(shapes) or not shapes:
         return False
@@ -171,7 +172,7 @@ def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
         whole = shapes[0]
     for item in found[len(shapes) :]:
         own = (-1,) * len(whole) if _has_unknown_rank(item) else tuple(item["shape"])
-        # the operator computes the output sizes itself; the description must not be unknown
+        # the operator computes the output sizes itself, but needs a description with known sizes
         like = whole if len(whole) == len(own) else (1,) * len(own)
         _write(
             item, tuple(real if size < 0 else size for size, real in zip(own, like, strict=True))

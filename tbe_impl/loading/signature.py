@@ -1,4 +1,4 @@
-"""Builds a kernel from an operator's call and build request: maps arguments to tensors."""
+"""Builds a kernel from the call and the build request of an operator; maps arguments to tensors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from tbe_impl.scheduling.schedule import Schedule
 
 
 def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
-    """Returns the kernel of an operator's last build or, without a build, its last schedule.
+    """Returns the kernel that an operator builds.
+
+    The kernel is that of the last build request or, if there is no build request, that of the last
+    schedule.
 
     Args:
-        name: name of the kernel if the build does not name it.
-        session: the record of the run; see `tbe_impl.compat.session`.
+        name: name of the kernel if the build request contains no name.
+        session: the session that recorded the run of the operator; see `tbe_impl.compat.session`.
         declared: shapes in the arguments of the call; see `declared_shapes`.
 
     Raises:
-        InputError: the operator built and scheduled nothing.
+        InputError: the operator requested no build and created no schedule, or the build's tensor
+            list lacks an input.
     """
     kernel_name, tensors, schedule = _last_build(name, session)
     inputs, outputs = _split_inputs_and_outputs(tensors)
@@ -48,9 +52,9 @@ def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) ->
 def _check_tensor_list(
     name: str, session: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> None:
-    """Raises when the results read an input that is missing in the build's tensor list.
+    """Raises `InputError` if the outputs read an input that the build's tensor list lacks.
 
-    The caller of the kernel could not pass the array of such an input.
+    The caller of the kernel could not pass an array for such an input.
     """
     listed = {id(tensor) for tensor in inputs}
     needed = [
@@ -76,8 +80,8 @@ def _check_tensor_list(
 def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Splits a tensor list into inputs and outputs.
 
-    An input that is listed a second time is also an output, a copy of the input. The second
-    occurrence counts after a computed tensor, or in a list without computed tensors.
+    If an input occurs twice, the second occurrence is an output, which is a copy of the input. This
+    rule holds only after the first computed tensor, or in a list without computed tensors.
     """
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
@@ -97,7 +101,8 @@ def _lower_schedule(
 ) -> tuple[tuple[Tensor, ...], Options]:
     """Returns the outputs and the loop options of a manual schedule on this processor.
 
-    The outputs are empty when the schedule does not change the graph.
+    The tuple of outputs is empty if the schedule does not change the graph. For an automatic
+    schedule, it is empty, too, and the options are the default options.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT_OPTIONS
@@ -130,7 +135,7 @@ def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
 def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
     """Returns the number of leading outputs that overwrite inputs.
 
-    Optimizers list each such output twice.
+    Operators of optimizers list each such output twice.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return 0  # reading an automatic schedule would trigger its planning
@@ -146,7 +151,7 @@ def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
 def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
     """Yields the shapes in the arguments of a call in order.
 
-    Shapes are items of dicts or, in the oldest operators, tuples.
+    A shape is the item ``shape`` of a tensor description or, in the oldest operators, a tuple.
     """
     for value in values:
         if isinstance(value, dict) and "shape" in value:
@@ -159,7 +164,7 @@ def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
 
 
 def _find_unread_inputs(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
-    """Returns ``id`` of the inputs that no result reads."""
+    """Returns ``id(tensor)`` of each input that no output reads."""
     read = {id(tensor) for op in stages_of(outputs) for tensor in op.outputs}
     return {id(tensor) for tensor in inputs} - read
 
@@ -170,14 +175,20 @@ def _match_shapes(
     others: int | None = None,
     unread: Collection[int] = (),
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Returns for each tensor the next declared shape of equal size, and the remaining shapes.
+    """Assigns to each tensor the next declared shape with an equal number of elements.
 
     Args:
-        tensors: inputs, or outputs.
+        tensors: the inputs, or the outputs.
         declared: the declared shapes.
-        others: for inputs, the number of shapes reserved for outputs. If declared shapes remain,
-            an input may also be a prefix of the next declared tensor. None for outputs.
-        unread: ``id`` of inputs that nothing reads; their declared shape may have any size.
+        others: for inputs, the number of declared shapes that are reserved for outputs; None for
+            outputs. If other declared shapes are left, an input may also consist of the first
+            elements of the next declared tensor.
+        unread: ``id(tensor)`` of each input that no output reads; its declared shape may have any
+            number of elements.
+
+    Returns:
+        One shape per tensor, and the declared shapes after the last assigned shape. A tensor
+        without a matching declared shape keeps its own shape.
     """
     found: list[tuple[int, ...]] = []
     place = 0
@@ -219,8 +230,8 @@ def _match_shapes(
 def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
     """Whether a tensor fits the declared shape.
 
-    `own` is its shape, None with unknown sizes; `merged` is its number of declared axes that are
-    merged and unknown, or 0.
+    `own` is the shape of the tensor, or None if a size is unknown. `merged` is the number of
+    declared axes of unknown size that are merged in the tensor, or 0.
     """
     if merged:
         return len(declared) >= merged
@@ -243,7 +254,7 @@ def _may_be_prefix(
 def _is_padded_to_blocks(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
     """Whether `own` is the size of `declared`, padded to whole blocks of the matrix unit.
 
-    Both have one axis, as the shapes of biases do.
+    Both shapes must have one axis, as the shape of a bias has.
     """
     return (
         own is not None
@@ -261,7 +272,7 @@ def _elements(shape: Sequence[int]) -> int:
 
 
 def normalize_argument(value: Any) -> Any:
-    """Copies an argument; adds format and original shape to a tensor description."""
+    """Copies an argument; adds missing items, such as the format, to a tensor description."""
     if isinstance(value, (list, tuple)):
         return type(value)(normalize_argument(item) for item in value)
     if not isinstance(value, dict) or "shape" not in value:
@@ -287,7 +298,7 @@ def normalize_argument(value: Any) -> Any:
 
 
 def check_schedule(kernel: Kernel) -> None:
-    """Raises when the chip cannot run a manual schedule; automatic schedules always fit."""
+    """Raises `InputError` if the chip cannot run a manual schedule; automatic ones always fit."""
     schedule = kernel.schedule
     if isinstance(schedule, Schedule) and not schedule.is_automatic:
         check(schedule, kernel.soc, raise_errors=True)

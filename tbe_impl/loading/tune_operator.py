@@ -30,14 +30,14 @@ def tune(
         op: an operator, an operator function, or a built kernel.
         build_args, kw: arguments of `Operator.build`.
         steps: maximum number of measurements.
-        seconds: maximum time in seconds; a running compilation is finished.
+        seconds: maximum time in seconds; a compilation that is running then is completed.
         soc: the chip that the operator targets.
         progress: whether to show a progress bar when the error stream is a terminal.
-        also: candidates in addition to the default ones.
+        also: choices of options to measure in addition to the default candidates.
 
     Returns:
-        The kernel with the fastest options, or with the default options when no others are clearly
-        faster. `Kernel.tuning` holds the measurements.
+        The kernel with the fastest options, or with the default options if no other options are
+        clearly faster. `Kernel.tuning` contains the measurements.
 
     Raises:
         InputError: a size of the kernel is known only at call time, or a limit is not positive.

@@ -151,7 +151,7 @@ def compute(
     attrs: Any = None,
     **_: Any,
 ) -> Any:
-    """Creates a stage from a function of its indices; the default `tag` is set by `tag_scope`."""
+    """Creates a stage from a function of the indices; `tag_scope` sets the default of `tag`."""
     tags = session().build_config.get("_tags") or [("", None)]
     scope_tag, scope_attrs = tags[-1]
 
@@ -163,7 +163,7 @@ def compute(
 
 @contextlib.contextmanager
 def tag_scope(tag: str, attrs: Any = None) -> Iterator[None]:
-    """Sets the tag of the stages created in the block."""
+    """Context manager that sets the tag of the stages that are created in its block."""
     tags = session().build_config.setdefault("_tags", [])
     tags.append((tag, attrs))
     try:

@@ -1,4 +1,4 @@
-"""Implements ``topi``, TVM's operator inventory; operands broadcast without implicit casts."""
+"""Implements ``topi``, TVM's operator library; operands broadcast without implicit casts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., An
 
 
 def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
-    """Returns the element of an operand that belongs to the result's element at `index`."""
+    """Returns the element of a broadcast operand for the element of the result at `index`."""
     if isinstance(item, Tensor):
         own = index[len(index) - item.ndim :]
         return item(
