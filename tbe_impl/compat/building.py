@@ -5,9 +5,8 @@ A build function only records a build request in the session; nothing is compile
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tbe_impl.chip.auto_schedule import auto_schedule as auto_schedule_of
@@ -16,14 +15,6 @@ from tbe_impl.compat.operator_errors import fault
 from tbe_impl.compat.session import session
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor
-
-
-class OutputOnlySchedule:
-    """A stand-in for an automatic schedule; it holds only the output tensors."""
-
-    def __init__(self, outputs: Sequence[Tensor]):
-        self.outputs = [tensor.op for tensor in outputs]
-        self.tensors = tuple(outputs)
 
 
 def _create_schedule(outputs: Sequence[Tensor]) -> Any:
@@ -243,11 +234,6 @@ def set_current_build_config(key: str, value: Any) -> None:
 def default_build_config(*_: Any) -> dict[str, Any]:
     """Returns the default build options."""
     return dict(_DEFAULT_CONFIG)
-
-
-@contextlib.contextmanager
-def _null_block(*_: Any, **__: Any) -> Iterator[None]:
-    yield
 
 
 class FusionManager:
