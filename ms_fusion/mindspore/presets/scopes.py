@@ -55,7 +55,6 @@ from ms_fusion.mindspore.state.preset_record import (
     InForce,
     has_fusion,
 )
-from ms_fusion.target import check_tensors
 from tbe_impl.environment import is_off, is_off_with_warning
 from tbe_impl.errors import InputError, UnsafeError
 
@@ -361,6 +360,7 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
         InputError: MindSpore cannot compile `net` on `inputs`.
     """
     from ms_fusion.mindspore.presets import net_checks
+    from ms_fusion.target import check_tensors
 
     check_tensors(inputs)
     now = in_force(net)

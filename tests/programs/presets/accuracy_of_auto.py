@@ -37,7 +37,6 @@ CASES = {
     "ReduceMin": ("(a, -1)", lambda a: a.min(-1), (x,)),
     "ReduceMax": ("(a, -1)", lambda a: a.max(-1), (x,)),
     "ReduceSum": ("(a, -1)", lambda a: a.sum(-1), (positive,)),
-    "ReduceMean": ("(a, -1)", lambda a: a.mean(-1), (positive,)),
     "SquaredDifference": ("(a, b)", lambda a, b: (a - b) ** 2, (x, y)),
     "Tile": ("(a, (2, 1))", lambda a: np.tile(a, (2, 1)), (x,)),
 }

@@ -107,7 +107,7 @@ def test_precise_holds_correctly_rounded_operators_only() -> None:
         names = set(resolve("precise", device=device).enable_cluster_ops_only or ())
         assert names <= selections.CORRECTLY_ROUNDED_OPS and not names & selections.REDUCTIONS
         assert not {"Add", "Sub"} & names or "Mul" not in names
-    assert "Mul and Add/Sub unfused" in PRESETS["precise"].note
+    assert "Mul and Add/Sub stay unfused" in PRESETS["precise"].note
 
 
 @cases("version", ["2.7.0", "2.8.0", "2.9.1"])
@@ -121,7 +121,7 @@ def test_a_flag_that_is_newer_than_the_version_is_left_out(version: str) -> None
 
 def test_explicit_flags_lie_over_the_preset() -> None:
     assert resolve("expert", flags="--opt_level=2 --dump_as_text=true").render() == (
-        "--opt_level=2 --disable_cluster_ops=Round,Cast,Transpose "
+        "--opt_level=2 --disable_cluster_ops=Cast,Round,Transpose "
         f"--disable_pass={','.join(disabled_passes(3))} --dump_as_text=true"
     )
     only = resolve("auto", flags=GraphKernelFlags(enable_cluster_ops_only=("Add",)))
@@ -193,7 +193,7 @@ def test_the_bitwise_comparison_can_fail(precise: Any) -> None:
 @pytest.mark.mindspore
 def test_auto_is_as_accurate_as_unfused_but_for_a_rounding(tmp_path: Path) -> None:
     found = run(PROGRAMS / "accuracy_of_auto.py", tmp_path / "work").result
-    assert len(found) >= 17
+    assert len(found) >= 16
     for name, (unfused, fused, kernels) in found.items():
         assert kernels >= 1, f"{name} was not built by the generator"
         assert fused <= max(1.0, unfused * 1.01 + 0.01), (name, unfused, fused)
