@@ -1,4 +1,4 @@
-"""ONNX models: fused models with kernels (`fuse`) and MindSpore Cells (`cell`).
+"""Converts ONNX models to fused models with kernels (`fuse`) and to MindSpore Cells (`cell`).
 
 In: an ONNX file. Out: a fused model and its kernels, or a Cell. Must not trust the file: native
 code reads it only in a child process.

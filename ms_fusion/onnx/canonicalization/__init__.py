@@ -1,4 +1,4 @@
-"""Simplifies ONNX models in place; the operators that the passes insert are ONNX's own.
+"""Simplifies ONNX models in place; the passes insert only standard ONNX operators.
 
 In: an onnx-ir model. Out: the same model, simplified. Must not rename an output of the model or
 remove a value that a node reads.

@@ -76,8 +76,8 @@ def clean(
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
 
-    The operators that the device lacks, and the operators whose type is in `lowered`, are lowered
-    too.
+    Also lowers operators, that is, replaces them by simpler operators. These are the operators that
+    the device does not support, and the operators whose type is in `lowered`.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -127,7 +127,7 @@ def clean(
 def prepare_without_cleanup(model: ir.Model, native: NativeWorkers) -> CleanupResult:
     """Prepares a model in place for fusion without clean-up: inlines functions and infers shapes.
 
-    It replaces `clean` for a model whose results clean-up would change.
+    It is used instead of `clean` if the clean-up would change the results of the model.
     """
     notes = [
         "clean-up would change what the model computes, so its operators are taken as they are"
@@ -146,7 +146,7 @@ def _infer(model: ir.Model, native: NativeWorkers, notes: list[str]) -> None:
 
 
 def fold(model: ir.Model) -> None:
-    """Folds the constants of a model in place; large inputs and results are not folded."""
+    """Folds constants in place; skips operators with a large input or a large result."""
     fold_constants(
         model,
         input_size_limit=FOLDED_INPUT_ELEMENTS_MAX,
@@ -157,9 +157,9 @@ def fold(model: ir.Model) -> None:
 
 
 def _should_fold(node: ir.Node) -> bool | None:
-    """Returns True for a ConstantOfShape with a small result; models use such results as sizes.
+    """Returns True (fold) for a ConstantOfShape with a small result, which may be used as a size.
 
-    Returns None for other operators; then the library decides.
+    Returns None for any other operator, so that the folding library decides.
     """
     if not is_op(node, "ConstantOfShape"):
         return None

@@ -74,8 +74,8 @@ def _is_product(node: ir.Node) -> bool:
 def _product_addend(node: ir.Node) -> ir.Node | None:
     """Returns the MatMul that computes the addend of a Gemm.
 
-    Returns None unless `node` is a Gemm with beta = 1 whose addend is a MatMul of two matrices that
-    no other node reads.
+    Returns None unless `node` is a Gemm with beta = 1, its addend is the result of a MatMul of two
+    matrices, and no other node reads this result.
     """
     if (
         not is_op(node, "Gemm")
@@ -88,7 +88,7 @@ def _product_addend(node: ir.Node) -> ir.Node | None:
 
 
 def _is_valid_addend(added: ir.Value, product: ir.Node) -> bool:
-    """Returns whether `added` has one value per column of the product, or the product's shape."""
+    """Returns whether `added` is a vector with one value per column, or has the product's shape."""
     left, right = (shape_of(one) for one in product.inputs)
     assert left is not None
     assert right is not None

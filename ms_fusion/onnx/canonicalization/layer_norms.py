@@ -27,7 +27,7 @@ DTYPES = frozenset({ir.DataType.FLOAT, ir.DataType.FLOAT16})
 
 @dataclass(frozen=True)
 class _NormalisationMatch:
-    """A match of the pattern without scale and shift.
+    """A match of the layer normalisation pattern; scale and shift are not part of the match.
 
     `x` is the normalised value, `epsilon` is ε, and `nodes` are all matched operators.
     """
@@ -70,10 +70,10 @@ def fuse_layer_norms(model: ir.Model) -> None:
 
 
 def _match_normalisation(node: ir.Node) -> _NormalisationMatch | None:
-    """Matches the last operator of c / √(v + ε) or c · (1 / √(v + ε)).
+    """Matches c / √(v + ε) or c · (1 / √(v + ε)); `node` is the last operator of the expression.
 
-    Here c = x − mean(x) and v = mean(c²). Returns None if `node` is the last operator of neither
-    form.
+    Here c = x − mean(x) and v = mean(c²). Returns None if `node` does not compute such an
+    expression.
     """
     if not is_op(node, "Div", "Mul") or len(node.inputs) != 2:
         return None

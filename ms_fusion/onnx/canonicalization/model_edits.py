@@ -1,4 +1,4 @@
-"""Queries and edits of an ONNX model that several passes share."""
+"""Functions that query and edit an ONNX model; several passes share them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def replace_node(
     inputs: Sequence[ir.Value | None],
     attributes: dict[str, Any],
 ) -> ir.Node:
-    """Replaces an operator with one result by an operator of type `kind`.
+    """Replaces an operator that has one result by an operator of type `kind`.
 
     The result keeps its name.
     """

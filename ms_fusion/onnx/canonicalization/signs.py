@@ -95,10 +95,10 @@ def _is_non_negative_constant(value: ir.Value) -> bool:
 
 
 def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
-    """Rewrites an operator that reads a negated value so that it reads the value itself.
+    """Rewrites an operator that reads a negated value −y, so that it reads y.
 
-    For example, x + (−y) becomes x − y. A negated difference −(x − y) becomes y − x. A Neg that
-    nothing reads any more is removed later as dead code.
+    For example, x + (−y) becomes x − y. A negated difference −(x − y) becomes y − x. A Neg
+    whose result is no longer read is removed later as dead code.
     """
     first, last = (_negated_operand(one) for one in (*node.inputs[:2], None, None)[:2])
     if is_op(node, "Abs") and first is not None:

@@ -69,7 +69,7 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
 
 
 def _unused_prefix(name: str, model: ir.Model) -> str:
-    """Returns `name`, extended until no name in the model starts with it followed by ``/``."""
+    """Appends underscores to `name` until no name in the model starts with the result and ``/``."""
     taken: list[str | None] = []
     for graph in model.graphs():
         taken += [value.name for value in (*graph.inputs, *graph.initializers.values())]
@@ -81,7 +81,7 @@ def _unused_prefix(name: str, model: ir.Model) -> str:
 
 
 def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
-    """Returns the reason why an operator is to be lowered; an empty string if it is not."""
+    """Returns the reason why an operator must be lowered; an empty string if it need not be."""
     if not is_op(node, "Conv", "Gemm"):
         return ""
     if node.op_type in asked:

@@ -1,4 +1,4 @@
-"""Emits ONNX Attention with grouped-query heads, KV cache, masks and sliding windows."""
+"""Emits ONNX ``Attention`` as MindSpore code: grouped queries, KV cache, masks, sliding windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MINUS_INFINITY = float("-inf")
 
 
 def attention(use: OperatorUse) -> str:
-    """Emits a call of `scaled_dot_product` for ``Attention``."""
+    """Emits a call of `scaled_dot_product` for ONNX ``Attention``."""
     given = ", ".join(use.text(place) or "None" for place in range(7))
     heads = int(use.attr("q_num_heads", 0)), int(use.attr("kv_num_heads", 0))
     scale = use.attr("scale")

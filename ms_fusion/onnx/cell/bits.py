@@ -1,4 +1,4 @@
-"""Emits BitCast, which reinterprets the bits of elements as another dtype."""
+"""Emits MindSpore code for ONNX ``BitCast``, which reinterprets bits as another dtype."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ FIXED_WIDTH_DTYPES = (
 
 
 def bit_cast(use: OperatorUse) -> str:
-    """Emits ``BitCast`` as a NumPy view, because graph mode in MindSpore has no such operator."""
+    """Emits ONNX ``BitCast`` as a NumPy view.
+
+    MindSpore's graph mode has no operator for it.
+    """
     before, behind = use.value().dtype, use.result().dtype
     if before not in FIXED_WIDTH_DTYPES or behind not in FIXED_WIDTH_DTYPES:
         raise use.refusal(f"bits of {before} as {behind}")

@@ -1,4 +1,4 @@
-"""Emits non-maximum suppression of boxes in images."""
+"""Emits MindSpore code for ONNX ``NonMaxSuppression`` of boxes in images."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def suppress_boxes(call: Any, boxes: Any, scores: Any, most: int, by_middle: boo
         boxes: tensor (images, boxes, 4); each box is given by two opposite corners, or by its
             center and size.
         scores: tensor (images, classes, boxes).
-        most: largest number of rows for each class of each image.
+        most: maximum number of kept boxes for each class of each image.
         by_middle: whether boxes are given by center and size.
     """
     images, classes, count = scores.shape

@@ -1,4 +1,4 @@
-"""Emits ``Unique``, which returns the distinct elements or slices of a tensor."""
+"""Emits MindSpore code for ONNX ``Unique``: the distinct elements or slices of a tensor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HALF_RANGE = -(1 << 63)
 
 
 def unique(use: OperatorUse) -> str:
-    """Emits a call of `unique_parts` for ``Unique``."""
+    """Emits a call of `unique_parts` for ONNX ``Unique``."""
     dtype, count = use.value().dtype, len(use.node.outputs)
     if dtype not in SORT_DTYPES and not dtype.startswith(("int", "uint", "float")):
         raise use.refusal(f"MindSpore does not sort {dtype or 'this dtype'}")

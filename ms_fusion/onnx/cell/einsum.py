@@ -1,4 +1,4 @@
-"""Emits Einsum as a chain of matrix products; each product contracts one further operand."""
+"""Emits ONNX ``Einsum`` as a chain of MindSpore matrix products, one per further operand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Labels = tuple[str, ...]
 
 
 def einsum(use: OperatorUse) -> str:
-    """Emits the chain of contractions for ONNX ``Einsum``."""
+    """Emits the chain of matrix products that computes ONNX ``Einsum``."""
     terms, result = labels_of(use)
     text, labels = _merge_repeated_labels(use.text(), terms[0])
     for place, term in enumerate(terms[1:], 1):
@@ -60,7 +60,7 @@ def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
 
 
 def _merge_repeated_labels(text: str, labels: Labels) -> tuple[str, Labels]:
-    """Takes the diagonal of axes with the same label; returns the new expression and its labels.
+    """Replaces axes with the same label by their diagonal; returns the new expression and labels.
 
     `text` is the expression of an operand, and `labels` are the labels of its axes.
     """

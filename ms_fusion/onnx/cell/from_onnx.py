@@ -40,9 +40,9 @@ def from_onnx(path: Path | str) -> nn.Cell:
 
     The model's floating-point constants become Parameters under their names. The Cell takes its
     inputs in the model's order. It returns one tensor, or a tuple if the model has several outputs.
-    The Cell runs in graph mode, in PyNative mode, and under `enable`, which keeps the kernels.
-    After ``set_train()``, a group with a convolution or a pooling runs as MindSpore's operators,
-    because its kernel has no gradient.
+    The Cell runs in graph mode, in PyNative mode, and under `enable`. `enable` does not replace the
+    generated kernels. After ``set_train()``, a group with a convolution or a pooling runs as
+    MindSpore's operators, because its kernel has no gradient.
 
     Args:
         path: path of the model file, which `auto_fuse` may have written.
@@ -129,9 +129,10 @@ def _check_dtype(dtype: str, name: str) -> None:
 
 
 def _load_module(classes: list[NetClass]) -> ModuleType:
-    """Loads the classes as a module with a source file, because MindSpore reads the source.
+    """Writes the generated classes to a Python file and imports it as a module.
 
-    The file is removed when the process exits.
+    The file is needed because MindSpore reads the source of a Cell. It is removed when the process
+    exits.
     """
     global _directory
     if _directory is None:

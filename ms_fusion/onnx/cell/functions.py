@@ -1,4 +1,4 @@
-"""Implements ONNX operators that need several MindSpore functions, for calls in generated nets."""
+"""Implements ONNX operators that need several MindSpore functions; generated nets call them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gemm(
 def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Returns whether MindSpore multiplies `a` by `b` without a copy of `b` for each batch of `a`.
 
-    `a` and `b` are shapes. With ms_fusion as kernel generator, MindSpore never copies `b`.
+    `a` and `b` are shapes. If ms_fusion generates MindSpore's kernels, `b` is never copied.
     """
     is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
     return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
@@ -253,7 +253,7 @@ def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
 def expand(x: Any, shape: tuple[int, ...]) -> Any:
     """Broadcasts `x` to the common shape of `x` and `shape`, as ONNX's ``Expand`` does.
 
-    Where `x` is larger, an axis of `shape` may have size 1 or be missing.
+    As in NumPy, `shape` may have fewer axes than `x`, or the size 1 where `x` is larger.
     """
     own = (1,) * (len(shape) - x.ndim) + x.shape
     told = (1,) * (x.ndim - len(shape)) + shape
@@ -289,7 +289,7 @@ def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
 
 
 def truncated_remainder(x: Any, y: Any) -> Any:
-    """Returns the integer remainder of x / y with the sign of x."""
+    """Returns the integer remainder of x / y; it has the sign of x."""
     left = x
     # MindSpore rounds int64 quotients to float64, so that one step may give a wrong quotient.
     for _ in range(3):
@@ -308,8 +308,8 @@ def floored_remainder(y: Any, left: Any) -> Any:
 def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
     """Shifts the bits of integers.
 
-    A shift by `bits` or more gives 0. Only a right shift of signed integers then sets all bits to
-    the sign bit.
+    A shift by `bits` or more gives 0. A right shift of signed integers is an exception: it sets all
+    bits to the sign bit.
     """
     by = ops.cast(by, mindspore.int64)
     inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
@@ -431,8 +431,8 @@ def transposed_convolution(
 ) -> Any:
     """Computes a transposed convolution by the primitive `call` and adds the bias.
 
-    `channels` is the number of output channels. A spatial axis of the result has the size (size of
-    the axis in x − 1) · stride + `more`.
+    `channels` is the number of output channels. If a spatial axis of `x` has size n, this axis of
+    the result has size (n − 1) · stride + `more`.
     """
     flat = x.ndim == 3
     if flat:
@@ -474,7 +474,7 @@ def repeat_places(x: Any, times: tuple[int, int]) -> Any:
 
 
 def fold_operands(word: str, values: Sequence[Any]) -> Any:
-    """Combines several values by a binary function: maximum, minimum or add."""
+    """Applies a binary function (maximum, minimum or add) to all values, one after the other."""
     found = values[0]
     for one in values[1:]:
         if word == "maximum":

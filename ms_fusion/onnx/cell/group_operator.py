@@ -1,4 +1,4 @@
-"""Turns a fused group into an operator of `custom_ops` with its kernel and derived gradient."""
+"""Turns a fused group into an operator of `custom_ops` that has a kernel and a gradient."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def spec_of(group: Node) -> OpSpec:
 
 
 def _has_product(body: Graph) -> bool:
-    """Returns whether a library computes a matrix product or convolution of the group."""
+    """Returns whether the group contains a matrix product or a convolution."""
     return any(is_matrix_product(node.op) for node in body.nodes)
 
 

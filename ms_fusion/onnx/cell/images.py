@@ -173,7 +173,7 @@ def _transposed_windows(
 def _primitive_windows(
     use: OperatorUse,
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-    """Returns spans, strides and pads if a MindSpore primitive supports the windows; else None."""
+    """Returns window sizes, strides and pads; None if no MindSpore primitive supports them."""
     spans = use.integers("kernel_shape") or ()
     strides, dilations, pads = windows_of(use, spans)
     if (
@@ -199,7 +199,11 @@ def _table(use: OperatorUse) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
 
 
 def max_pool(use: OperatorUse) -> str:
-    """Emits ``MaxPool`` by a primitive, or by gathered windows if no primitive supports it."""
+    """Emits the MindSpore expression for ONNX ``MaxPool``.
+
+    The expression calls a MindSpore primitive. If no primitive supports the operator, the
+    expression gathers the elements of each window instead.
+    """
     dtype = use.value().dtype
     lowest = functions.LOWEST_VALUES.get(dtype, functions.LOWEST_VALUES["float32"])
     known = _primitive_windows(use) if dtype.startswith("float") else None
@@ -212,7 +216,11 @@ def max_pool(use: OperatorUse) -> str:
 
 
 def average_pool(use: OperatorUse) -> str:
-    """Emits ``AveragePool`` by a primitive, or by gathered windows if no primitive supports it."""
+    """Emits the MindSpore expression for ONNX ``AveragePool``.
+
+    The expression calls a MindSpore primitive. If no primitive supports the operator, the
+    expression gathers the elements of each window instead.
+    """
     known = _primitive_windows(use)
     if known is None:
         return windows.average_pool(use, *_table(use))
@@ -250,7 +258,10 @@ def max_unpool(use: OperatorUse) -> str:
 
 
 def resize(use: OperatorUse) -> str:
-    """Emits nearest-neighbour upsampling by integer factors; `resizing` emits all other resizes."""
+    """Emits ONNX ``Resize`` for nearest-neighbour upsampling by integer factors.
+
+    The module `resizing` emits all other cases.
+    """
     if use.version < resizing.SEPARATE_SIZES_OPSET or use.attr("axes"):
         return resizing.resize(use)
     factors = use.numbers("scales", 2) or _ratios(use)
@@ -280,7 +291,7 @@ def resize(use: OperatorUse) -> str:
 
 
 def _ratios(use: OperatorUse) -> tuple[float, ...] | None:
-    """Returns the ratios of the target sizes to the image's sizes.
+    """Returns, for each axis, the ratio of the target size to the size of the image.
 
     Returns None if the target sizes are computed or a size of the image is unknown.
     """

@@ -97,8 +97,8 @@ def read_model(path: Path) -> CellModel:
 def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
     """Inlines the functions of the ms_fusion domain; each of them is a fused group.
 
-    Returns a pair for each call: the name of the function, and the inlined operators without
-    Constants.
+    Returns a pair for each call of a function: the name of the function, and its inlined operators
+    except Constant nodes.
     """
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:

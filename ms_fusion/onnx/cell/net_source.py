@@ -39,10 +39,10 @@ class Constants:
     """The constants of a model by name.
 
     Attributes:
-        array: function from the name of a value to the elements of the constant; the function
-            returns None for a computed value.
-        fixed: function from the name of a constant to a tensor; the function returns None for a
-            constant that becomes a Parameter.
+        array: function that returns the elements of the constant with a given name. It returns
+            None if the name denotes a computed value.
+        fixed: function that returns the constant with a given name as a tensor. It returns None
+            for a constant that becomes a Parameter.
         is_fused: whether `auto_fuse` wrote the model.
     """
 
@@ -205,7 +205,7 @@ class _Writer:
         return f"Tensor({python_literal(value.data)}, mindspore.{dtype})"
 
     def kernel_call(self, group: Node, given: Sequence[str]) -> str:
-        """Returns the call of a group's kernel, or of the class that contains the kernel."""
+        """Returns the Python expression that calls a group's kernel, or the Cell around it."""
         assert group.body is not None
         name = self.attributes.new(identifier(group.op))
         self.made.groups[name] = group
@@ -272,9 +272,9 @@ class _Writer:
         self.texts |= made
 
     def write_loop(self, node: Node, bodies: Mapping[str, Graph]) -> None:
-        """Writes a ``Loop`` as a while statement.
+        """Writes a ``Loop`` whose trip count or condition is known only at run time.
 
-        The trip count or the condition of such a Loop is known only at run time.
+        The Loop becomes a while statement.
         """
         body = bodies["body"]
         first, again, *state = (name for name in body.inputs if body.values[name].kind == "input")
@@ -315,9 +315,10 @@ class _Writer:
         self.texts |= dict(zip(node.outputs, results, strict=True))
 
     def size(self, node: Node) -> bool:
-        """Writes the result of shape arithmetic as a Python tuple or integer; returns True.
+        """Writes an operator of shape arithmetic as an expression of Python tuples and integers.
 
-        Returns False and writes nothing if the result must be computed as a tensor.
+        Returns True if it was written. Returns False and writes nothing if the result must be
+        computed as a tensor.
         """
         found = size_text(node, self.graph, self.sizes, self.texts)
         if found is not None:

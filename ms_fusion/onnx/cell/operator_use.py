@@ -41,10 +41,10 @@ class OperatorUse:
         node: the operator.
         graph: the graph of the operator.
         texts: expressions of the inputs; an empty string for an omitted input.
-        sizes: name of an integer value that is known when the net is compiled → its expression,
-            which is a tuple or an integer.
-        array: function from the name of a value to the elements of the constant; the function
-            returns None for a computed value.
+        sizes: name of a value that is known when the net is compiled → its Python expression,
+            which gives an integer or a tuple.
+        array: function that returns the elements of the constant with a given name. It returns
+            None if the name denotes a computed value.
         part: function that stores an object, such as a primitive, as an attribute of the net and
             returns the attribute's expression.
         is_fused: whether `auto_fuse` wrote the model. If so, an operator outside of a group is not
@@ -106,10 +106,11 @@ class OperatorUse:
         return len(shape)
 
     def require_elements(self) -> OperatorUse:
-        """Returns itself unless the first input of the operator is known to be empty.
+        """Checks that the first input of the operator is not known to be empty; returns self.
 
         Raises:
-            InputError: the first input is empty. MindSpore's operator would compute a wrong result.
+            InputError: the input has no elements. MindSpore's operator would compute a wrong
+                result.
         """
         if 0 in self.value().shape:
             raise self.refusal("a tensor without elements")
@@ -176,7 +177,7 @@ class OperatorUse:
         return tuple(sorted({axis % rank for axis in found}))
 
     def dtype(self, name: str) -> str:
-        """Returns the expression of MindSpore's dtype with this name.
+        """Returns the Python expression, as source text, for the MindSpore dtype with this name.
 
         Raises:
             InputError: MindSpore has no such dtype.

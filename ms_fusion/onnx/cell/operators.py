@@ -1,4 +1,4 @@
-"""Emits each ONNX operator as a MindSpore expression: the right-hand side in the generated net.
+"""Emits each ONNX operator as a MindSpore expression in the source of the generated net.
 
 This module exceeds 500 lines because the table of ONNX operators and its emitters belong together.
 """
@@ -72,7 +72,10 @@ def _variadic(word: str) -> Emitter:
 
 
 def _own_function(word: str, *attributes: tuple[str, Any]) -> Emitter:
-    """Returns an emitter that calls a function of `functions` with all inputs, then attributes."""
+    """Returns a function that emits a call of the function `word` in `functions`.
+
+    The arguments of the call are all inputs of the operator, followed by the given attributes.
+    """
 
     def emit(use: OperatorUse) -> str:
         told = [python_literal(use.attr(name, default)) for name, default in attributes]
@@ -99,9 +102,10 @@ def _reduction(word: str, before: str = "{}", after: str = "{}", room: str = "op
 
 
 def _softmax(made: Callable[[int], Any]) -> Emitter:
-    """Returns an emitter that calls a generated softmax kernel; `made` builds it for an axis.
+    """Returns a function that emits a call of a generated softmax kernel.
 
-    MindSpore's own softmax corrupts the row after a row of −∞.
+    `made` builds the kernel for a given axis. The kernel is needed because MindSpore's own softmax
+    corrupts the row after a row of −∞.
     """
 
     def emit(use: OperatorUse) -> str:
@@ -405,7 +409,10 @@ def _refuse_loop(use: OperatorUse) -> str:
 
 
 def _bounds(use: OperatorUse, name: str, position: int) -> Sequence[Any]:
-    """Returns the starts or ends of a Slice as integers, or as expressions if they are sizes."""
+    """Returns the starts or the ends of a Slice.
+
+    They are integers, or Python expressions if they are the result of shape arithmetic.
+    """
     told = use.sizes.get(use.node.inputs[position]) if position < len(use.node.inputs) else None
     if told is None:
         return use.integers(name, position) or ()

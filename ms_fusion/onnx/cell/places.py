@@ -1,4 +1,4 @@
-"""Emits operators that work on indices: gather, scatter, top-k, nonzero, padding."""
+"""Emits MindSpore code for ONNX operators on indices: gather, scatter, top-k, nonzero, padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emits quantized operators; an integer q represents the number (q − zero point) · scale."""
+"""Emits ONNX's quantized operators; an integer q represents (q − zero point) · scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emits LSTM, GRU and RNN step by step: forward, reverse or bidirectional."""
+"""Emits MindSpore code for ONNX LSTM, GRU and RNN: forward, reverse or bidirectional."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def _shared_arguments(use: OperatorUse) -> str:
 
 
 def _select_results(use: OperatorUse, made: str) -> str:
-    """Emits the selection of the first results of the call `made`, one for each node output."""
+    """Emits an expression that selects the first results of a call, one per output of the node.
+
+    `made` is the Python expression of the call.
+    """
     count = len(use.node.outputs)
     return f"{made}[:{count}]" if count > 1 else f"{made}[0]"
 
@@ -231,7 +234,7 @@ def mask_finished(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
 
 
 def stack_directions(steps: list[Any], last: list[Any], batch_first: bool) -> tuple[Any, Any]:
-    """Stacks the directions; returns the states of all steps, and the last states."""
+    """Stacks the results of the directions; returns the states of all steps, and the last ones."""
     if batch_first:
         return ops.transpose(ops.stack(steps), (2, 1, 0, 3)), stack_states(last, batch_first)
     return ops.swapaxes(ops.stack(steps), 0, 1), stack_states(last, batch_first)

@@ -1,4 +1,4 @@
-"""Emits RoiAlign and deformable convolution, which sample images at computed coordinates."""
+"""Emits MindSpore code for ONNX ``RoiAlign`` and ``DeformConv``, which sample images."""
 
 from __future__ import annotations
 
@@ -100,11 +100,12 @@ def box_extents(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
 def average_regions(
     x: Any, boxes: Any, numbers: Any, sizes: tuple[int, int], scale: float, is_half: bool
 ) -> Any:
-    """Computes RoiAlign by the mean; a bin has as many samples as it covers pixels.
+    """Computes RoiAlign with the mean of the samples of each bin.
 
-    The number of samples is rounded up in each direction. The weight of a pixel is the product of a
-    row weight and a column weight. Therefore two matrix products compute the result, and their
-    sizes do not depend on the coordinates of the boxes. The arguments are those of `align_regions`.
+    In each direction, a bin has one sample per pixel that it covers, rounded up. The weight of a
+    pixel is the product of a row weight and a column weight. Therefore two matrix products compute
+    the result, and their sizes do not depend on the coordinates of the boxes. The arguments are
+    those of `align_regions`.
     """
     images_count, channels, high, wide = x.shape
     start, reach = box_extents(boxes, scale, is_half)

@@ -1,4 +1,4 @@
-"""Emits Resize axis by axis; a pixel of the result is a weighted mean of input pixels."""
+"""Emits ONNX ``Resize`` axis by axis; a result pixel is a weighted mean of input pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emits GridSample, which interpolates images at computed coordinates."""
+"""Emits MindSpore code for ONNX ``GridSample``, which interpolates images at given coordinates."""
 
 from __future__ import annotations
 

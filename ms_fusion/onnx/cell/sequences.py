@@ -1,4 +1,4 @@
-"""Emits sequence operators as Python tuples, whose lengths are known when a net is compiled."""
+"""Emits ONNX's sequences as Python tuples, whose lengths are known when a net is compiled."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def split_to_sequence(use: OperatorUse) -> str:
 
 
 def squeeze_parts(parts: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
-    """Removes an axis of size 1 from each part."""
+    """Removes an axis of size 1 from each tensor in `parts`."""
     made: tuple[Any, ...] = ()
     for one in parts:
         made = (*made, ops.squeeze(one, axis))
@@ -71,5 +71,5 @@ def squeeze_parts(parts: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
 
 
 def element(x: Any, place: int) -> Any:
-    """Returns an element of a sequence; a tensor is returned unchanged."""
+    """Returns an element of the sequence `x`; returns `x` itself if it is a tensor."""
     return x[place] if isinstance(x, (tuple, list)) else x

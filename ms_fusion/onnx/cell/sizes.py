@@ -1,4 +1,4 @@
-"""Emits shape arithmetic as Python tuples and integers, so that nets compile with known sizes."""
+"""Emits shape arithmetic on Python integers and tuples, so that the compiler knows all sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emits the Fourier transforms DFT and STFT.
+"""Emits MindSpore code for ONNX's Fourier transforms ``DFT`` and ``STFT``.
 
 A complex element is a pair (real, imaginary) in the last axis.
 """

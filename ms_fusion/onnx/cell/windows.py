@@ -28,9 +28,9 @@ def table(
     """Builds the index tables of all windows of an image, with one row per window.
 
     Returns:
-        A table with the flat index in the image of each element of each window, where the image's
-        number of elements marks a position outside of the image; a mask of the positions in the
-        image or its padding; and the number of windows along each axis.
+        A table with the flat index in the image of each element of each window; a mask that is true
+        at positions in the image or its padding; and the number of windows along each axis. The
+        index of a position outside of the image is the number of elements of the image.
     """
     places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
     inside, counts = padded, []
@@ -60,7 +60,7 @@ def _kronecker_product(one: np.ndarray, other: np.ndarray, function: Any) -> np.
 
 
 def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowest: float) -> str:
-    """Emits max-pooling, with indices if the node has a second output."""
+    """Emits ONNX ``MaxPool``, with the indices of the maxima if the node has a second output."""
     part = use.part("places", Tensor(places))
     if len([name for name in use.node.outputs if name]) < 2:
         return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
@@ -79,7 +79,7 @@ def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowe
 def average_pool(
     use: OperatorUse, places: np.ndarray, padded: np.ndarray, counts: tuple[int, ...]
 ) -> str:
-    """Emits average pooling; the padding counts if ``count_include_pad`` is set."""
+    """Emits ONNX ``AveragePool``; the mean includes the padding if ``count_include_pad`` is set."""
     total = math.prod(use.known_sides())
     kept = padded if use.attr("count_include_pad", 0) else places < total
     share = Tensor((1 / kept.sum(1)).astype(use.value().dtype))
@@ -90,7 +90,7 @@ def average_pool(
 
 
 def power_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...]) -> str:
-    """Emits pooling by (Σ |x|ᵖ)^(1/p)."""
+    """Emits ONNX ``LpPool``, which computes (Σ |x|ᵖ)^(1/p) of each window."""
     return (
         f"windows.power_of({use.text()}, {use.part('places', Tensor(places))}, {counts}, "
         f"{float(use.attr('p', 2))})"
@@ -118,7 +118,7 @@ def largest_and_place(
 ) -> Any:
     """Returns the maximum of each window, and its flat index in the whole tensor.
 
-    `numbers` gives for each element of an image its index in the wanted storage order.
+    `numbers` maps the flat index of an element in the image to its index in the storage order.
     """
     windows = gather_windows(x, places, lowest)
     best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))
@@ -131,7 +131,7 @@ def largest_and_place(
 
 
 def mean_of(x: Any, places: Any, share: Any, counts: tuple[int, ...]) -> Any:
-    """Returns the sum of each window times the window's weight in `share`."""
+    """Returns the mean of each window: its sum multiplied by its weight in `share`."""
     return ops.reshape(ops.sum(gather_windows(x, places, 0.0), 3) * share, x.shape[:2] + counts)
 
 

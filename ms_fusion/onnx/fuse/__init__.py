@@ -1,5 +1,5 @@
-"""Fuses an ONNX model by a cost model.
+"""Fuses an ONNX model; a cost model chooses the fusions.
 
 In: a model file and options. Out: a fused model, the directory ``kernels/`` beside it, and a
-`Ledger`. Must not import MindSpore.
+`Ledger` (the report of the fusions). Must not import MindSpore.
 """

@@ -54,10 +54,10 @@ class FuseArguments:
     """Checked arguments of `auto_fuse`.
 
     Attributes:
-        source: path of the model's file without symbolic links.
+        source: path of the model's file; symbolic links are resolved.
         place: path of the fused model; None for a dry run.
         sizes: assumed values of dynamic sizes, by name.
-        rules: names of rules and searches, and `Rule` objects.
+        rules: names of fusion rules and of searches (such as ``Cluster``), and `Rule` objects.
         capacity_share: largest share of the on-chip memory that a tile may fill.
         lower: types of the operators to lower.
     """

@@ -23,16 +23,16 @@ def assume_sizes(
     *,
     others: int = 1,
 ) -> tuple[Graph, dict[str, int]]:
-    """Returns the graph with known sizes substituted, and the known value of each symbol.
+    """Returns the graph with sizes in place of symbols, and the known value of each symbol.
 
-    A size without a known value is replaced by 1 in the graph.
+    A symbol without a known value is replaced by 1 in the graph.
 
     Args:
         model: the model.
-        projection: the projection of the model.
+        projection: the graph of the model, with maps to the model's nodes and values.
         sizes: symbol of a dynamic size → its assumed value.
         native: child processes that infer shapes.
-        others: the value of each symbol that is in the shape of an input but not in `sizes`.
+        others: the assumed value of all symbols that are in an input's shape but not in `sizes`.
     """
     graph = projection.graph
     told = {symbol: sizes.get(symbol, others) for symbol in _symbols_of_inputs(graph)}

@@ -57,19 +57,21 @@ def auto_fuse(
         input: path of the model; the file is never changed.
         output: path of the fused model; ``kernels/`` is written into the same directory. Required
             unless `dry_run`.
-        fusion_rules: ``all``, or names of rules and searches as a comma-separated string or as a
-            sequence. A sequence may also contain the user's own rules, as `Rule` objects or as
-            dicts (`ms_fusion.onnx.fuse.rule_dicts`).
-        opt_level: 0 runs only the clean-up. Level 1 adds fusion within operators, 2 adds fusion
-            across operators, 3 adds pipelines.
+        fusion_rules: ``all``, or names of rules and of searches (``Cluster``, ``Epilogue``,
+            ``Siblings``), as a comma-separated string or as a sequence. A sequence may also
+            contain the user's own rules, as `Rule` objects or as dicts
+            (`ms_fusion.onnx.fuse.rule_dicts`).
+        opt_level: 0 runs only the clean-up. Level 1 adds fusions of the kind ``intra-operator``,
+            2 adds ``cross-operator``, 3 adds ``pipeline`` (see `ms_fusion.rewrite.Rule`).
         device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b``,
             ``ascend310p``, or the path of a JSON file that describes a device
             (`ms_fusion.devices.read_device`).
         target: ``any`` gives a model that every ONNX runtime loads, with kernels beside it. ``ort``
             gives a model without kernels, which uses ONNX Runtime's own fused operators where they
             exist and are not slower.
-        assume: values of the inputs' dynamic sizes for the cost model. All other dynamic sizes of
-            inputs count as 1. Sizes inside the model are inferred from the sizes of the inputs.
+        assume: values that the cost model uses for dynamic sizes of inputs. All other dynamic
+            sizes of inputs count as 1. Sizes inside the model are inferred from the sizes of the
+            inputs.
         lower: operators to lower on every device, as a comma-separated string or as a sequence:
             ``Gemm`` (to MatMul and Add) and ``Conv`` (to im2col and MatMul).
         dry_run: whether to decide on fusions without writing files.

@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Outcome:
-    """The results for all candidates, collected step by step.
+    """The results for all candidates (sets of operators to fuse), collected step by step.
 
     Attributes:
         kernels: the kernels that were built and whose results agree with ONNX Runtime's results.
@@ -55,17 +55,17 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes for the ledger: on kernels that could not be compiled, and `remarks`."""
+        """The notes for the ledger: one on kernels that could not be compiled, and `remarks`."""
         first = self.uncompiled[:1]
         lost = [f"kernels could not be built ({len(self.uncompiled)}): {one}" for one in first]
         return (*lost, *self.remarks)
 
 
 def choose_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Returns the rules and the searches in `wanted`, which holds their names or `Rule` objects.
+    """Returns the fusion rules and the names of the searches that `wanted` selects.
 
     Raises:
-        InputError: a name is neither a rule nor a search.
+        InputError: a name in `wanted` is neither a rule nor a search.
     """
     names = wanted.split(",") if isinstance(wanted, str) else list(wanted)
     known = {rule.name: rule for rule in DEFAULT_RULES}
@@ -120,9 +120,9 @@ def find_candidates(
 def reject_near_misses(
     graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]
 ) -> list[RejectedCandidate]:
-    """Returns the matches that fail the check of their rule, with the reason.
+    """Returns the matches of a rule's pattern that the rule's check rejects, with the reason.
 
-    A match is omitted if its operators are a candidate of another rule.
+    A match is omitted if `candidates` contains the same set of operators.
     """
     order = order_of(graph)
     known = {one.nodes for one in candidates}

@@ -36,7 +36,7 @@ def is_fused(model: ir.Model) -> bool:
 
 
 def mark(model: ir.Model, kernels: Mapping[str, str], version: str) -> None:
-    """Marks the model as fused; the mark records the version and the kernel of each function."""
+    """Marks the model as fused; the mark names ms_fusion's version and each function's kernel."""
     told = {"version": version, "kernels": dict(sorted(kernels.items()))}
     model.metadata_props[MARK] = json.dumps(told, separators=(",", ":"))
 
@@ -54,8 +54,8 @@ def apply(
     Args:
         model: the model.
         groups: the groups, which share no operator.
-        nodes: name of a node in the projection → node of the model.
-        values: name of a value in the projection → value of the model.
+        nodes: name of a node in the model's `Graph` → node of the model.
+        values: name of a value in the model's `Graph` → value of the model.
     """
     for group in groups:
         key = (DOMAIN, group.function, "")
@@ -147,9 +147,10 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
 
 
 def _fed_constants(model: ir.Model, group: FusedGroup, values: Mapping[str, ir.Value]) -> list[str]:
-    """Returns the names of the constants that a function of the model's opset cannot embed.
+    """Returns the names of the group's constants that a function cannot contain.
 
-    The calls of the function pass these constants as inputs.
+    Before opset 9, a Constant cannot hold integers or booleans. The calls of the function pass such
+    constants as inputs.
     """
     body = group.node.body
     assert body is not None

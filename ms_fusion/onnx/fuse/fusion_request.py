@@ -56,7 +56,7 @@ class FusionResult:
         kernels: the kernels of the groups; None for a model without generated kernels.
         found: for each output, its difference from the original model; empty without
             verification.
-        shown: a reproducer for each wrong fusion.
+        shown: for each wrong fusion, a reproducer (files that show the error).
     """
 
     model: ir.Model

@@ -36,12 +36,13 @@ TRIAL_SIZE = 3
 def write_kernel(
     place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False
 ) -> dict[str, Any]:
-    """Writes the files of a kernel, which equal groups share; returns the kernel's manifest entry.
+    """Writes the files of a kernel that equal groups share; returns the kernel's manifest entry.
 
     The files and the entry describe the first group in `alike`. The entry's field ``groups`` lists
-    the operators of each group. If the device's chip rejects the operator file but `tbe_impl` runs
-    it on the CPU, the file is kept and the entry contains the reason. With `debug`, each line of C
-    ends in a comment with its ONNX node, and a line map is written beside the C file.
+    the operators of each group. If the TBE operator file builds for the CPU but not for the
+    device's chip, the file is kept, and the entry says why it does not build for the chip. With
+    `debug`, each line of C ends in a comment with its ONNX node, and a line map is written beside
+    the C file.
     """
     kernel = alike[0]
     body = kernel.node.body
@@ -81,7 +82,7 @@ def write_headers(place: Path) -> None:
 def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:
     """Appends a comment with the ONNX node to each line of a group's C code.
 
-    Returns the annotated code and the node of each line. The code itself is unchanged.
+    Returns the code with these comments, and the node of each line.
 
     Args:
         kernel: the kernel of the group.
@@ -102,7 +103,7 @@ def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Li
 
 
 def _line_map(**lines: Iterable[Line]) -> str:
-    """Returns a JSON string that maps, for each kind of code, line numbers to names of nodes."""
+    """Returns JSON that maps, for C and for TBE code, each line number to the name of a node."""
     told = {kind: {str(one.line): one.node.name for one in found} for kind, found in lines.items()}
     return json.dumps(told, indent=1) + "\n"
 

@@ -54,7 +54,7 @@ def make_kernel_fuser(
     """Returns a function that fuses the model of a `FusionRequest` by the given rules.
 
     Args:
-        fusion_rules: names of rules and searches, or `Rule` objects.
+        fusion_rules: names of rules and of searches (such as ``Cluster``), or `Rule` objects.
         capacity_share: largest share of the on-chip memory that a tile may fill.
 
     Raises:
@@ -173,7 +173,7 @@ def _time_kernels(
 def _measure_sweeps(both: Mapping[str, GroupChains]) -> dict[str, tuple[float, float]]:
     """Times all kernels in several sweeps; returns the minimum times of each kernel.
 
-    A longer disturbance of the machine then affects only one measurement of a kernel.
+    If other programs disturb one sweep, the minimum comes from another sweep.
     """
     times = dict.fromkeys(both, (math.inf, math.inf))
     for _ in range(SWEEPS):
@@ -192,7 +192,7 @@ def _add_reproducer(
     native: NativeWorkers,
     inputs: Mapping[str, np.ndarray] | None,
 ) -> None:
-    """Adds a reproducer of a wrong fusion to `shown`.
+    """Adds a reproducer (files that show the error) of a wrong fusion to `shown`.
 
     Adds nothing if ONNX Runtime cannot run the group alone.
     """

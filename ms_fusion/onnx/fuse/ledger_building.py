@@ -1,4 +1,4 @@
-"""Builds the ledger of a fused ONNX model."""
+"""Builds the ledger of a fused ONNX model: the report of its fusions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES_SHOWN_MAX = 3
 
 
 def search_summary(operators: int, candidates: int) -> str:
-    """Returns the progress message with the numbers of operators and candidates."""
+    """Returns the progress message that states how many operators and candidates were found."""
     return f"Found {operators} operators, {candidates} fusion candidates."
 
 
@@ -98,11 +98,13 @@ def build_kernel_ledger(
     projection: OnnxProjection,
     told: Mapping[str, object],
 ) -> Ledger:
-    """Builds the ledger of chosen candidates, for generated kernels or ONNX Runtime's operators.
+    """Builds the ledger of the chosen candidates and of the kernels that replace them.
+
+    A kernel is a generated kernel or an operator of ONNX Runtime.
 
     Args:
         worth: chosen candidate → its saving.
-        told: further entries of the ledger's environment.
+        told: further entries for the field `environment` of the ledger.
     """
     inside = {name: one for one in worth for name in one.nodes}
     nodes = []
@@ -204,9 +206,9 @@ def kernel_record(
     time_us: float | None = None,
     unfused_time_us: float | None = None,
 ) -> FusedKernel:
-    """Builds the ledger's record of a group's kernel.
+    """Builds the ledger's entry for the kernel of a group.
 
-    Operators in `beforehand` are constant-foldable; their unfused cost counts as zero.
+    Operators in `beforehand` can be constant-folded; their cost without fusion counts as zero.
     """
     node = fused_node(graph, one.nodes, one.rule)
     assert node.body is not None

@@ -28,7 +28,7 @@ Larger weights are written to a separate file, because a protobuf message holds 
 
 
 def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
-    """Raises `InputError` if a path in `places` is a file with weights of the input model."""
+    """Raises `InputError` if a path in `places` is a file from which the model reads weights."""
     for place in places:
         if place is not None and _is_weight_file(place, model):
             raise InputError(
@@ -140,7 +140,7 @@ def _write_reproducer(place: Path, broken: Reproducer) -> None:
 
 
 def _install_directory(staged: Path, place: Path) -> None:
-    """Moves a directory to its final path; replaces an earlier directory of ms_fusion there.
+    """Moves a directory to its final path; replaces a directory that ms_fusion wrote there before.
 
     Raises `InputError` if anything else exists at that path.
     """

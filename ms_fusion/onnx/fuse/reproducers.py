@@ -85,7 +85,7 @@ def make_reproducer(
 
     Args:
         kernel: the kernel of the group.
-        model, projection: the model before fusion, and its projection.
+        model, projection: the model before fusion, and the graph of this model.
         sizes: values of dynamic sizes.
         native: child processes that run the model.
         given: inputs of the model, from which ONNX Runtime computes the group's inputs. If None,

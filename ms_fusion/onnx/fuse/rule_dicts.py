@@ -78,7 +78,9 @@ class Part:
 def read_rules(
     wanted: FusionRules,
 ) -> tuple[tuple[str | Rule, ...], float]:
-    """Returns the rules as names and `Rule` objects, and the largest memory share of a tile.
+    """Returns the rules, and the largest share of the on-chip memory that a tile may fill.
+
+    Each returned rule is a name or a `Rule` object.
 
     A constraint is a dict such as ``{"constraint": "L1_usage < 0.8 * L1_capacity"}`` or
     ``{"constraint": 0.8}``. It bounds the share of the on-chip memory that a tile may fill; the
@@ -205,7 +207,10 @@ def _part(name: str, given: Value, made: Value) -> Part:
 
 
 def _spellings(name: str) -> list[tuple[Op | OneOf, ...]]:
-    """Returns the chains of patterns that match an element; the input of each chain is ``"x"``."""
+    """Returns chains of patterns for an element of a rule: one chain per choice of optional parts.
+
+    In each pattern, ``"x"`` stands for the input.
+    """
     parts = SUBLAYERS.get(name, (name,))
     may_lack = [one.endswith("?") for one in parts]
     patterns = [_pattern(one.removesuffix("?")) for one in parts]
@@ -218,7 +223,10 @@ def _pattern(names: str) -> OneOf:
 
 
 def _operator(name: str) -> tuple[Op, ...]:
-    """Returns three patterns of an operator: ``"x"`` is its first, second or third input."""
+    """Returns three patterns for an operator.
+
+    The input ``"x"`` of the pattern is the first, second or third input of the operator.
+    """
     op = MINDSPORE_NAMES.get(name, name)
     known = {*PARTS, *SUBLAYERS, *MINDSPORE_NAMES, *MINDSPORE_NAMES.values()}
     named = {one for rule in DEFAULT_RULES for one in rule.pattern.names}

@@ -154,7 +154,7 @@ def _decide_mapping(
 
 
 def _has_same_outputs(compared: Comparison, newer: ir.Model) -> bool:
-    """Returns whether a converted model computes the original's outputs; False if a model fails."""
+    """Returns whether the converted model and the original run and have the same outputs."""
     try:
         return is_within_tolerance(compared.compare_fused(newer))
     except InputError:
@@ -166,5 +166,5 @@ def _name(one: MappedGroup) -> str:
 
 
 def _count_operators(mapped: Sequence[MappedGroup]) -> Mapping[str, int]:
-    """Returns how many groups each operator, or sequence of operators, replaces."""
+    """Returns, for each operator or sequence of operators, how many groups it replaces."""
     return dict(Counter(map(_name, mapped)).most_common())

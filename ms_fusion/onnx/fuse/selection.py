@@ -1,4 +1,4 @@
-"""Selects candidates without overlap or cycle so that the total saving in µs is maximal.
+"""Selects candidates that share no operator and form no cycle, with maximal total saving in µs.
 
 The candidates are partitioned into conflict components: candidates that share an operator are in
 one component. A small component is solved exactly by branch and bound. A larger component is solved
@@ -6,7 +6,8 @@ by a bounded local search from the greedy choice.
 
 For a larger component, the upper bound of the saving is computed per operator. Each candidate's
 saving is divided equally among its operators. The bound is the sum over all operators of the
-largest share that a candidate gives to the operator. Therefore the reported gap is never too small.
+largest share that a candidate gives to the operator. Therefore the reported gap (the distance of
+the saving from the optimum) is never too small.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
         model: file name of this model, whose earlier kernels are not copied.
 
     Returns:
-        The manifests of the other models. If another model shares a kernel with this model, this
-        model's file is kept.
+        The manifests of the other models. If a kernel belongs to this model and to another one,
+        the file of this model is kept.
     """
     kept = [
         one

@@ -42,8 +42,8 @@ class GroupChains:
 def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
     """Builds two kernel sequences of a group: for the fused group, and for its separate operators.
 
-    Returns None if a sequence cannot be built as one C function, or if the group exceeds
-    `LARGEST_BYTES`.
+    Returns None if a sequence cannot be built as one C function, or if the results of the group's
+    operators have more than `LARGEST_BYTES` bytes.
     """
     assert node.body is not None
     body = substitute_sizes(node.body, sizes)

@@ -1,4 +1,4 @@
-"""Splits groups at tensors whose size a kernel of the group cannot know.
+"""Splits groups at operators whose result has a size that a kernel of the group cannot know.
 
 A kernel knows the sizes of its inputs. The target shape of `Expand`, or of a `Reshape` with several
 unknown sizes, may depend on a tensor that the group does not read. Such an operator is removed from
@@ -50,9 +50,10 @@ def _split_candidate(candidate: Candidate, graph: Graph) -> Iterator[Candidate]:
 
 
 def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
-    """Returns the names of the operators whose result has a size that no earlier value has.
+    """Returns the names of the operators whose result has a size that the group cannot know.
 
-    Only operators in `SHAPE_INPUT_OPERATORS` are returned.
+    This is an unknown size that no earlier value of the group has. Only operators in
+    `SHAPE_INPUT_OPERATORS` are returned.
     """
     members = list(nodes)
     made = {value for node in members for value in node.outputs}

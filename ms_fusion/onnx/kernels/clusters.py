@@ -1,4 +1,4 @@
-"""Finds clusters, epilogues and sibling operators, without patterns.
+"""Finds candidates for fusion without patterns: clusters, epilogues and sibling operators.
 
 A group may become one kernel only if it is convex: no path leaves the group and returns. The search
 for clusters is linear in the number of edges. For each value it keeps a bit set of groups. A group
@@ -41,7 +41,7 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 
 
 def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
-    """Yields each matrix product or convolution with prefixes of its epilogue.
+    """Yields candidates: a matrix product or convolution together with a prefix of its epilogue.
 
     The epilogue is the chain of operators behind the product. Each operator of the chain is the
     only reader of the operator before it. Two readers may take the place of one, as in x ·
@@ -97,8 +97,9 @@ def _diamond_readers(
 
 
 def absorb_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], bool]) -> Candidate:
-    """Extends a candidate that contains matrix products by adjacent layout operators.
+    """Adds adjacent layout operators to a candidate that contains a matrix product.
 
+    A layout operator only changes the shape or the order of elements, as Reshape and Transpose do.
     A layout operator in front of the candidate is added if only the candidate reads its results. A
     layout operator behind the candidate is added if it is the only reader of an operator of the
     candidate.
@@ -153,7 +154,7 @@ def find_siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 class _Walk:
     """Groups that grow as operators are added in topological order.
 
-    Each group has a bit. A merged group has the bits of both groups.
+    Each group is represented by a bit in a bit set. A merged group keeps the bits of both groups.
     """
 
     def __init__(self, graph: Graph, beginning: Container[str] = ()):
@@ -193,7 +194,7 @@ class _Walk:
             self.seen[own] |= reached
 
     def _merge_groups(self, makers: Sequence[Node]) -> int | None:
-        """Merges the groups of the producers where the merged group is convex and not too large.
+        """Merges groups of the producers if the merged group is convex and not too large.
 
         Returns the group that a common reader of the producers may join; None if there is none.
         """

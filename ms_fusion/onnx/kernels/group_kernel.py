@@ -66,7 +66,7 @@ class LoweredModelGroup:
         inputs, outputs: the kernel's arguments, in the order of the group's inputs and outputs.
         sizes: symbol of a size in the model → its DSL variable.
         values: ``id`` of a DSL tensor → name of the value in the group.
-        stages: ``id`` of a DSL tensor → the operator to which the tensor belongs.
+        stages: ``id`` of a DSL tensor → the operator whose lowering created the tensor.
         doubtful: symbols that denote different sizes in different places of the model, as some
             exporters write them.
     """
@@ -136,7 +136,7 @@ def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
 def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
     """Splits the nodes in order into batches, each for one compiler call.
 
-    The batches are so small that all `shares` processors are busy.
+    The batches are small enough that all `shares` processors are busy.
     """
     sizes = [len(node.body) if node.body else 0 for node in nodes]
     most = min(BATCH_OPERATORS_MAX, sum(sizes) / shares)
@@ -170,8 +170,8 @@ def _plan_kernel(node: Node) -> GroupKernel:
 def _stem(node: Node) -> str:
     """Returns the first part of a kernel's name.
 
-    This is the name of the rule that found the group. If a search found the group, this is a
-    sequence of as many of the group's operator types as fit.
+    This is the name of the rule that found the group. If a search found the group, these are
+    operator types of the group, up to a total length of `STEM_LENGTH`.
     """
     assert node.body is not None
     rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # cuts off a kernel name's hash
@@ -204,7 +204,7 @@ def _compile_kernel(group: GroupKernel) -> GroupKernel:
 
 
 def _build_batch(groups: Sequence[GroupKernel | FusionError]) -> list[GroupKernel | FusionError]:
-    """Compiles the planned kernels of a batch; returns given errors unchanged."""
+    """Compiles the kernels in `groups`; errors in `groups` are returned unchanged."""
     build_together([one.kernel.planned for one in groups if isinstance(one, GroupKernel)])
     return [
         _catch_error(_compile_kernel, one) if isinstance(one, GroupKernel) else one
@@ -373,7 +373,11 @@ def _contradictory_symbols(met: Iterable[tuple[str, Any]]) -> set[str]:
 def _enter(
     tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]
 ) -> None:
-    """Records the value that a tensor computes, and the operator of the tensor's new ancestors."""
+    """Records `name` in `values` as the value in `tensor`, and `node` in `stages` as its operator.
+
+    `node` is also recorded for all tensors from which `tensor` is computed, except those that have
+    an operator already. Placeholders are not recorded.
+    """
     for op in stages_of([tensor], known=stages):
         for one in op.outputs if op.kind != "placeholder" else ():
             stages.setdefault(id(one), node)

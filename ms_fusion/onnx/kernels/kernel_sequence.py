@@ -63,10 +63,10 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
 
 
 def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
-    """Yields a graph for each operator that is no view.
+    """Yields a graph for each operator, except for views.
 
-    For each view, the function adds to `same` an entry: name of the view → name of the viewed
-    value.
+    A view only changes the shape, and its result is no output of the group. For each view, the
+    function adds an entry to `same`: name of the result → name of the value with the same elements.
     """
     for node in body.nodes:
         if node.op in VIEWS and node.outputs[0] not in body.outputs:

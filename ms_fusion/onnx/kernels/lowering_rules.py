@@ -1,4 +1,4 @@
-"""Lowering rules: the table of ONNX operators as DSL operations.
+"""Lowering rules: a table of functions that express ONNX operators by operations of the DSL.
 
 A rule receives DSL tensors with NumPy's array interface (`tbe_impl.tracing.arrays`), and constants
 as NumPy arrays. The rules follow https://onnx.ai/onnx/operators at the opset version of the node.
@@ -493,10 +493,10 @@ SHAPE_ELEMENTS = 64
 
 
 def has_lowering_rule(node: Node, graph: Graph) -> bool:
-    """Returns whether the operator can be part of a generated kernel, by its type and results.
+    """Returns whether an operator of this type can be part of a generated kernel.
 
-    Arithmetic on a few integers is excluded, because it computes sizes and indices. It stays in the
-    model, whose runtime computes it immediately.
+    An operator whose results are a few integers is excluded, because it usually computes sizes or
+    indices. The runtime of the model computes it.
     """
     results = graph.outputs_of(node)
     counts = all(

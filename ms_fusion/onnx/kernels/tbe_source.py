@@ -249,7 +249,10 @@ def _text(name: str) -> str:
 
 
 def descriptions(values: Iterable[Value], size_of: Callable[[Any], int]) -> list[dict[str, object]]:
-    """Returns the operator descriptions of inputs and outputs; `size_of` makes a size an int."""
+    """Returns the TBE descriptions (dicts with shape, format and dtype) of inputs and outputs.
+
+    `size_of` converts a static or unknown size to an integer.
+    """
     found: list[dict[str, object]] = []
     for value in values:
         shape = [size_of(size) for size in value.shape]

@@ -9,7 +9,7 @@ MOST_AXES = 64
 
 
 def fill_ranks(model: ir.Model) -> bool:
-    """Fills in ranks and dtypes; returns whether any were added, so that inference can continue."""
+    """Fills in unknown ranks and dtypes; returns True if any were added."""
     found = False
     for graph in model.graphs():
         for node in graph:

@@ -69,7 +69,7 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _localize_function(proto: Any) -> bool:
-    """Replaces the only operator of a model by a call of a local function with the operator's body.
+    """Replaces the only operator of a model by a call of a local function that contains its body.
 
     Returns whether this was done. It is done only if an input is omitted and the body depends on
     the types of the inputs. In this case, ONNX's inliner would require the dtype of the omitted

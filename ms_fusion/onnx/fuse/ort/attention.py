@@ -71,7 +71,7 @@ _PATTERN_OF_HEADS = _attention_pattern(
 
 @dataclass(frozen=True)
 class _AttentionMatch:
-    """The parameters of a matched attention from which both replacements are written.
+    """The parameters of a matched attention; the replacing operators are built from them.
 
     Attributes:
         q, k, v: names of the tensors (batch, tokens, heads · size), or of tensors with separate
@@ -206,7 +206,7 @@ def _scores(site: Site) -> Node:
 
 
 def _count_of_heads(site: Site, product: Node) -> int | str:
-    """Returns the number of heads of all operands, or the reason why a layout is not supported."""
+    """Returns the number of heads of each operand, or the reason why a layout is not supported."""
     graph = site.match.graph
     scores = _scores(site)
     keys = _unscaled_producer(graph, scores.inputs[1])
@@ -240,9 +240,9 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
 
 
 def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
-    """Returns whether the last axis of `flat` is split in `apart` into heads and sizes.
+    """Returns whether the shape `apart` is the shape `flat` with its last axis split into heads.
 
-    The shapes must be (batch, tokens, heads · size) and (batch, tokens, heads, size).
+    Then `flat` is (batch, tokens, heads · size), and `apart` is (batch, tokens, heads, size).
     """
     if len(flat) != 3 or len(apart) != 4 or flat[:2] != apart[:2] or -1 in flat:
         return False

@@ -22,7 +22,7 @@ FLOAT, FLOAT16 = 1, 10
 
 @dataclass(frozen=True)
 class RuntimeCall:
-    """An operator of a replacement.
+    """An operator that is part of the replacement of a pattern.
 
     Attributes:
         op, domain: type and domain of the operator.
@@ -64,7 +64,7 @@ class Site:
         return self.match.nodes[-1].outputs[0]
 
     def value(self, name: str) -> Value:
-        """Returns the value of the graph with this name."""
+        """Returns the value with this name in the graph."""
         return self.match.graph.values[name]
 
     def array(self, name: str) -> np.ndarray | None:

@@ -48,7 +48,7 @@ class MappedGroup:
         candidate: the operators of the group.
         group: the group as a fused operator.
         site: the match with its replacement.
-        operators: types of the replacement's operators, without adapters.
+        operators: types of the replacement's operators, except those that only adapt inputs.
         tried: the result of the trial, with measured times.
     """
 
@@ -77,10 +77,10 @@ class MappingDecision:
 def choose_equivalents(
     wanted: str | Sequence[str | Rule],
 ) -> tuple[tuple[Equivalent, ...], tuple[Rule, ...]]:
-    """Returns the equivalents of the named rules, and the named rules that have no equivalent.
+    """Returns the equivalents of the rules in `wanted`, and the rules that have no equivalent.
 
     Raises:
-        InputError: a given name is not the name of a rule.
+        InputError: a name in `wanted` is not the name of a rule.
     """
     known = {one.rule.name: one for one in EQUIVALENTS}
     rules = {rule.name: rule for rule in DEFAULT_RULES}
@@ -102,7 +102,7 @@ def choose_equivalents(
 def raise_opset(
     model: ir.Model, equivalents: Sequence[Equivalent], projection: OnnxProjection
 ) -> ir.Model | None:
-    """Converts the model to the opset that attention needs.
+    """Converts the model to the opset that contains ONNX's Attention.
 
     Returns None if no attention matches, if the opset is too old or already sufficient, or if the
     conversion fails.
@@ -206,9 +206,9 @@ def _dtype(match: Match) -> str:
 
 
 def _write_sites(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, Site], list[str]]:
-    """Runs all writers of an equivalent.
+    """Builds all variants of the replacement of a group.
 
-    Returns the replacements of the successful writers by name, and the reasons why others failed.
+    Returns the variants that could be built, by name, and the reasons why the others could not.
     """
     found: dict[str, Site] = {}
     reasons: list[str] = []

@@ -75,9 +75,9 @@ class _Normalisation:
 
     @property
     def weights(self) -> list[str]:
-        """Names of the scale and of the optional shift.
+        """Names of the scale and, if there is one, of the shift.
 
-        If the matched normalisation has no scale, this is the name of a new scale of ones.
+        If the matched normalisation has no scale, a constant scale of ones is added.
         """
         if self.known is not None:
             return list(self.known.inputs[1:])

@@ -67,7 +67,7 @@ def run_trial(
     Args:
         group: the group as a fused operator.
         written: replacements by name, the preferred one first.
-        model, projection: the model that contains the group, and the model's projection.
+        model, projection: the model that contains the group, and the graph of this model.
         sizes: values of dynamic sizes.
         native: child processes that run the models.
     """
@@ -155,10 +155,10 @@ def _measure_times(
 
 
 def _choose_fastest(times: Mapping[str, float]) -> TrialResult:
-    """Chooses the first replacement that is within `TIE` of the fastest replacement.
+    """Chooses the first replacement that takes at most `TIE` times as long as the fastest one.
 
-    Chooses none if the original group is faster. The key of the original group in `times` is the
-    empty string.
+    Chooses none if this replacement takes more than `TIE` times as long as the original group. The
+    key of the original group in `times` is the empty string.
     """
     before = times[""]
     others: Sequence[str] = [name for name in times if name]

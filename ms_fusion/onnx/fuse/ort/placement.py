@@ -13,7 +13,7 @@ from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Site
 def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
     """Returns the operators of a replacement.
 
-    `known` maps names to values of the model. The function adds the values of the new results.
+    `known` maps names to values of the model. The function adds the results of the operators.
     """
     made: list[ir.Node] = []
     for key, array in site.constants.items():
@@ -94,8 +94,8 @@ def replace_groups(
     Args:
         model: the model.
         sites: pairs of a replacement and its group; the groups share no operator.
-        nodes: name of a node in the projection → node of the model.
-        values: name of a value in the projection → value of the model.
+        nodes: name of a node in the model's `Graph` → node of the model.
+        values: name of a value in the model's `Graph` → value of the model.
     """
     now: dict[str, ir.Value | None] = dict(values)
     for site, group in sites:
