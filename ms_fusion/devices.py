@@ -1,4 +1,8 @@
-"""Describes devices for the cost model: bandwidth, rates, launch cost, on-chip memory, sources."""
+"""Describes devices for the cost model.
+
+A description contains bandwidth, peak rates, launch cost, on-chip memory, and the origin of these
+figures.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +29,12 @@ class Device:
         source: origin of the figures.
         vector_flops_per_s: peak rate of the unit for all other arithmetic; None if the unit for
             matrix products computes it too.
-        rates: pairs (size in bytes, bytes per second), from the nearest cache outwards. Consecutive
-            kernels that pass results of up to this size run at this rate. Kernels that pass larger
-            results run at `bandwidth_bytes_per_s`.
+        rates: pairs (size in bytes, bytes per second), from the nearest cache outwards. If a kernel
+            passes a result of up to this size to the next kernel, both transfer data at this rate.
+            Kernels that pass larger results transfer data at `bandwidth_bytes_per_s`.
         cores: number of cores that share a large kernel; `vector_flops_per_s` is per core.
-        lacks: lowerable ONNX operators that the device does not support, such as ``Conv``.
+        lacks: ONNX operators that the device does not support, such as ``Conv``, and that ms_fusion
+            can replace by simpler operators.
     """
 
     name: str
@@ -44,11 +49,18 @@ class Device:
     lacks: tuple[str, ...] = ()
 
     def rate_of_bytes(self, held: int) -> float:
-        """Returns the rate of consecutive kernels that move `held` bytes each, bytes per second."""
+        """Returns the rate, in bytes per second, at which consecutive kernels move data.
+
+        `held` is the number of bytes that each of the kernels moves.
+        """
         return next((rate for most, rate in self.rates if held <= most), self.bandwidth_bytes_per_s)
 
     def rate(self, *, matrix: bool) -> float:
-        """Returns FLOP per second of the unit for matrix products, or of one core's vector unit."""
+        """Returns the FLOP per second of the unit for matrix products or for other arithmetic.
+
+        If `matrix` is False and the device has a vector unit, this is the rate of one core's vector
+        unit. Otherwise it is the rate of the unit for matrix products.
+        """
         return (
             self.flops_per_s
             if matrix or self.vector_flops_per_s is None
@@ -56,13 +68,13 @@ class Device:
         )
 
     def peak(self, *, matrix: bool) -> float:
-        """Returns the peak FLOP per second, on all cores, of the unit that `rate` describes."""
+        """Returns the peak FLOP per second of all cores, for the unit that `rate` selects."""
         shared = not matrix and self.vector_flops_per_s is not None
         return self.rate(matrix=matrix) * (self.cores if shared else 1)
 
     @property
     def roofs(self) -> dict[str, float]:
-        """The device's bandwidth and peak rates as a report needs them, GB/s and GFLOP/s."""
+        """The device's bandwidth in GB/s and peak rates in GFLOP/s, by their names in reports."""
         return {
             "bandwidth_gb_per_s": round(self.bandwidth_bytes_per_s / 1e9, 1),
             "matrix_gflop_per_s": round(self.peak(matrix=True) / 1e9, 1),
@@ -154,8 +166,9 @@ def measure_cpu() -> Device:
 
     The measurements are: the fastest of three ways to copy 32 MiB, sums of arrays within the
     caches, square roots, and a float32 product of 512 × 512 matrices. The bandwidth counts bytes
-    read and bytes written. Vector arithmetic is counted in vector steps of one thread. Each
-    measurement is repeated long enough to hide other load on the machine.
+    read and bytes written. The rate of vector arithmetic is the rate of one thread; a square root
+    counts as `ROOT_STEPS` vector steps (see `ms_fusion.cost.vector_steps`). Each measurement is
+    repeated and the shortest time counts, so that other load on the machine has little effect.
     """
     import time
 

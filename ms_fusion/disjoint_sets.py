@@ -33,5 +33,8 @@ class DisjointSets(Generic[Thing]):
         return thing
 
     def join(self, thing: Thing, into: Thing) -> None:
-        """Merge the set of `thing` into the set of `into`, whose root stays."""
+        """Merge the set of `thing` into the set of `into`.
+
+        The root of `into` becomes the root of the merged set.
+        """
         self._above[self.root(thing)] = self.root(into)

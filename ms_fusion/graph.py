@@ -55,7 +55,10 @@ class Source:
 
     @property
     def display_file(self) -> str:
-        """The file name to show: ``notebook cell`` if it is valid in one Jupyter session only."""
+        """The file name to show; ``notebook cell`` for code in a Jupyter notebook.
+
+        The file names of notebook cells are valid in one Jupyter session only.
+        """
         return "notebook cell" if NOTEBOOK_CELL.fullmatch(self.file) else self.file
 
     def __str__(self) -> str:
@@ -134,7 +137,10 @@ class Node:
 
     @property
     def is_fused_kernel(self) -> bool:
-        """Whether a generator built the node; if its body has one operator, nothing was fused."""
+        """Whether a kernel generator built the node.
+
+        This is also True for a kernel with a single operator, in which nothing was fused.
+        """
         return self.body is not None
 
     @property
@@ -148,7 +154,7 @@ class Node:
 
     @property
     def fused_operator_types(self) -> tuple[str, ...]:
-        """Types of the operators that a custom operator fuses; empty if not recorded."""
+        """Types of the operators that a custom operator fuses; empty if the graph does not say."""
         return (
             tuple(str(self.attr(OPERATORS_ATTRIBUTE, "")).split()) if self.kernel_provider else ()
         )

@@ -19,9 +19,9 @@ class Step(str):
 
 
 class Milestone(str):
-    """A message with an intermediate result, which a log keeps.
+    """A progress message with an intermediate result, which a log should keep.
 
-    Other messages only name the current work.
+    Other progress messages only name the current work.
     """
 
     __slots__ = ()

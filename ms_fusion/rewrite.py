@@ -24,14 +24,14 @@ COMMUTATIVE_OPERATORS = operators_with(Trait.COMMUTATIVE)
 
 @dataclass(frozen=True, init=False)
 class Op:
-    """Matches an operator of one of the types whose first inputs match.
+    """Matches an operator that has one of the types `names` and whose first inputs match `inputs`.
 
     Args:
-        names: ``"Add"``, or several as ``"Add|Sub"``.
-        inputs: a pattern or a name for each input. A name matches any value, but the same value at
-            each use of the name. ``"_"`` may match a different value at each use. ``"1.0"`` matches
-            a constant of that value. For a commutative operator, both orders of the inputs are
-            tried.
+        names: an operator type such as ``"Add"``, or several types such as ``"Add|Sub"``.
+        inputs: a pattern or a name for each input. A name matches any value. If it occurs several
+            times, it must match the same value each time, except ``"_"``, which may match different
+            values. ``"1.0"`` matches a constant of that value. For a commutative operator, both
+            orders of the inputs are tried.
     """
 
     names: frozenset[str]
@@ -85,7 +85,7 @@ class Chain:
 
     @property
     def names(self) -> frozenset[str]:
-        """Operator types at the root of the last part."""
+        """Operator types at the root of the pattern of the last part."""
         return self.parts[-1][1].names
 
     def __str__(self) -> str:
@@ -123,12 +123,13 @@ def accept_every_match(match: Match) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """One fusion.
+    """One fusion rule.
 
     Attributes:
         name: name of the rule and of the fused operator.
-        kind: ``intra-operator`` (one decomposed operation), ``cross-operator`` or ``pipeline`` (two
-            groups whose tiles overlap in time).
+        kind: ``intra-operator`` (the operators are the parts of one decomposed operation),
+            ``cross-operator``, or ``pipeline`` (two groups of operators whose computations on tiles
+            overlap in time).
         pattern: pattern to match at each operator.
         check: returns the reason to refuse a match, or an empty string to accept it.
     """
@@ -288,7 +289,11 @@ def _match_value(
 
 
 def _bind_name(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Returns `bound` with `name` bound to `value`; None if the value does not match the name."""
+    """Returns `bound` with `name` bound to `value`; None if `name` does not match `value`.
+
+    A name that is already bound to a different value does not match. A number such as ``"1.0"``
+    matches only a constant of nearly this value. ``"_"`` always matches and is never bound.
+    """
     if name == "_":
         return bound
     if name[0].isdigit() or name[0] == "-":

@@ -1,4 +1,4 @@
-"""Assembles the `Ledger` from joined dumps and measurements, with pure functions."""
+"""Assembles the `Ledger` from an `OperatorJoin` and measurements, with pure functions."""
 
 from __future__ import annotations
 
@@ -204,7 +204,10 @@ class _KernelBuilder:
 
 
 def _describe_carried_kernel(node: Node, joined: OperatorJoin, times: Times) -> CarriedKernel:
-    """Returns the record of a custom operator, with its source location from the unfused graph."""
+    """Returns the ledger's record of a custom operator.
+
+    Its source locations are those of the operator in the unfused graph.
+    """
     runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
         name=node.op,
@@ -283,7 +286,7 @@ def _scope_key(node: Node) -> tuple[str, str]:
 
 
 def add_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]]) -> Ledger:
-    """Returns the ledger with accuracy certificates added to its kernels.
+    """Returns the ledger with accuracy certificates (the measured errors) added to its kernels.
 
     Args:
         ledger: the ledger.

@@ -111,10 +111,10 @@ def run_child(request: CaptureRequest) -> None:
 
 
 def parse_crash_output(stderr: str) -> tuple[str, str | None]:
-    """Returns (last message, place) of a process that died, from its standard error.
+    """Extracts (last message, place) from the standard error of a process that died.
 
-    The place is the innermost frame in `ms_fusion/capture` of the faulthandler trace. It is None if
-    there is no such frame.
+    The place is the innermost frame from `ms_fusion/capture` in the trace that `faulthandler`
+    printed. It is None if there is no such frame.
     """
     said, _, trace = stderr.partition("Fatal Python error:")
     lines = [line.strip() for line in said.splitlines() if line.strip()]

@@ -62,8 +62,10 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         measure: whether to time whole calls without and with fusion.
         profile: whether to time each operator with MindSpore's profiler; requires `measure`.
         accuracy: whether to dump the input tensors of each kernel; only in a child process.
-        against: flags of the unfused run, with which the fused run is compared.
-        compare_s: duration of the timing after the warm-up, s; with 0, only a few turns are timed.
+        against: flags of the run that the fused run is compared to; by default they turn fusion
+            off.
+        compare_s: duration of the timing after the warm-up, s. If it is 0, only a few turns are
+            timed; each turn calls the net once without and once with fusion.
     """
 
     title: str
@@ -322,7 +324,7 @@ def _explain_error(error: Exception, title: str) -> CaptureError:
 
 
 def _remark(line: str) -> str:
-    """Returns a line of MindSpore's message, shortened; "" for a line of dashes or a heading."""
+    """Shortens a line of MindSpore's message; returns "" if it is a heading or a row of dashes."""
     line = line.strip(" .")
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
@@ -348,10 +350,11 @@ def _summarise_times(times_us: Iterable[float]) -> tuple[float | None, float | N
 def _time_in_turns(
     functions: Sequence[Callable[..., Any]], inputs: Sequence[Any], seconds: float
 ) -> tuple[tuple[float, float], ...]:
-    """Times whole calls of two functions; returns (µs of the first, µs of the second) of each turn.
+    """Times whole calls of two functions in alternating turns.
 
-    Each turn calls both functions, so both see the same load of the machine. The function that is
-    called first changes from turn to turn.
+    Returns (µs of the first function, µs of the second function) for each turn. Each turn calls
+    both functions, so both see the same load of the machine. The function that is called first
+    changes from turn to turn.
     """
 
     def turn(number: int) -> tuple[float, float]:

@@ -23,7 +23,8 @@ def read(
     dumps; the note names the preset, the flags and the device.
 
     Args:
-        directory: dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2`` (level 1 gives less).
+        directory: directory of the dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2``. Dumps
+            of level 1 are read too, but contain fewer graphs.
         flags: the graph kernel flags of the run, on which the reasons for unfused edges depend. By
             default, the flags and the preset are read from the note.
         device: ``CPU``, ``GPU`` or ``Ascend``. By default, the device is read from the note, or

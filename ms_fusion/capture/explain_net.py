@@ -54,9 +54,9 @@ def explain(
             example a training step, or the result of `specialize`. In the last case the ledger also
             lists the input shapes of the net's calls.
         inputs: arguments of the call (Tensors).
-        preset: name of a preset; see ``ms-fusion presets``. By default the preset in force
-            (`enable`, `fusion`, `patch`, the user's own variable) if it enables fusion, else
-            ``auto``.
+        preset: name of a preset, which is a set of fusion flags; see ``ms-fusion presets``. The
+            default is the preset in force (set by `enable`, `fusion`, `patch` or the user's
+            environment variable) if it enables fusion, else ``auto``.
         flags: explicit graph kernel flags, which are merged into the preset's flags as by `enable`.
         only_flags: explicit graph kernel flags, which replace a preset's flags; they also select
             the generator.
@@ -165,7 +165,7 @@ def _resolve_flags(
 ) -> tuple[str, str | None, str | None]:
     """Returns (name of the preset, flags to merge into it, flags to use instead of it).
 
-    Explicit arguments take precedence over the preset in force.
+    The arguments take precedence over the preset (the set of fusion flags) that is in force now.
     """
     if preset is not None or only_flags is not None:
         return ("" if only_flags is not None else preset or ""), flags, only_flags

@@ -53,9 +53,9 @@ def _reason(
     1. The net has no operator of a wanted type.
     2. An edge between two operators of wanted types is unfused.
     3. The net has too few operators of a wanted type.
-    4. An edge is unfused on the shortest path of values to a missing operator. The path begins at
-       the operators of the nearest kernel, or at the first wanted operator if no kernel contains a
-       wanted operator.
+    4. On the shortest path to a missing operator, an edge is unfused. The path begins at the
+       operators of the kernel `nearest`, which contains the most wanted operators. If no kernel
+       contains a wanted operator, the path begins at the operators of the first wanted type.
     5. The missing operator is in another kernel, or there is no such path.
     """
     graph = ledger.before.graph

@@ -38,8 +38,8 @@ class _Packer(cloudpickle.Pickler):
     """Extends cloudpickle by MindSpore's primitives and gradient functions.
 
     Attributes:
-        namespaces: name of a user's module → a serialized function from this module. Its globals
-            are the names in the module.
+        namespaces: name of a user's module → one function from this module that was serialized.
+            The globals of this function are the namespace of the module.
     """
 
     def __init__(self, file: io.BytesIO):
@@ -98,7 +98,10 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
 def _make_primitive(
     kind: type, arguments: dict[str, Any], registration: Registration | None
 ) -> Any:
-    """Creates a primitive of class `kind`, after it has registered its TBE operator if missing."""
+    """Creates a primitive of class `kind`.
+
+    If `registration` is given and its TBE operator is not registered yet, registers it first.
+    """
     if registration is not None:
         registrations.setdefault(str(registration.info["op_name"]), registration)
     return kind(**arguments)
@@ -181,9 +184,11 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
 def _pickle_modules_by_value(net: Any) -> Iterator[None]:
     """Context manager in which cloudpickle serializes the user's modules by value.
 
-    These are the modules of the user's functions: if the child imported such a module, its globals
-    would contain other nets. They are also the modules of Cell classes that another process cannot
-    import.
+    These are the modules of two kinds of objects:
+
+    - the user's functions: if the child process imported such a module instead, the globals of the
+      function would refer to newly created nets, not to the serialized ones;
+    - Cell classes that another process cannot import.
     """
     from mindspore.nn import Cell
 

@@ -1,7 +1,8 @@
 """Finds which original operators are in which fused kernel, from the dumps of one compilation.
 
 MindSpore renames and rewrites operators, and generated operators have no link to their origin. So
-the join compares each dumped graph with the next one and uses an invariant of the step between:
+the join compares each dumped graph with the next one. It uses what MindSpore never changes in the
+compilation step between the two graphs:
 
 ``before → expanded``: An operator keeps its name, or one sub-graph replaces it. The order of the
 operators stays.
@@ -103,7 +104,7 @@ def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
 
     A node that was not expanded keeps its name. The n-th ``GraphKernel_X`` in `expanded` replaces
     the n-th operator of type ``X`` in `before` that is missing in `expanded`. A node without an
-    original operator has the name "".
+    original operator is mapped to "".
     """
     kept = {node.name for node in expanded if not node.is_fused_kernel}
     gone: dict[str, list[str]] = defaultdict(list)
@@ -205,9 +206,10 @@ def match_bodies(
 
 
 def family_of(kernel: Node) -> tuple[str, int]:
-    """Returns the name of the cluster from which `kernel` was built, and the part's index in it.
+    """Returns (name of the cluster from which `kernel` was built, index of the kernel in it).
 
-    The index is 0 if the kernel is a whole cluster.
+    The index counts the kernels that were built from the cluster. It is 0 if the kernel is a whole
+    cluster.
     """
     piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
     return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
@@ -216,9 +218,10 @@ def family_of(kernel: Node) -> tuple[str, int]:
 def _order_clusters(
     kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
 ) -> Iterable[Node]:
-    """Yields, for each kernel, the cluster that shares the most parameters with the kernel.
+    """Yields, for each kernel in turn, the cluster that shares the most parameters with it.
 
-    Each cluster is yielded at most once. Of equally good clusters, the first one is chosen.
+    Clusters that were already yielded are not considered again. If several clusters share equally
+    many parameters, the first of them is yielded.
     """
     free = list(clusters)
     for kernel in kernels:
@@ -265,7 +268,10 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Returns [last kernel] of the first of `nodes` that is in a kernel; [] if none is."""
+    """Finds the first of `nodes` that is in a kernel, and returns its last kernel as a list.
+
+    Returns an empty list if none of the nodes is in a kernel.
+    """
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 
 
@@ -351,9 +357,10 @@ def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], 
 
 
 def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
-    """Merges the joins of the kernel graphs into which control flow splits a program.
+    """Merges the `OperatorJoin` results of several kernel graphs into one.
 
-    Each node keeps the name of its sub-graph.
+    Control flow splits a program into these kernel graphs. Each node keeps the name of its
+    sub-graph.
     """
     if len(parts) == 1:
         return parts[0]
@@ -373,7 +380,8 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
     """Makes the names of nodes unique, since MindSpore restarts its name counters for each net.
 
-    If an earlier part uses a name too, the name gets the name of its kernel graph as a prefix.
+    If an earlier element of `parts` contains the same name, the name of the kernel graph is added
+    to the node's name as a prefix.
     """
     originals: set[str] = {""}
     built: set[str] = {""}
@@ -420,7 +428,10 @@ def _rename_nodes(graph: Graph, names: Mapping[str, str]) -> Graph:
 
 
 def merge(graphs: Sequence[Graph]) -> Graph:
-    """Merges graphs; values of the same name stay distinct unless they are the same parameter."""
+    """Merges several graphs into one.
+
+    Values with the same name in different graphs are renamed, unless they are one parameter.
+    """
     nodes: list[Node] = []
     values: dict[str, Value] = {}
     inputs: list[str] = []

@@ -138,7 +138,7 @@ class _Search:
             self.by_key[basic.container, basic.key].append(number)
 
     def home_of(self, number: int) -> str:
-        """Returns the container in `before` in which operator `number` of `after` may match."""
+        """Returns the container in `before` where the match of operator `number` is searched."""
         container = self.after[number].container
         return self.home.get(container, container)
 
@@ -182,7 +182,11 @@ class _Search:
         return (reads & Counter(self.before[match].reads)).total()
 
     def resolve_origin(self, read: Origin) -> Origin | None:
-        """Converts an input's origin in `after` to the origin in `before`; None if unmatched."""
+        """Converts the origin of an input from an index in `after` to the index in `before`.
+
+        Returns None if the operator that computes the input has no match in `before`. The origin
+        of a constant or of a graph input stays unchanged.
+        """
         if isinstance(read, int):
             return read
         match = self.found[read[0]]

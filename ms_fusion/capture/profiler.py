@@ -44,8 +44,8 @@ def profile_operators(
 ) -> dict[str, list[float]]:
     """Returns a dict from the full name of an operator to the times of its runs, µs.
 
-    The runs are those in `CALLS_PROFILED` calls. If the profiler fails, the function returns an
-    empty dict and adds the reason to `notes`.
+    The times are those of all runs in `CALLS_PROFILED` calls of `function`. If the profiler fails,
+    the result is an empty dict, and the reason is added to `notes`.
     """
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 

@@ -82,10 +82,10 @@ def tune(
     warning and the notes of `explain` report these exclusions. The next call of `net` compiles it
     again.
 
-    Two variants are compared in turns; each turn calls both variants once. A difference counts if
-    two numbers exceed the noise: the median of the time ratios of the turns, with 99 % confidence,
-    and the ratio of the minimum times. Exclusions and a decision against fusion are recorded only
-    if a second measurement confirms them.
+    Two variants are compared in turns; each turn calls both variants once. A variant counts as
+    faster only if two numbers say so: the median of the time ratios of the turns, with 99 %
+    confidence, and the ratio of the minimum times. Exclusions and a decision against fusion are
+    recorded only if a second measurement confirms them.
 
     Args:
         net: as for `explain`; weights, random state and context are restored.
@@ -217,10 +217,10 @@ class _Clock:
     def kernel_budget_s(self, variants: int) -> float:
         """Returns the seconds for tuning single kernels.
 
-        The rest of the remaining time is kept for measuring the whole net once, and `variants`
-        times with an operator family excluded. But the result is not below half of the remaining
-        time minus one measurement of the whole net. If there is no time to measure the whole net,
-        the result is all of the remaining time.
+        The rest of the remaining time is reserved for `variants` + 1 measurements of the whole net:
+        one of the net itself, and one for each operator family that is excluded from clustering.
+        The result is at least half of the remaining time minus one measurement of the whole net. If
+        there is no time to measure the whole net, the result is all of the remaining time.
         """
         if not self.has_room():
             return self.remaining_s
@@ -246,8 +246,8 @@ def _exclusion_candidates(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields (name, operators to exclude from clustering) for each variant to measure.
 
-    The operator families come first. The single operators follow in descending order of memory
-    traffic.
+    The first variants exclude a family of operators, such as all matrix products. The next ones
+    exclude a single operator type each, in descending order of memory traffic.
     """
     moved: Counter[str] = Counter()
     for group in groups:
@@ -273,7 +273,7 @@ def _read_descriptions(directory: Path) -> Iterator[CompositeKernel]:
 def _tune_kernels(
     groups: Sequence[CompositeKernel], seconds: float, clock: _Clock
 ) -> Iterator[TunedKernel]:
-    """Tunes the kernels of `groups` in descending order of modelled cost, within `seconds`.
+    """Tunes the composite kernels `groups` within `seconds`, in descending order of modelled cost.
 
     The time for each kernel is proportional to its modelled cost.
     """

@@ -144,9 +144,9 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """The choice that the measurements suggest.
+        """The choice that the first measurements suggest: whether to fuse, and what to exclude.
 
-        It becomes the final `choice` if it is the default or if the second measurement confirms it.
+        It becomes the final `choice` if it is the default or if a second measurement confirms it.
         """
         best, everything = self.best_variant, self.variants[0]
         losses = tuple(
@@ -169,7 +169,7 @@ class TunedNet:
 
     @property
     def choice(self) -> NetChoice:
-        """The choice that later compilations of the net use."""
+        """The final choice, which later compilations of the net use."""
         least = UNFUSED_RATIO if not self.proposal.fused else 1 + MARGIN
         if self.is_default or (self.again is not None and self.again.least_ratio > least):
             return self.proposal
@@ -207,9 +207,9 @@ class TunedNet:
         return "\n".join(lines).rstrip()
 
     def _conclusion(self) -> list[str]:
-        """Returns a sentence with the decision, or with the reason against the proposal.
+        """Returns a list with one sentence, or an empty list if the proposal is the default.
 
-        Returns an empty list if the proposal is the default.
+        The sentence gives the decision, or the reason why the proposal was not accepted.
         """
         if self.is_default:
             return []

@@ -48,7 +48,9 @@ class FeedForward(nn.Cell):
 
 
 class Block(nn.Cell):
-    """Layer norm and attention, then layer norm and feed-forward, each pair with a residual.
+    """Layer norm and attention, then layer norm and feed-forward.
+
+    A residual connection adds the input of each of these two pairs to its output.
 
     Args:
         width: size of a token's vector.

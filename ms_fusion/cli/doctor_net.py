@@ -23,7 +23,10 @@ def formula(x: Any, y: Any) -> Any:
 
 
 def prepare(directory: Path) -> None:
-    """Set private directories for MindSpore; must be called before MindSpore is imported."""
+    """Let MindSpore write its kernels and logs into `directory`, and enable fusion.
+
+    Must be called before MindSpore is imported.
+    """
     kernels = directory / "kernels"
     kernels.mkdir(exist_ok=True)
     os.environ["MS_COMPILER_CACHE_PATH"] = str(kernels)
@@ -46,7 +49,7 @@ def fused_bodies(directory: Path) -> list[list[str]]:
 
 
 def main(directory: Path) -> None:
-    """Compile and run the small net, compare it with float64 and write the observations."""
+    """Compile and run the small net, compare its result with float64, and write ``result.json``."""
     prepare(directory)
     import mindspore
     import numpy as np

@@ -32,7 +32,9 @@ def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
 
 
 def plain_rule_names(text: str) -> tuple[str, ...]:
-    """Returns those of the comma-separated rules that are not in files; executes no file.
+    """Returns the names of known rules in a comma-separated list; skips rules in Python files.
+
+    The files are not executed.
 
     Raises:
         InputError: one of the files does not exist.

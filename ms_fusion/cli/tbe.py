@@ -137,7 +137,7 @@ def bench_command(loop: int, as_json: bool, **options: Any) -> None:
 
 
 def build_request(attributes: tuple[str, ...], **options: Any) -> Request:
-    """Returns the request that the options describe."""
+    """Converts the command-line options into a `Request` to build an operator."""
     from ms_fusion.cli.tbe_request import attribute_of, request_of
 
     return request_of(attributes=[attribute_of(text) for text in attributes], **options)

@@ -84,7 +84,10 @@ def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
 def _parse_description(
     text: str, *, option: str = "--input"
 ) -> tuple[ArrayDescription, Path | None]:
-    """Returns the description and the path of the array's file, or None; does not read the file."""
+    """Returns the description, and the path of the array's file (None if it has no file).
+
+    The file is not read.
+    """
     shape_and_dtype, layout = text, "ND"
     if text.count(":") == 2:
         shape_and_dtype, _, layout = text.rpartition(":")

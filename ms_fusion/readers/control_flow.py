@@ -75,7 +75,11 @@ def _run_targets(actors: Mapping[str, _Actor]) -> Iterable[str]:
 
 
 def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) -> set[str]:
-    """Returns the kernel graphs that compute a function's results, directly or in its callees."""
+    """Returns the kernel graphs that compute the results of the function `entry`.
+
+    If a result comes from a call, the kernel graphs that compute the results of the called function
+    are returned.
+    """
     found: set[str] = set()
     waiting, seen = [entry], set()
     while waiting:
@@ -92,7 +96,10 @@ def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) ->
 
 
 def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) -> Iterable[str]:
-    """Yields the nearest ``RunGraph`` actor on each path backwards from the actors `numbers`."""
+    """Follows each path backwards from the actors with the indices `numbers`.
+
+    Yields the index of the first ``RunGraph`` actor on each path.
+    """
     waiting, seen = list(numbers), set()
     while waiting:
         number = waiting.pop()

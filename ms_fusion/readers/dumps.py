@@ -222,8 +222,9 @@ class _State:
 def _states(paths: Iterable[Path]) -> list[list[_State]]:
     """Groups the dumps of graph-kernel passes by kernel graph.
 
-    The dumps are taken in the order in which they were written. A new group begins where the
-    stage and pass numbers do not increase, because the stages restart for each kernel graph.
+    The dumps are sorted by the time when they were written. MindSpore numbers the stages and passes
+    from the beginning for each kernel graph. So a new group begins where the pair (stage number,
+    pass number) does not increase from one dump to the next.
     """
     numbered: list[tuple[int, tuple[int, int], _State]] = []
     for path in paths:
@@ -243,7 +244,10 @@ def _states(paths: Iterable[Path]) -> list[list[_State]]:
 
 
 def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], bool]) -> list[Path]:
-    """Returns, for each kernel graph, the last dump whose pass name satisfies `wanted`."""
+    """Returns, for each kernel graph, the last dump for whose pass name `wanted` returns True.
+
+    A kernel graph without such a dump is skipped.
+    """
     found = ([state.path for state in group if wanted(state.pass_name)] for group in groups)
     return [paths[-1] for paths in found if paths]
 

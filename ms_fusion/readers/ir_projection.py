@@ -58,9 +58,10 @@ _MAX_BUNDLE_DEPTH = 64
 
 @dataclass
 class IrProjector:
-    """Converts one document to graphs.
+    """Converts one parsed dump to graphs.
 
-    `budget` limits the number of elements that arise when aliased tuples and kernels are expanded.
+    A small file may refer to the same tuple or kernel many times. `budget` limits the number of
+    elements that arise when each reference is expanded.
     """
 
     document: Document
@@ -86,7 +87,10 @@ class IrProjector:
         return built
 
     def body(self, section: Section, subgraph: str, formats: tuple[str, ...]) -> Graph:
-        """Returns the body of a fused kernel; a body is built once per calling `subgraph`."""
+        """Returns the body of a fused kernel.
+
+        If several sub-graphs call the kernel, a separate body is built for each calling `subgraph`.
+        """
         key = (section.name, subgraph)
         if key not in self.bodies:
             if section.name in self.kernels:
@@ -146,9 +150,10 @@ class _GraphBuilder:
         )
 
     def _hints(self) -> dict[str, Type]:
-        """Returns the type of each parameter, by index, as its first reader states the type.
+        """Returns a dict from the index of each parameter to its type.
 
-        The dict is empty if the sub-graph declares the types of all its parameters.
+        The type is read from the type line of the first statement that uses the parameter. The dict
+        is empty if the sub-graph declares the types of all its parameters.
         """
         found: dict[str, Type] = {}
         if any(parameter.type == UNKNOWN_TYPE for parameter in self.section.parameters):

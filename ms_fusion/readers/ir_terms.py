@@ -1,8 +1,8 @@
 """Parses the terms of MindSpore's IR text: arguments and attribute blocks.
 
 Each function reads from a `Cursor` over one statement. The cursor knows the place of the statement
-in its file, so that errors state line and column. Each function reads its statement once, and
-nothing beyond it.
+in its file, so that errors state line and column. A function reads each character at most once, and
+never reads beyond the end of the statement.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Group:
-    """A tuple of terms that `group` cannot join to one constant."""
+    """A tuple of terms that cannot become one `Literal`, since they are not all constants."""
 
     items: tuple[Term, ...]
 

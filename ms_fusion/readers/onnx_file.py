@@ -250,9 +250,9 @@ LENIENT_OPERATORS = frozenset({"Resize", "Upsample"})
 
 
 def _check_arity(model: ir.Model, path: Path) -> None:
-    """Raises `InputError` if the inputs or outputs of an ONNX operator do not fit its schema.
+    """Raises `InputError` if an ONNX operator has a wrong number of inputs or outputs.
 
-    The function checks the numbers of inputs and outputs, and that no required input is missing.
+    Also raises it if an input is missing that the operator's schema requires.
     """
     version = model.opset_imports.get("", 0)
     known: dict[str, onnx.defs.OpSchema | None] = {}
@@ -320,9 +320,10 @@ def _input_error(what: str, path: Path, got: str) -> InputError:
 
 
 def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
-    """Raises `InputError` if a tensor's data does not fit its shape or its place is forbidden.
+    """Raises `InputError` if the data of a tensor has the wrong size or is in a forbidden file.
 
-    External data must be in a regular file below the model's directory, not reached by a link.
+    Data outside the model's file must be in a regular file below the model's directory that is not
+    reached through a link.
     """
     directory = Path(os.path.realpath(path)).parent
     for number, tensor in enumerate(_tensors(proto)):

@@ -1,4 +1,4 @@
-"""Function with which all readers of this package raise `ParseError`."""
+"""Provides the function with which all readers of this package raise `ParseError`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ SENTENCE_LENGTH_MAX = 400
 def refuse(
     what: str, *, file: str, line: int, column: int = 1, text: str = "", remedy: str | None = None
 ) -> NoReturn:
-    """Raises `ParseError` with the position and the message `what`, shortened if too long."""
+    """Raises `ParseError` with the position and the message `what`.
+
+    A message that is too long is shortened.
+    """
     if len(what) > SENTENCE_LENGTH_MAX:
         what = f"{what[: SENTENCE_LENGTH_MAX // 2]}…{what[-SENTENCE_LENGTH_MAX // 2 :]}"
     raise ParseError(what, file=file, line=line, column=column, text=text, remedy=remedy) from None

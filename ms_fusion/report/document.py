@@ -1,13 +1,13 @@
 """Serialises the ledger as versioned JSON with a published schema (docs/ledger.schema.json).
 
-The wire types, which describe the JSON, are derived from the ledger's dataclasses. A new field of
-a dataclass therefore appears in the JSON and in the schema.
+The wire types are msgspec types that describe the JSON. They are derived from the ledger's
+dataclasses, so a new field of a dataclass also appears in the JSON and in the schema.
 Values without a JSON form are encoded as follows:
 
 - a field of type float may hold the strings "nan", "inf" or "-inf";
-- in a field of type Any, a non-finite float becomes an object such as ``{"$float": "nan"}``, a
-  tuple or list becomes an array, which is read as a tuple, and a key that starts with ``$`` gets a
-  second ``$`` in front.
+- in a field of type Any, a non-finite float becomes an object such as ``{"$float": "nan"}``;
+- in a field of type Any, a tuple or list becomes an array, which is decoded to a tuple;
+- in a field of type Any, a key that starts with ``$`` gets a second ``$`` in front.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ def _tuple_converter(parts: list[Converter], make: Callable[[Any], Any]) -> Conv
 
 @functools.cache
 def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
-    """Returns the wire type of an annotation, and two converters for its values.
+    """Returns the wire type (the type in the JSON) for a type annotation, and two converters.
 
-    The first converter turns a ledger value into plain JSON. The second one turns a decoded wire
-    value back into a ledger value.
+    The first converter turns a ledger value of the annotated type into plain JSON. The second one
+    turns a decoded wire value back into a ledger value.
     """
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
@@ -150,7 +150,10 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """Returns the result of `_wire` for a dataclass; its wire type has the same name and fields."""
+    """Does the work of `_wire` for a dataclass.
+
+    The wire type is a msgspec struct with the name and the field names of the dataclass.
+    """
     name = record.__name__
     if record in _open_records:
         return name, lambda value: _wire(record)[1](value), lambda value: _wire(record)[2](value)
@@ -195,8 +198,8 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
 def _default(value: Any, dump: Converter) -> Any:
     """Returns a field's default as msgspec and the schema need it: as plain JSON.
 
-    If the default is a record or a mapping, returns a default factory, so that instances do not
-    share one object.
+    If the default is a dataclass instance or a mapping, returns a default factory, so that
+    instances do not share one object.
     """
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,7 @@
-"""Renders the ledger as one self-contained HTML page: no requests, no foreign scripts."""
+"""Renders the ledger as one self-contained HTML page.
+
+The page makes no network requests and runs no scripts of other origin.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +168,10 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _facts(ledger: Ledger) -> list[tuple[str, str]]:
-    """Returns the ledger's environment as strings (name, value); a nested value is one line."""
+    """Returns the ledger's environment as pairs of strings (name, value).
+
+    A nested dict or tuple becomes one line.
+    """
     found = []
     for key, value in ledger.environment.items():
         if isinstance(value, dict):

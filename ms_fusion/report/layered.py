@@ -1,7 +1,9 @@
-"""Draws a directed graph in layers (Sugiyama): ranks, crossing reduction, straight long edges.
+"""Computes the layout of a directed graph in layers, by Sugiyama's method.
 
-The layout is computed once, when the report is written, and not in the page: there, the JavaScript
-library dagre took 4 s for 1,000 operators in boxes (2 cores, Node 20).
+The method assigns vertices to layers (ranks), reduces edge crossings, and straightens long edges.
+
+The layout is computed once, when the report is written, and not by JavaScript in the HTML page: the
+JavaScript library dagre took 4 s for 1,000 operators in boxes (2 cores, Node 20).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ LINE_WIDTH = 10.0
 class Vertex:
     """A vertex with its size.
 
-    A `pin` of ``top`` puts the vertex into the first rank, ``bottom`` into the last rank.
+    If `pin` is ``top``, the vertex is in the first rank; if it is ``bottom``, in the last rank.
     """
 
     width: float
@@ -92,7 +94,10 @@ def place(
 
 
 def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int], list[bool]]:
-    """Returns each vertex's rank, by longest path, and whether each link leads downwards."""
+    """Returns the rank of each vertex, and whether each link leads downwards.
+
+    The rank of a vertex is the length of the longest path that leads down to it.
+    """
     count = len(vertices)
     below: list[list[int]] = [[] for _ in range(count)]
     waiting = [0] * count
@@ -260,7 +265,10 @@ class _Drawing:
                 settle(layer)
 
     def spread(self) -> None:
-        """Assign x coordinates that bring linked vertices near each other; the order stays."""
+        """Assign x coordinates that bring linked vertices near each other.
+
+        The order of the vertices in each layer does not change.
+        """
         for layer in self.layers:
             at = 0.0
             for item in layer:

@@ -26,8 +26,9 @@ NAME_LIMIT = 160
 def to_static_html(ledger: Ledger) -> str:
     """Returns the notebook's HTML for a ledger.
 
-    It shows bars that compare the net without and with fusion, the kernels that save the most
-    bytes, and the unfused edges with the most bytes at stake.
+    The HTML shows three things: bars that compare the net without fusion to the net with fusion;
+    the kernels that save the most memory traffic; the unfused edges whose fusion would save the
+    most memory traffic.
     """
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
     unfused, groups = edges_at_stake(ledger.unfused), group_identical_rows(kernels)

@@ -23,7 +23,11 @@ PLAIN_WIDTH = 1000
 
 
 def render_run(found: RunResult, console: Console) -> None:
-    """Print the result of a kernel run: its arrays, times, findings and differences."""
+    """Print the result of a kernel run.
+
+    Prints the input and output arrays, the times, the findings of the checks, and the differences
+    between the outputs and their references.
+    """
     write = Writer(console)
     write.put(
         f"{found.operator}: kernel {found.kernel}, built for {found.soc}, run by {found.backend}",
@@ -138,7 +142,7 @@ def render_bench(found: BenchResult, console: Console) -> None:
 
 
 def to_json_text(found: Any, **more: Any) -> str:
-    """Returns a result, which is a dataclass instance, as JSON with the items of `more` added.
+    """Returns the dataclass instance `found` as a JSON object, with the items of `more` added.
 
     Non-finite floats become ``"nan"``, ``"inf"`` or ``"-inf"``.
     """

@@ -1,8 +1,8 @@
 """Draws the original operators with a box around the operators of each fused kernel.
 
 Each box is laid out separately and then placed as one vertex of the whole drawing, so that no box
-contains a foreign operator. Kernels that share an operator (a Softmax split over two of them)
-share a box.
+contains an operator that is in none of its kernels. Kernels that share an operator (such as a
+Softmax that is split over two kernels) share a box.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Overlay:
 
     Attributes:
         nodes: box of each node.
-        groups: box of each group.
+        groups: box around each group of nodes.
         routes: points of each edge; empty if the edge is too long to draw.
         width, height: extent of the drawing.
     """

@@ -1,6 +1,6 @@
 """Plots the cost model's predicted savings against the measured ones: a dot per fused kernel.
 
-Predictions without a measurement are marks in a rug plot below the dots. Both axes are
+If a prediction has no measurement, it is a mark in a rug plot below the dots. Both axes are
 symmetric-logarithmic: about linear between −1 µs and 1 µs, and logarithmic beyond. So losses, which
 are negative savings, are visible too.
 """
@@ -137,7 +137,10 @@ class _Axis:
 
 
 def _strokes(places: Iterable[float]) -> tuple[float, ...]:
-    """Rounds positions to whole units, which keeps the drawing small; returns the distinct ones."""
+    """Returns the positions rounded to integers, sorted and without duplicates.
+
+    The rounding reduces the number of marks in the drawing.
+    """
     return tuple(sorted({float(round(place)) for place in places}))
 
 

@@ -1,10 +1,12 @@
 """Draws the roofline of the fused kernels: arithmetic intensity against speed, both logarithmic.
 
 The plot has one roof for matrix products and one for all other arithmetic. A roof consists of the
-bandwidth and a peak rate, which come from the ledger's environment. If the environment lacks one,
-it is the median over the kernels' modelled stages: the bandwidth is bytes ÷ time of reading and
-writing, the peak rate is FLOP ÷ time of computing. If a kernel was measured above its roof, the
-roof is raised to its speed. A kernel that was not timed is plotted at its modelled speed.
+bandwidth and a peak rate, which are read from the ledger's environment. If the environment does not
+contain one of these numbers, it is computed from the times that the cost model predicts for the
+kernels. The bandwidth is then the median of bytes ÷ (time of reading and writing), and the peak
+rate is the median of FLOP ÷ (time of computing). If a kernel was measured above its roof, the roof
+is raised to the speed of this kernel. A kernel that was not timed is plotted at the speed that the
+cost model predicts.
 """
 
 from __future__ import annotations
@@ -88,7 +90,11 @@ class _Point:
 
 
 def roofline(ledger: Ledger) -> Roofline | None:
-    """Returns the plot; None if no kernel has both work and a measured or modelled time."""
+    """Returns the plot; None if it would contain no kernel.
+
+    The plot contains the kernels whose amount of work is known and whose time was measured or
+    modelled.
+    """
     points = [*_points(ledger)]
     if not points:
         return None
@@ -162,9 +168,9 @@ def _has_matrix_product(kernel: FusedKernel) -> bool:
 
 
 def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
-    """Returns the number `name` from the ledger's environment.
+    """Returns the number that the ledger's environment has under the key `name`.
 
-    Returns None if it is missing, not finite or not positive.
+    Returns None if the number is missing, not finite or not positive.
     """
     value = ledger.environment.get(name)
     if not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
@@ -173,7 +179,10 @@ def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
 
 
 def _bandwidth(ledger: Ledger) -> float | None:
-    """Returns the median of the kernels' modelled bandwidths, GB/s; None if none is modelled."""
+    """Returns the median of the bandwidths that the cost model predicts for the kernels, GB/s.
+
+    Returns None if it predicts a bandwidth for no kernel.
+    """
     return _median_of_valid(
         kernel.work.bytes / (kernel.stages.read_us + kernel.stages.write_us) / 1e3
         for kernel in ledger.kernels
@@ -182,7 +191,10 @@ def _bandwidth(ledger: Ledger) -> float | None:
 
 
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
-    """Returns the peak rate of matrix products or of all other arithmetic, GFLOP/s; else None."""
+    """Returns the peak rate in GFLOP/s; None if it is unknown.
+
+    It is the rate of matrix products if `matrix` is True, else the rate of all other arithmetic.
+    """
     return _roof_from_ledger(
         ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s"
     ) or _median_of_valid(

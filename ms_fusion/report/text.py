@@ -80,7 +80,10 @@ class Writer:
         self.ascii = not (console.encoding or "ascii").lower().replace("-", "").startswith("utf")
 
     def text(self, content: str, style: str = "") -> Text:
-        """Returns `content` as rich text, without markup and with control characters escaped."""
+        """Returns `content` as a `rich.text.Text`, with control characters escaped.
+
+        Markup in `content` is not interpreted.
+        """
         shown = "\n".join(printable_text(line) for line in content.split("\n"))
         if self.ascii:
             shown = (
@@ -91,7 +94,10 @@ class Writer:
         return Text(shown, style=style)
 
     def lines(self, *parts: tuple[str, str]) -> Text:
-        """Returns one cell with several (content, style) lines; omits lines without content."""
+        """Returns a table cell with one line for each pair (content, style).
+
+        Pairs without content are omitted.
+        """
         return Text("\n").join(self.text(content, style) for content, style in parts if content)
 
     def put(self, content: str = "", style: str = "") -> None:
@@ -156,7 +162,7 @@ def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
 
 
 def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int) -> str:
-    """Returns the output of `render` for `found` as plain text without colours."""
+    """Calls `render(found, console)`, and returns what it prints as text without colours."""
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -298,7 +304,11 @@ def _render_rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> 
 
 
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
-    """Returns the cells of one kernel: times, savings, runs, bytes saved, body and error."""
+    """Returns the table cells of one kernel.
+
+    The cells show the times without and with fusion, the savings, the number of runs, the bytes
+    saved, the number of operators, and the error.
+    """
     saved, (error, remark, good) = bytes_saved(kernel), error_texts(kernel)
     return (
         _pair(write, time_text(kernel.unfused_time_us), time_text(kernel.time_us), "→ "),

@@ -1,4 +1,4 @@
-"""Judges whether an error is a rounding error, and whether a time saving exceeds its spread."""
+"""Judges whether an error is a rounding error, and whether a time saving exceeds the noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def is_good(verdict: str) -> bool:
 
 
 def tolerance_of(values: Iterable[Value]) -> float:
-    """Returns the tolerance of the coarsest floating dtype among the values; 0 without floats."""
+    """Returns the tolerance of the least precise floating dtype among the values.
+
+    Returns 0 if no value has a floating dtype.
+    """
     return max((TOLERANCE.get(value.dtype, 0.0) for value in values), default=0.0)
 
 
@@ -72,7 +75,10 @@ def output_verdict(ledger: Ledger) -> str:
 
 
 def is_clear_saving(kernel: FusedKernel) -> bool:
-    """Whether the measured saving or loss exceeds its spread; True if either is unknown."""
+    """Whether the measured saving or loss of time exceeds the spread of the measurement.
+
+    Returns True if the saving or the spread is unknown.
+    """
     saving, spread = kernel.measured_saving_us, kernel.saving_spread_us
     return saving is None or spread is None or abs(saving) > spread
 

@@ -279,7 +279,10 @@ def _number(value: float | None) -> float | None:
 
 
 def _work(work: Work) -> list[str]:
-    """Returns the texts of bytes read, bytes written, FLOPs, arithmetic intensity, launches."""
+    """Returns the texts that show a kernel's work.
+
+    These are bytes read, bytes written, FLOPs, arithmetic intensity and launches.
+    """
     intensity = f"{work.arithmetic_intensity:.3g} FLOP/B" if work.bytes else ""
     return [
         bytes_text(work.bytes_read),

@@ -31,7 +31,10 @@ SECOND_PASS = " (relu in a second pass)"
 
 
 def environment_text(ledger: Ledger) -> str:
-    """Returns device, processor, MindSpore version and preset in one line."""
+    """Returns one line with the device, the processor, the MindSpore version and the preset.
+
+    A preset is a named set of MindSpore's fusion flags.
+    """
     environment = ledger.environment
     parts = [str(environment[key]) for key in ("device", "processor") if environment.get(key)]
     if environment.get("mindspore"):
@@ -42,7 +45,7 @@ def environment_text(ledger: Ledger) -> str:
 
 
 def flags_text(ledger: Ledger) -> str:
-    """Returns the preset, and the flags that differ from it, as text."""
+    """Returns the name of the preset (a set of fusion flags) and the flags that differ from it."""
     environment = ledger.environment
     return shown_flags(
         ledger.flags,
@@ -53,7 +56,10 @@ def flags_text(ledger: Ledger) -> str:
 
 
 def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
-    """Returns each compared quantity as (name, before, after, formatter), most important first."""
+    """Returns (name, value without fusion, value with fusion, formatter) for each quantity.
+
+    The quantities, such as time and launches, are in order of importance.
+    """
     before, after = ledger.before, ledger.after
     return [
         ("time", before.time_us, after.time_us, time_text),
@@ -66,7 +72,7 @@ def summary_numbers(ledger: Ledger) -> list[tuple[str, Any, Any, Any]]:
 
 
 def summary_rows(ledger: Ledger) -> list[tuple[str, str, str, str]]:
-    """Returns the strings (name, before, after, change) for each compared quantity."""
+    """Returns the strings (name, value without fusion, value with fusion, change) to display."""
     clear = has_clear_times(ledger)
     return [
         (
@@ -136,10 +142,10 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 
 
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
-    """Returns the entry with the largest error; None if no entry contains an error.
+    """Returns the `Accuracy` with the largest error; None if none contains an error.
 
-    Entries for inputs with special values (``edges``) count only if there are no other entries.
-    The entries are compared by relative error if any relative error is known, else by ULP.
+    An `Accuracy` for inputs with special values (``edges``) counts only if there is no other. The
+    errors are compared by their relative size if any relative error is known, else in ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
@@ -150,7 +156,10 @@ def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
 
 
 def operators_text(operators: Sequence[str]) -> str:
-    """Returns operator types in one line, such as ``Mul + 2×Add``; equal neighbours are counted."""
+    """Returns operator types in one line, such as ``Mul + 2×Add``.
+
+    Equal types that follow each other are written once, with their number.
+    """
     parts: list[tuple[str, int]] = []
     for operator in operators:
         if parts and parts[-1][0] == operator:
@@ -161,7 +170,10 @@ def operators_text(operators: Sequence[str]) -> str:
 
 
 def build_text(kernel: FusedKernel) -> str:
-    """Returns a line on how ms_fusion's generator built the kernel; empty for other generators."""
+    """Returns a line that says how ms_fusion's generator built the kernel.
+
+    The line is empty for a kernel of another generator.
+    """
     build = kernel.build
     if build is None:
         return ""
@@ -269,10 +281,11 @@ def saving_spread_text(kernel: FusedKernel) -> str:
 def group_rejections_by_reason(
     candidates: Iterable[RejectedCandidate],
 ) -> list[tuple[str, list[list[RejectedCandidate]]]]:
-    """Returns (reason, groups of candidates) for each reason.
+    """Groups the rejected fusion candidates by the reason of their rejection.
 
-    The candidates of a group have the same operators and the same rule. Reasons, groups and
-    candidates are ordered by predicted saving, largest first.
+    Returns (reason, groups of candidates) for each reason. The candidates of one group have the
+    same operators and the same rule. Reasons, groups and candidates are ordered by predicted
+    saving, largest first.
     """
     found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
     for one in sorted(candidates, key=lambda one: -one.saving_us):
@@ -281,14 +294,18 @@ def group_rejections_by_reason(
 
 
 def edges_at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
-    """Returns the edges that have bytes at stake, most bytes first."""
+    """Returns the unfused edges whose fusion would save memory traffic, largest saving first."""
     return sorted(
         (edge for edge in edges if edge.bytes_at_stake), key=lambda edge: -edge.bytes_at_stake
     )
 
 
 def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
-    """Returns (suggestion, number of edges it would fuse, bytes at stake), most bytes first."""
+    """Returns (suggestion, number of edges it would fuse, bytes at stake) for each suggestion.
+
+    The bytes at stake are the memory traffic that the fusion of these edges would save. The
+    suggestion with the most bytes comes first.
+    """
     found: dict[Suggestion, list[int]] = {}
     for edge in edges:
         if edge.suggestion is not None:

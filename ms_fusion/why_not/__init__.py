@@ -1,7 +1,8 @@
 """Explains each unfused edge by MindSpore's own rules and suggests the smallest change to fuse it.
 
-In: graphs before and after, flags. Out: a reason, the bytes at stake and a suggestion per unfused
-edge. Must not run anything.
+In: the graphs before and after fusion, and the fusion flags. Out: for each unfused edge, a reason,
+the bytes at stake (the memory traffic that fusing the edge would save) and a suggestion. Must not
+run anything.
 """
 
 from ms_fusion.why_not.edges import explain_edges

@@ -11,13 +11,15 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
     """Returns a dict from each clusterable operator to the last operator of its cluster.
 
     The algorithm visits the operators from the end of the program backwards. An operator that is in
-    no cluster yet absorbs all producers that it reaches through clusterable operators and clusters.
-    To avoid a cycle between clusters, it does not absorb an operator on which an outside input of
-    the cluster depends, nor the producers of that operator.
+    no cluster yet starts a cluster. The cluster absorbs the clusterable producers of its operators,
+    the clusterable producers of these, and so on; a producer that is in a cluster already is
+    absorbed with this whole cluster. To avoid a cycle, some operators are not absorbed: if an
+    outside operator is an input of the new cluster and depends on an operator that the cluster
+    would absorb, the latter operator and its producers stay outside.
 
     Args:
         graph: nodes in topological order.
-        free: full names of the clusterable operators.
+        free: full names of the clusterable operators, which are those that MindSpore may fuse.
     """
     groups = _Groups(graph, free)
     for node in reversed(graph.nodes):
@@ -67,7 +69,10 @@ class _Groups:
         self.inputs[base].discard(base)
 
     def _ancestors(self, start: str, through: Collection[str]) -> set[str]:
-        """Returns `start` and the transitive producers that it reaches through `through` only."""
+        """Returns `start` and its transitive producers.
+
+        Only producers in `through` are returned and followed further.
+        """
         waiting, seen = [start], {start}
         while waiting:
             for name in self.inputs[waiting.pop()]:

@@ -1,5 +1,7 @@
 """Lists unfused edges, each with a reason, its bytes at stake and the smallest change to fuse it.
 
+The bytes at stake are the memory traffic that fusing the edge would save.
+
 This module exceeds 500 lines because one class tries all reasons in a fixed order, each in a
 method.
 """
@@ -53,12 +55,13 @@ def explain_edges(
     after: Graph | None = None,
     kept_out: Container[str] = (),
 ) -> tuple[UnfusedEdge, ...]:
-    """Returns the edges of `before` whose ends share no kernel, most bytes at stake first.
+    """Returns the unfused edges of `before`: those whose two operators are in no common kernel.
 
-    If an operator was expanded and then split over several kernels, one edge stands for the values
-    between these kernels; the operator is both its producer and its consumer. An edge with an empty
-    consumer stands for a value that leaves its sub-graph; another sub-graph has an input of the
-    same shape and dtype.
+    The edges are sorted by bytes at stake, largest first. Two kinds of edges are added to those of
+    the graph. If an operator was expanded and then split over several kernels, one edge from the
+    operator to itself stands for the values that these kernels exchange. An edge with an empty
+    consumer stands for a value that leaves its sub-graph and is probably read by another
+    sub-graph, because that one has an input of the same shape and dtype.
 
     Args:
         before: the graph of the original operators.
@@ -85,7 +88,10 @@ def explain_edges(
 
 
 class _EdgeExplainer:
-    """Explains the edges of one compilation; caches facts shared by several edges."""
+    """Explains, for each edge of one compiled graph, why it is not fused.
+
+    Caches facts that several edges share.
+    """
 
     def __init__(
         self,
@@ -121,7 +127,7 @@ class _EdgeExplainer:
 
     @cached_property
     def built_kernels(self) -> Mapping[str, KernelTraits]:
-        """A dict from the name of each kernel to the combined traits of its operators."""
+        """A dict from the name of each fused kernel to its `KernelTraits`."""
         members: dict[str, list[tuple[Node, bool]]] = defaultdict(list)
         for node in self.graph:
             kernels = self.placement.get(node.name, ())
@@ -240,7 +246,11 @@ class _EdgeExplainer:
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
     ) -> tuple[str, str, tuple[Refusal, ...]]:
-        """Returns the reason code of an unfused edge, its sentence, and the refusals behind it."""
+        """Returns why an edge is not fused: (reason code, sentence, refusals).
+
+        The refusals tell which operators MindSpore did not cluster, or must not build, and why.
+        The tuple is empty if the reason is of another kind.
+        """
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
             return "fusion-off", sentence("fusion-off", opt_level=self.given.opt_level, **names), ()
@@ -272,7 +282,11 @@ class _EdgeExplainer:
         return "unexplained", self._unexplained_sentence(producer, consumer), ()
 
     def _find_culprits(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
-        """Returns the refusals because of which the cluster of both operators has no kernel."""
+        """Returns the refusals because of which no kernel was built for the operators' cluster.
+
+        The tuple is empty if the operators are not in one cluster, if a kernel was built, or if no
+        such refusal is known.
+        """
         if not self._is_in_lost_kernel(producer, consumer):
             return ()
         return self.culprits.get(self.cluster[producer.name], ())
@@ -285,9 +299,10 @@ class _EdgeExplainer:
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
-        """A dict from a cluster to the refusals of operators in it, for MindSpore's CPU generator.
+        """A dict from a cluster to one refusal for each operator that must not be built in it.
 
-        This generator must not build these operators.
+        These are the operators that MindSpore's CPU generator must not build. The dict is empty for
+        other devices and other generators.
         """
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
@@ -299,7 +314,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """Hypothetical clusters: those that were not built, without the refused operators."""
+        """Hypothetical clusters: those with refused operators (see `culprits`), without these."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -309,7 +324,7 @@ class _EdgeExplainer:
         return ProspectiveClusters(self.graph, cluster, self.given)
 
     def prospect_with_flags(self, added: str) -> ProspectiveClusters:
-        """Returns the clusters that this program would have with the additional flags `added`."""
+        """Predicts the clusters of the graph for the flags in force plus the flags `added`."""
         if added not in self._prospects:
             own = " ".join(f"--{name}={value}" for name, value in self.given.given.items())
             then = settings(add_flags(own, added), self.given.device)
@@ -361,7 +376,10 @@ class _EdgeExplainer:
         )
 
     def _explain_cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
-        """Returns the reason code and sentence for two clustered operators in different kernels."""
+        """Explains why two clustered operators are in different kernels.
+
+        Returns (reason code, sentence).
+        """
         for node in (consumer, producer):
             if node.op in IN_PLACE_OPERATORS:
                 return "in-place", sentence("in-place", name=node.name, op=node.op)
@@ -415,7 +433,7 @@ class _EdgeExplainer:
         )
 
     def _may_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
-        """Whether producer and consumer might stay apart even if both were clustered."""
+        """Whether the two operators might be in different kernels even if both were clustered."""
         if code == "not-built":
             return not self.prospect_without_culprits.is_certain_to_fuse(producer, consumer)
         if code == "fusion-off":
@@ -433,8 +451,8 @@ class _EdgeExplainer:
     def _may_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
         """Whether the consumer, if clustered, may join a cluster that the producer cannot join.
 
-        This is the cluster of an operator that reads the consumer's result. It is formed first,
-        since MindSpore forms clusters from the end of the program.
+        Such a cluster contains an operator that reads the consumer's result. MindSpore forms this
+        cluster first, since it forms clusters from the end of the program backwards.
         """
         if self._is_clustered(consumer):
             return False
@@ -451,15 +469,15 @@ class _EdgeExplainer:
         return Pair(self.graph, producer, consumer, value, self.given, before, after)
 
     def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
-        """Returns the traits of the last kernel with a part of `node`, or of the first kernel.
+        """Returns the traits of the kernel that contains the last or first part of `node`.
 
-        If no kernel contains `node`, returns the traits of a hypothetical kernel that does. With
-        `last`, this kernel also contains each producer's kernel, unless the producer's kernel has a
-        reduction or data movement.
+        If no kernel contains `node`, returns the traits of a hypothetical kernel that does. If
+        `last` is True, the operators of each producer's kernel are added to this kernel, unless the
+        producer's kernel contains a reduction or moves data.
 
         Args:
-            node: the operator.
-            last: whether the last kernel is meant, and not the first.
+            node: the operator; it may be split over several kernels.
+            last: whether to return the kernel of the last part instead of the first part.
         """
         kernels = self.placement.get(node.name, ())
         if kernels:
@@ -500,7 +518,8 @@ class _EdgeExplainer:
         """Returns the bytes of memory traffic that fusing `producer` with `consumer` would save.
 
         These are the bytes that the consumer reads, plus the bytes that the producer writes if
-        nothing else reads the value. Returns 0 if the consumer is an unclustered view.
+        nothing else reads the value. Returns 0 if the consumer is a view operator (such as
+        Reshape) that is in no cluster.
         """
         if consumer.op in VIEWS and not self._is_clustered(consumer):
             return 0

@@ -95,7 +95,7 @@ def read_flags(text: str) -> dict[str, str]:
 
 
 def settings(flags: str, device: str = "CPU") -> Settings:
-    """Returns the settings that a flag string gives on `device`."""
+    """Returns the clustering settings that result from a flag string on `device`."""
     given = read_flags(flags)
     level = _level(given)
     if device == "Ascend":
@@ -157,7 +157,7 @@ def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
 
 
 def first_refusal(node: Node, graph: Graph, given: Settings) -> Refusal | None:
-    """Returns the first of `refusals`; None for a clusterable operator."""
+    """Returns the first refusal that `refusals` yields; None if the operator is clusterable."""
     return next(refusals(node, graph, given), None)
 
 
@@ -166,7 +166,7 @@ def _refuse(node: Node, code: str, **facts: object) -> Refusal:
 
 
 def _tensors(node: Node, graph: Graph) -> tuple[Value, ...]:
-    """Returns the input and output tensors of the node, without arguments such as axes."""
+    """Returns the input and output tensors of the node; arguments such as axes are left out."""
     arguments = VALUE_DEPENDENT_INPUTS.get(node.op, ())
     inputs = tuple(
         value for index, value in enumerate(graph.inputs_of(node)) if index not in arguments

@@ -48,12 +48,13 @@ def hot_spots(
 
     Args:
         graph: the executed graph.
-        times_us: full name of an operator or kernel → µs per call. A name that is absent from the
-            graph counts in the total only.
+        times_us: full name of an operator or kernel → µs per call. If the graph does not contain
+            the name, the time is only added to the total, of which the shares are computed.
         spreads_us: full name of an operator or kernel → spread of its time, µs.
-        kernels: full name of a fused kernel → its record.
+        kernels: full name of a fused kernel → its entry in the ledger.
         count: largest number of results.
-        device: device of the measurement. MindSpore's own convolution is judged on CPU only.
+        device: device of the measurement. The speed of MindSpore's own convolution is judged only
+            if it is CPU.
         generator: generator of the fused kernels.
         roofs: bandwidth and peak rate of the device. If they are given, the result names the roof
             that bounds each operator, and the share of this roof that the operator reaches.

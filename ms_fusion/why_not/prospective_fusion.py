@@ -1,9 +1,9 @@
 """Predicts which operators would certainly fuse if they were clustered together.
 
-MindSpore's splitter cuts a cluster at known edges, then merges the remaining operators in an order
-that no known rule predicts. A *piece* is a connected component of a cluster after all possible
-cuts. The prediction covers only pieces that no merge order can cut: all operators of such a piece
-can be one kernel.
+MindSpore's splitter cuts a cluster at edges that are known in advance. Then it merges the remaining
+operators in an order that no known rule predicts. A *piece* is a connected component of a cluster
+after all possible cuts. The prediction covers only pieces that stay whole in every merge order: all
+operators of such a piece can be one kernel.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class ProspectiveClusters:
     def is_certain_to_fuse(self, producer: Node, consumer: Node) -> bool:
         """Whether the two operators certainly fuse.
 
-        They fuse if both are in one piece that no splitter rule cuts and that no intermediate
-        operator can separate. An intermediate operator is outside of the piece but must run between
-        two of its members. None can separate the two operators if both depend on the same
-        intermediate operators and if the same intermediate operators depend on both.
+        They fuse if both are in one piece, no splitter rule cuts this piece, and no intermediate
+        operator can separate the two. An intermediate operator is outside of the piece but must run
+        between two of its members. No intermediate operator can separate the two operators if both
+        depend on the same intermediate operators and if the same intermediate operators depend on
+        both.
         """
         piece = self._pieces.get(producer.name)
         if (
@@ -69,7 +70,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _pieces(self) -> dict[str, str]:
-        """A dict from the name of each operator to its piece after all cuts."""
+        """A dict from the name of each operator to the piece that contains it after all cuts."""
         cuts: set[Edge] = set()
         while True:
             piece = connected_components(
@@ -87,7 +88,10 @@ class ProspectiveClusters:
 
     @cached_property
     def _uncertain_pieces(self) -> frozenset[str]:
-        """Pieces whose operators may join the piece of a consumer, depending on the merge order."""
+        """Pieces that the splitter may or may not merge with the piece of a consumer.
+
+        It depends on the unknown merge order.
+        """
         if not self._given.has_splitter:
             return frozenset()
         piece = self._pieces
@@ -101,7 +105,8 @@ class ProspectiveClusters:
     def _members(self) -> dict[str, int]:
         """A dict from each piece to the bit set of its operators.
 
-        An operator is left out if a cut separates it from a consumer in the same piece.
+        If the splitter may cut an edge whose two operators are in the same piece, the producer of
+        this edge is left out.
         """
         piece, kernels = self._pieces, self._kernels(self._pieces)
         apart = {
@@ -140,7 +145,8 @@ class ProspectiveClusters:
     def _intermediate_operators(self) -> dict[str, int]:
         """A dict from each piece to the bit set of its intermediate operators.
 
-        They are the operators outside of the piece on paths from the piece back into it.
+        An intermediate operator is outside of the piece, but on a path that leaves the piece and
+        returns to it.
         """
         found = {}
         for piece, members in self._members.items():
@@ -200,9 +206,9 @@ class ProspectiveClusters:
         )
 
     def _is_moved_behind_sum(self, node: Node) -> bool:
-        """Whether MindSpore's simplification moves `node` behind the sum that reads it.
+        """Whether MindSpore's simplification moves `node` behind the ``ReduceSum`` that reads it.
 
-        MindSpore moves a negation, and a product or quotient with a constant.
+        MindSpore moves a negation, and a multiplication or division with a constant operand.
         """
         inputs = self._graph.inputs_of(node)
         linear = node.op == "Neg" or (

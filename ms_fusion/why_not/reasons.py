@@ -1,4 +1,7 @@
-"""Defines the reason codes of unfused edges, the hardest to change first, and their sentences."""
+"""Defines the reason codes of unfused edges and their sentences.
+
+The codes are ordered: the reason that is hardest to remove comes first.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Models where MindSpore's splitter cuts a cluster on CPU.
 
-Elementwise operators and broadcasts join their neighbours if both compute equally many elements. A
-reduction joins elementwise producers and no consumer. An operator that moves data joins no other.
+An elementwise operator or a broadcast is put into one kernel with its neighbour if both compute the
+same number of elements. A reduction is put into one kernel with its elementwise producers, but with
+no consumer. An operator that moves data (such as Transpose) gets a kernel of its own.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class KernelTraits:
     """Combined traits of the operators of one kernel.
 
     Attributes:
-        size: largest possible number of basic operators.
+        size: upper bound of the number of basic operators in the kernel.
         reduction, data_movement, broadcast: the first operator of this kind in the kernel; None if
             the kernel has none.
         members: full names of the kernel's operators.
@@ -140,11 +141,13 @@ def split_reason(pair: Pair) -> tuple[str, str] | None:
 
 
 def _has_outside_readers(pair: Pair) -> bool:
-    """Whether something else needs the value, or a value of equal size from the producer's kernel.
+    """Whether something other than the consumer needs a value that the producer's kernel computes.
 
-    This is so in two cases: the value is a graph output or has a second reader, or a value with the
-    same number of elements from the producer's kernel is a graph output or has a reader outside
-    both kernels.
+    This is so in two cases:
+
+    - the value between the two operators is a graph output or has a second reader;
+    - the producer's kernel computes another value with the same number of elements, and this value
+      is a graph output or has a reader outside both kernels.
     """
     graph, value = pair.graph, pair.value.name
     if value in graph.outputs or len(graph.consumers[value]) > 1:

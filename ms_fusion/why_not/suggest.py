@@ -1,9 +1,9 @@
 """Suggests the smallest change that fuses an edge, from tables of verified changes.
 
 Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator.
-Kernels that this generator cannot build safely were declined. The edge was not fused before the
-change and fused after it, and the results were within 1e-3 of float64. The tests repeat all
-changes, alone and in pairs.
+During this verification, ms_fusion did not let the generator build kernels that it cannot build
+safely. The edge was not fused before the change and fused after it, and the results differed from a
+float64 reference by less than 1e-3. The tests repeat all changes, alone and in pairs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def suggest(
         reason: code of the reason why the two operators are not fused.
         refused: all refusals that keep the two operators out of clusters.
         given: the flags in force.
-        blocked: whether the two operators would be cut apart even if both were clustered.
+        blocked: whether the two operators would be in different kernels even if both were
+            clustered.
         unsafe: sub-graphs in which more clustering could crash the generator; see
             `subgraphs_with_float16_casts`.
     """
@@ -200,8 +201,8 @@ def _remedy_steps(
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
     """Returns the steps that remove the refusal `one` if ms_fusion's generator builds the kernels.
 
-    The steps use the flags of this generator's presets, whose kernels the tests build. Returns an
-    empty tuple if no such steps are known.
+    The steps only use flags from the presets of this generator. The tests build kernels with these
+    flags. Returns an empty tuple if no such steps are known.
     """
     op, code = one.node.op, one.code
     if code in ADVICE:
@@ -230,7 +231,8 @@ def _enable_operator(
         op: the operator type.
         name: name of the list.
         given: the flags in force.
-        caution: known fault of `op`, if the operator table has none.
+        caution: description of a known fault of `op`; it is used if the operator table contains no
+            such description.
         cautious: whether the text mentions the known faults of `op` in MindSpore's own generator.
     """
     words = (operator_info(op).advice.caution or caution) if cautious else ""
@@ -298,7 +300,11 @@ def _compute_in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Ste
 
 
 def _restore_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps that restore MindSpore's default for a node; empty if none is safe."""
+    """Returns the steps that let MindSpore cluster or expand a node again, as by default.
+
+    The steps undo the flag that disables it. Returns an empty tuple if this is not known to be
+    safe.
+    """
     for name, default in _DEFAULT_OPERATORS.items():
         if node.op in default and _is_harmless(node, graph):
             return _enable_operator(node.op, name, given)
