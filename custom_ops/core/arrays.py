@@ -1,4 +1,4 @@
-"""Runs operators on NumPy arrays without a framework, with the same kernels."""
+"""Runs operators on NumPy arrays without a framework, with the same kernels as in MindSpore."""
 
 from __future__ import annotations
 

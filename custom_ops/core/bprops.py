@@ -1,4 +1,4 @@
-"""Builds the bprops (gradient functions) of primitives, in the Python that MindSpore parses."""
+"""Builds bprops (gradient functions of primitives) in the Python subset that MindSpore parses."""
 # ruff: noqa: RUF005
 # mypy: disable-error-code="assignment, no-untyped-def"
 
@@ -35,8 +35,9 @@ def build_bprop(
             index is -1, the bprop returns zeros.
         several: whether the primitive has several outputs.
         visible: number of leading outputs that have a gradient.
-        bare: whether the result takes the inputs as one tuple: ``(inputs, out, dout)``. The
-            ``bprop`` method of a Cell names each input in its signature and calls such a function.
+        bare: whether the returned bprop takes the inputs as one tuple: ``(inputs, out, dout)``.
+            Otherwise each input is an argument of its own. The ``bprop`` method of a Cell calls a
+            bprop of the first kind.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))

@@ -73,7 +73,7 @@ def _missing_requirement(spec: OpSpec) -> str:
 
 
 class CompositeCell(Cell):
-    """Cell that calls an operator's composite with bound attributes.
+    """Cell that computes an operator with MindSpore's basic operators and fixed attributes.
 
     It is a Cell, not a function, because MindSpore's `amp` with level O1 copies functions without
     their closures.

@@ -94,7 +94,7 @@ class Entry:
 
 
 class Bank:
-    """One loaded copy of the C library, with the operators that are registered in its slots."""
+    """One loaded copy of the C library; each of its slots (entry points) serves one operator."""
 
     def __init__(self, number: int):
         text = f"/* bank {number} */\n{SOURCE.read_text()}"
@@ -128,7 +128,7 @@ class Bank:
         return Entry(self.file, f"{several}_{slot:02x}")
 
     def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
-        """Builds and registers the kernel for a call for which the lookup found no kernel."""
+        """Builds and registers a kernel; C calls this if its cache has no kernel for a call."""
         computation = self.slots[slot]
         try:
             given = _describe_arguments(parameters, ranks, shapes, dtypes)
@@ -234,13 +234,13 @@ def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> Kernel
 def _record(
     kernel: AnyKernel, given: Sequence[ArraySpec], *, open_sizes: bool = False
 ) -> tuple[_Kernel, Any]:
-    """Returns the C record of a kernel, and the objects that have to outlive the record.
+    """Returns the C struct that describes a kernel, and the objects that have to outlive it.
 
     Args:
         kernel: the kernel, built for `given`.
         given: shapes and dtypes of the inputs, then of the outputs.
-        open_sizes: whether the record of a dynamic kernel matches all sizes that fit the kernel's
-            pattern, not only the sizes in `given`.
+        open_sizes: whether C may use a dynamic kernel for all sizes for which it was built, not
+            only for the sizes in `given`.
     """
     record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
     sizes = [size for one in given for size in one.shape]
@@ -263,7 +263,7 @@ def _record(
 
 
 def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[ArraySpec]) -> None:
-    """Writes the dynamic sizes to `record`, and the input and axis of each size argument."""
+    """Writes to `record` which sizes are dynamic, and the input and axis of each size argument."""
     pattern, program = kernel.varying.pattern, kernel.varying.program
     places = [] if program is None else program[2]
     of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
@@ -306,7 +306,7 @@ def entry_of(computation: Computation) -> Entry:
 
 
 def _bank() -> Bank:
-    """Returns a bank with a free slot; loads another bank if the last bank is full."""
+    """Returns a loaded C library with a free slot; loads another copy if the last one is full."""
     if not _banks or len(_banks[-1].slots) == _banks[-1].size:
         _banks.append(Bank(len(_banks)))
     return _banks[-1]

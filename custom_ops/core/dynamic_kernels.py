@@ -47,7 +47,10 @@ def classify_sizes(sizes: Sizes) -> Sizes:
 
 
 def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
-    """Returns the indices of the last axes of inputs of rank ≥ 2, among the sizes of all inputs."""
+    """Returns, as indices, which of the sizes of all inputs are the size of a last axis.
+
+    Inputs of rank 0 or 1 are left out.
+    """
     found, first = set(), 0
     for one in given:
         first += len(one.shape)
@@ -111,11 +114,11 @@ class DynamicKernel:
 
     @cached_property
     def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
-        """The program, each buffer's parameter index, and the source of each size argument.
+        """The program, the parameter index of each buffer, and an index for each size argument.
 
-        The source of a size argument is the index of its value among the sizes of all inputs. The
-        result is None if the kernel is not a single program, or if a size argument is not the size
-        of an input.
+        The index of a size argument says which of the sizes of all inputs is its value. The result
+        is None if the kernel is not a single program, or if a size argument is not the size of an
+        input.
 
         Raises:
             FusionError: compilation failed.

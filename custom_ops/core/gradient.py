@@ -1,7 +1,7 @@
 """Derives the gradient operator of an operator.
 
 The inputs of the gradient operator are the forward operator's saved values, then one gradient per
-visible output.
+visible output (output that callers of the forward operator get).
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ class Step:
     """One kernel of a sequence.
 
     Attributes:
-        kernel: library call or generated kernel. The arrays of the sequence are reshaped to its
-            shapes, which need only have the same numbers of elements.
+        kernel: library call or generated kernel. An array of the sequence may have another shape
+            than the kernel's argument, if the numbers of elements are equal.
         reads, writes: names of the arrays that the kernel reads and writes.
     """
 
@@ -137,7 +137,7 @@ class Chain:
 
     @cached_property
     def _record(self) -> SequenceRecord | None:
-        """The sequence in the layout that C reads; None if a step has no C function."""
+        """The sequence as a C struct; None if a step has no C function."""
         kernels = [step.c_function for step in self.steps]
         known = [kernel for kernel in kernels if kernel is not None]
         if len(known) < len(kernels):

@@ -94,10 +94,11 @@ def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
 
 
 def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
-    """Returns the kernel's single program and the kernel parameter index of each program buffer.
+    """Returns the program of a kernel that consists of one program, and indices of its arrays.
 
-    Returns None if the kernel is not a single program, or if the program cannot be called with
-    exactly the kernel's inputs and outputs.
+    For each buffer of the program, the index is that of the array among the kernel's inputs and
+    outputs. Returns None if the kernel is not a single program, or if the program cannot be called
+    with exactly the kernel's inputs and outputs.
     """
     compiled = kernel.compiled
     if len(compiled.steps) != 1 or compiled.steps[0].program is None:

@@ -71,10 +71,10 @@ class _Chain(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class SequenceRecord:
-    """Kernel sequence in the layout that C reads; this object must outlive every call.
+    """Kernel sequence as a C struct; this object must outlive every call.
 
     Attributes:
-        chain: the C record.
+        chain: the C struct.
         arrays: number of inputs and outputs.
         kept: objects that `chain` points to.
     """
@@ -128,7 +128,7 @@ def assign_scratch_offsets(
 def build_sequence_record(
     names: Sequence[str], row: Sequence[SequenceStep], kernels: Sequence[CFunction]
 ) -> SequenceRecord:
-    """Builds the C record of a sequence.
+    """Builds the C struct that describes a sequence.
 
     Args:
         names: names of the inputs, then of the outputs.

@@ -168,7 +168,7 @@ class Operator(OperatorCell):
         return own
 
     def _values(self) -> dict[str, Any]:
-        """Returns the object's own attributes and ``training``, without those of every Cell."""
+        """Returns ``training`` and the attributes that not every Cell has, by name."""
         return {
             name: self.__dict__[name] for name in self.__dict__.keys() - _cell_attribute_names()
         }
@@ -344,9 +344,9 @@ class Operator(OperatorCell):
         return tuple(map(ArraySpec, shapes, dtypes))
 
     def _inference(self, method: str, wrapped: Callable[..., Any]) -> Any:
-        """Returns ``infer_shape`` or ``infer_dtype``; `wrapped` adds checks of the results.
+        """Returns the method ``infer_shape`` or ``infer_dtype``; None if the class has none.
 
-        Returns None if the class does not define the method.
+        `wrapped` is a function that adds checks of the method's results.
         """
         function, said = getattr(self, method, None), self.declaration
         return function and wrapped(function, said.name, said.outputs, said.place)
@@ -376,9 +376,9 @@ class Operator(OperatorCell):
 
 @functools.cache
 def _cell_attribute_names() -> frozenset[str]:
-    """Returns the names of the attributes of every Cell and of those that a call adds.
+    """Returns the names of the attributes that MindSpore gives to every Cell, then or in a call.
 
-    ``training`` is not among them.
+    ``training`` is left out.
     """
     return (_RUNTIME_ATTRIBUTES | getattr(Cell(), "__dict__", {}).keys()) - {"training"}
 

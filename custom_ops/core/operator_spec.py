@@ -172,9 +172,9 @@ class OpSpec:
 
     @property
     def is_tbe_only(self) -> bool:
-        """Whether only CANN builds the operator, as a step of other operators.
+        """Whether only CANN can build the operator, which is then used as a step of others.
 
-        On the host only the shapes and dtypes of its outputs are known.
+        The host can infer the shapes and dtypes of its outputs, but cannot compute it.
         """
         return bool(self.tbe) and not self.has_kernel and self.infer_shape is not None
 

@@ -79,7 +79,10 @@ if IS_KNOWN:
 
 
 def can_bypass_dispatch() -> bool:
-    """Whether calls may bypass MindSpore's dispatch: no graph is compiled, no input is cast."""
+    """Whether calls may now bypass MindSpore's dispatch.
+
+    They may if no graph is being compiled and MindSpore does not cast inputs (mixed precision).
+    """
     return not (_CastDepth.depth or jit_context() or get_curr_amp_strategy() is not None)
 
 

@@ -84,8 +84,8 @@ def make_parameter(
 class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
-    `forward` on arrays takes all inputs in order, or only the inputs that are not weights. If
-    weights are omitted at the end of the arguments, the Cell's own weights are used.
+    `forward` on arrays takes all inputs in order, or only the inputs that are not weights. Weights
+    at the end of the arguments may also be omitted. For omitted weights, the Cell uses its own.
 
     Args:
         spec: the operator.

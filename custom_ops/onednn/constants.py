@@ -46,7 +46,7 @@ FROM, TO = SOURCE, RESULT
 
 
 def post_operation(number: int) -> int:
-    """Returns the argument index of the binary post-op at position `number` of the post-ops."""
+    """Returns oneDNN's argument index of the array that the binary post-op at `number` reads."""
     return 32768 * (number + 1) | 2
 
 

@@ -33,7 +33,8 @@ class EpilogueOperands:
         """Builds the attributes of a primitive whose result has the memory descriptor `y`.
 
         Args:
-            onto: whether the primitive first adds the previous content of its result.
+            onto: whether the primitive adds its sum to the previous content of the result array,
+                before it applies the epilogue.
         """
         made = builder.attributes()
         multiplied, added = (

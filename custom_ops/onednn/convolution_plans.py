@@ -235,7 +235,8 @@ def _image_layout(
 ) -> Any:
     """Returns the layout of a primitive's images.
 
-    The layout is channels-last if `last` names an array; else oneDNN chooses the layout.
+    The layout is channels-last if at least one array is channels-last (`last` has their names);
+    else oneDNN chooses the layout.
     """
     return (
         builder.dense_layout(shape, dtype, layouts.strides(shape, True))

@@ -128,7 +128,7 @@ class Library:
             )
 
     def value(self, name: str, result: Any, *arguments: Any) -> Any:
-        """Calls ``dnnl_<name>``, whose return type is `result` in ctypes; returns the result."""
+        """Calls ``dnnl_<name>`` and returns what it returns; `result` is its ctypes return type."""
         function = getattr(self._functions, f"dnnl_{name}")
         return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(
             *arguments

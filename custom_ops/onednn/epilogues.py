@@ -137,8 +137,8 @@ class Epilogue:
             attributes: attributes of the primitive.
             added, multiplied: memory descriptors of the addends and factors. Factors are applied
                 first. The post-op at position i reads the argument `constants.post_operation(i)`.
-            onto: whether to first add the previous content of the result. If so, this is the
-                post-op at position 0.
+            onto: whether the primitive first adds its sum to the previous content of the result
+                array. If so, this addition is the post-op at position 0.
         """
         steps = ctypes.c_void_p()
         library.call("post_ops_create", ctypes.byref(steps))

@@ -30,12 +30,18 @@ def strides(shape: Sequence[int], last: bool) -> tuple[int, ...] | None:
 def input_image(
     builder: PlanBuilder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
 ) -> Place:
-    """Adds the next buffer as an input with the NCHW shape `shape`; NHWC in memory if `last`."""
+    """Adds the caller's next buffer to the plan, as an input image.
+
+    `shape` is its shape in NCHW order; in memory it is NHWC if `last`.
+    """
     return builder.read(kind, dtype, shape, strides(shape, last))
 
 
 def output_image(
     builder: PlanBuilder, kind: TensorType, dtype: str, shape: Sequence[int], last: bool
 ) -> OutputPlace:
-    """Adds the next buffer as an output with the NCHW shape `shape`; NHWC in memory if `last`."""
+    """Adds the caller's next buffer to the plan, as an output image.
+
+    `shape` is its shape in NCHW order; in memory it is NHWC if `last`.
+    """
     return builder.output_place(kind, dtype, shape, strides(shape, last))

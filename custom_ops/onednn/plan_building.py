@@ -1,4 +1,4 @@
-"""Builds a complete plan, in a compute dtype for which oneDNN is fast."""
+"""Builds a plan (a sequence of oneDNN primitives) in a compute dtype for which oneDNN is fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the weight gradient of a convolution as the sum of the gradients of pieces.
+"""Computes the weight gradient of a convolution piece by piece, and adds up the results.
 
 Each element of the gradient is a sum over all positions of all images. oneDNN adds the terms
 sequentially, in particular for few input channels. The error then grows with the square root of the
@@ -54,8 +54,8 @@ class Piece:
 def pieces(sizes: Geometry, threads: int) -> list[Piece]:
     """Returns all pieces, or an empty list if the gradient should not be split.
 
-    The gradient is not split if its sums are too short for two pieces or for one piece per thread,
-    or if a piece would depend only on padding.
+    The gradient is not split if its sums have too few terms for two pieces and one piece per
+    thread, or if a piece would depend only on padding.
 
     >>> from custom_ops.onednn.geometry import geometry
     >>> sizes = geometry("", (1, 16, 16, 64), (16, 16, 3, 3), padding=1)
@@ -200,7 +200,7 @@ def _add_piece_products(
     x: Images,
     weight: OutputPlace,
 ) -> bool:
-    """Adds one product (out, positions) · (positions, channels) per piece, and the sum of all.
+    """Adds a product (out, positions) · (positions, channels) for each piece, and their sum.
 
     The operands need no reorder. Returns False, and adds no step, if there are no pieces or a piece
     has several images.

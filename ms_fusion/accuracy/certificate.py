@@ -1,8 +1,8 @@
-"""Certifies kernels: compares each compiled kernel with the float64 replay of its body.
+"""Certifies kernels: compares a compiled kernel with its operators, computed in NumPy in float64.
 
 One child process calls the kernel's shared library, since the kernel may crash. Another child
-process runs MindSpore's operators one by one. Both get the same inputs as
-`ms_fusion.accuracy.replay`, which computes the reference.
+process runs MindSpore's operators one by one. `ms_fusion.accuracy.replay` computes the reference in
+NumPy. All three get the same inputs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CompiledKernel:
     """A fused kernel on disk.
 
     Attributes:
-        graph: body of the kernel, with exact constants.
+        graph: the kernel's operators as a graph, with exact constants.
         binary: file of the shared library.
         symbol: name of the entry function.
         convention: calling convention of the entry function: ``akg`` or ``akg_v2``.
@@ -62,7 +62,7 @@ class CompiledKernel:
 
     @property
     def results(self) -> tuple[Value, ...]:
-        """The tensors that the kernel writes; an output of ``Assign`` is the overwritten input."""
+        """The tensors that the kernel writes; for an ``Assign``, this is the overwritten input."""
         return tuple(
             self.graph.values[name]
             if target is None
@@ -91,9 +91,9 @@ def certify(
     max_bytes: int = MAX_BYTES,
     compiled_worker: str = WORKER,
 ) -> dict[str, tuple[Accuracy, ...]]:
-    """Returns the accuracies of each kernel, by full name: one `Accuracy` per kind of inputs.
+    """Returns a dict from a kernel's full name to its accuracy for each kind of test inputs.
 
-    The kinds are captured inputs (if there are any), seeded inputs and edge cases.
+    The kinds are captured inputs (if there are any), seeded random inputs, and edge cases.
 
     Args:
         kernels: fused kernels of one capture.
@@ -105,12 +105,13 @@ def certify(
         timeout_s: time limit for all kernels together; kernels that are not finished by then are
             recorded as not run.
         seed: seed of the sampled inputs.
-        max_bytes: size limit; a kernel with larger tensors is not run, see `MAX_BYTES`.
+        max_bytes: size limit for the tensors of a kernel (see `MAX_BYTES`); a kernel that exceeds
+            it is not run.
         compiled_worker: the module whose child process calls the compiled kernels.
 
-    The reference is the float64 replay of the compiled body. Its constants are from the ``.info``
-    file, since dumps round constants to six digits. For a float64 output the error in ULP is
-    uncertain by about one, since the reference itself is float64.
+    The reference is computed in NumPy in float64, from the operators that the kernel's ``.info``
+    file describes. This file has exact constants; dumps round them to six digits. For a float64
+    output the error in ULP is uncertain by about one, since the reference itself is float64.
 
     If a kernel is missing, crashes, hangs or cannot be replayed, the function does not raise. The
     kernel then gets one entry with NaN instead of errors and with the reason in `note`.
@@ -141,7 +142,7 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds the files of a kernel and checks them against their digest and the ledger's `kernel`.
+    """Finds a kernel's files; checks the library's digest and that they describe `kernel`.
 
     Raises:
         _CertificationError: the files are missing or wrong, or the kernel cannot be certified.
@@ -193,7 +194,7 @@ def _target(graph: Graph, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Bench:
-    """Runs requests in the child processes.
+    """Sends requests, each of which runs one kernel or its operators, to the child processes.
 
     Attributes:
         directory: directory of the files through which tensors are passed.
@@ -210,7 +211,7 @@ class _Bench:
     def run(
         self, worker: Worker, request: Mapping[str, Any], results: Sequence[Value]
     ) -> tuple[tuple[Array, ...], dict[str, Any]]:
-        """Runs one request; returns (result arrays, answer of the child process).
+        """Sends a request to a child process; returns (result arrays, the child's answer).
 
         Raises:
             WorkerError: the child process failed, or the deadline has passed.

@@ -127,7 +127,7 @@ def _memory() -> dict[str, Any]:
 
 
 def _copy_with_guard(data: np.ndarray) -> np.ndarray:
-    """Returns a copy of the bytes at an aligned address, with guard bytes after them."""
+    """Copies `data` to a new buffer with an aligned address, and appends guard bytes."""
     raw = np.empty(data.size + GUARD_BYTES + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     buffer = raw[start : start + data.size + GUARD_BYTES]

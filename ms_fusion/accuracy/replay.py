@@ -31,10 +31,10 @@ def replay(
         graph: the body of a fused kernel, or any graph of operators with a formula.
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
-        constants: name of a constant → its exact value, because MindSpore's dumps print only six
-            digits. The value in the graph is used for constants that are absent here.
+        constants: dict from the name of a constant to its exact value. For constants that are not
+            in the dict, the value in `graph` is used; MindSpore's dumps round it to six digits.
 
-    An output of ``Assign`` is the new content of the parameter that it overwrites.
+    The output of an ``Assign`` is the new content of the parameter that the ``Assign`` overwrites.
 
     Raises:
         InputError: an input or constant is missing, an input has a wrong shape, or an operator has
@@ -142,7 +142,7 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
 
 
 def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Casts `array` to `dtype` if the dtype `name` is floating-point, else to the dtype `name`."""
+    """Casts to `dtype` if the value's own dtype, `name`, is floating-point, else to `name`."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:

@@ -62,9 +62,10 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     """Returns `seeded_inputs` with special values mixed in (`special_values`).
 
     The special values fill the first elements of each floating-point input, at most half of the
-    input. If there is space, each pair of special values occurs at some index in two neighbouring
-    floating-point inputs. The other elements stay ordinary, so that a reduction has rows with and
-    rows without special values. An input of one element stays ordinary.
+    input. For two consecutive floating-point inputs x and y of sufficient size, each pair of
+    special values (a, b) occurs as (x[i], y[i]) at some index i. The other elements keep their
+    random values. A reduction thus gets rows with special values and rows without them. An input
+    of one element is not changed.
     """
     inputs = seeded_inputs(graph, seed)
     period = 1
@@ -83,7 +84,10 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def special_values(dtype: str) -> Array:
-    """Returns special values of a dtype: NaN, ±inf, ±0, its limits, and thresholds of exp."""
+    """Returns NaN, ±inf, ±0, ±1, 0.5, the dtype's extreme numbers, and thresholds of exp.
+
+    The thresholds are numbers near which exp overflows or underflows in float32.
+    """
     import ml_dtypes
 
     limits = ml_dtypes.finfo(numpy_dtype(dtype))
@@ -132,7 +136,7 @@ def _draw(graph: Graph, seed: int, everywhere: Draw, fussy: Draw) -> dict[str, A
 
 
 def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
-    """Returns the names of all operands of these operators and of the values they depend on."""
+    """Returns the names of these operators' operands, and of all values the operands depend on."""
     reaching: set[str] = set()
     for node in reversed(graph.nodes):
         if node.op in operators or any(name in reaching for name in node.outputs):

@@ -1,8 +1,8 @@
 """Reads kernel inputs and outputs of a real run from MindSpore's synchronous tensor dump on CPU.
 
 The dump is enabled if `MINDSPORE_DUMP_CONFIG` names a configuration file before MindSpore starts.
-In MindSpore 2.10 the dump includes fused kernels. An input that a kernel overwrites is recorded
-after the launch.
+In MindSpore 2.10 the dump includes fused kernels. If a kernel overwrites an input, the dump has the
+content of this input after the launch.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class _KernelFiles:
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Adds the file of a tensor, unless files of an earlier iteration or launch were added."""
+        """Adds a tensor's file; ignores files of a later iteration or of a later launch."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
@@ -138,7 +138,7 @@ class _KernelFiles:
 
 
 def _full_names(directory: Path) -> dict[str, str]:
-    """Returns the full name of each kernel by its name in file names, with ``_`` for each ``/``."""
+    """Maps each kernel's name in file names, which has ``_`` for ``/``, to its full name."""
     names: dict[str, str] = {}
     for order in sorted(directory.rglob(_ORDER)):
         for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:
@@ -148,10 +148,10 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """Returns the intended name of each file that has a number as its name.
+    """Maps each file name that is only a number to the long name that the number replaces.
 
-    If a name is too long for the file system, MindSpore uses a number instead and writes the
-    intended name to a table beside the file.
+    If a name is too long for the file system, MindSpore uses a number instead and writes the long
+    name to a table beside the file.
     """
     found: dict[Path, str] = {}
     for table in directory.rglob(_LONG_NAMES):

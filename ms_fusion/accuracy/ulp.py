@@ -22,8 +22,8 @@ class UlpDifference:
     """The largest differences between a result and its reference.
 
     Attributes:
-        max_ulp: largest difference in units of the output dtype's spacing at the reference. For
-            integers and bools it is the largest absolute difference.
+        max_ulp: largest difference in ULP, the distance between neighbouring numbers of the output
+            dtype at the reference. For integers and bools it is the largest absolute difference.
         max_abs: largest absolute difference.
         max_rel: `max_abs` divided by the largest finite magnitude of the reference, or `max_abs`
             if that magnitude is 0.
@@ -42,13 +42,14 @@ class UlpDifference:
 def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference:
     """Returns the largest difference between `result`, of `dtype`, and the float64 `reference`.
 
-    One ULP is the spacing of `dtype` at the reference; for a subnormal reference it is the smallest
-    subnormal number. So a correctly rounded result has at most 0.5 ULP. Special cases:
+    One ULP is the distance between neighbouring numbers of `dtype` at the reference; for a
+    subnormal reference it is the smallest subnormal number. So the difference of a correctly
+    rounded result is at most 0.5 ULP. Special cases:
 
     - If both elements are NaN, the difference is 0. If only one is NaN, the difference is inf.
     - −0 and +0 are equal.
-    - If the reference rounds to inf in `dtype`, the result inf is right. The difference of a finite
-      result is measured in the spacing at the largest finite number.
+    - If the reference rounds to inf in `dtype`, the result inf is right. For a finite result, one
+      ULP is then that of the largest finite number.
     - If the result is inf but the reference rounds to a finite number, the result counts as the
       number that would follow the largest finite number.
     - If the reference is inf, the difference of any other result is inf.
@@ -110,7 +111,7 @@ def _magnitude(values: Array) -> float:
 
 
 def worst_difference(differences: tuple[UlpDifference, ...]) -> UlpDifference:
-    """Returns the largest differences over several outputs, and the sums of element counts."""
+    """Merges the differences of several outputs: maxima of errors, sums of element counts."""
     return UlpDifference(
         max((one.max_ulp for one in differences), default=0.0),
         max((one.max_abs for one in differences), default=0.0),

@@ -6,21 +6,21 @@
 - *bytes not moved*: internal results, and inputs shared by several operators; `ms_fusion.cost.work`
   defines the counts.
 - *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If matrix
-  products are library calls, relu and a residual sum are passes over the call's result and count as
-  loss.
-- *recomputation*: producers of a pooling are recomputed for each overlapping window. In our CPU
+  products are library calls, relu and a residual sum read and write the result of the call again;
+  these bytes count as loss.
+- *recomputation*: operators before a pooling are recomputed for each overlapping window. In our CPU
   kernels, a value that is read both directly and at other positions is recomputed for each position
   (`ms_fusion.cost.transposed_reads`). All cores share this work if the kernel is large enough to be
   parallel.
-- *hidden*: if products are library calls, memory traffic overlaps with computation, and a kernel
-  takes the longer of the two times. A saved byte then saves time only in a memory-bound kernel.
-  *Hidden* is the saving in bytes ÷ bandwidth minus the saving in
-  max(bytes ÷ bandwidth, computing time). The computing time of a call is that of its FLOPs; its
-  epilogue is free. The computing time of our own kernel is that of its vector steps
-  (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product passes over tiles in the
-  nearest cache, so its pass runs at that cache's rate.
+- *hidden*: part of the saved memory time that does not shorten the run. It occurs if matrix
+  products are library calls: memory traffic then overlaps with computation, and a kernel takes
+  max(bytes ÷ bandwidth, computing time). *Hidden* is the saving in bytes ÷ bandwidth minus the
+  saving in this maximum. The computing time of a library call is the time for the FLOPs of its
+  product; its epilogue costs nothing. The computing time of our own kernel is the time for its
+  vector steps (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product is computed
+  on tiles that are still in the nearest cache, so it runs at the rate of this cache.
 - *bandwidth*: bandwidth of the memory level that can hold all bytes moved by the largest operator.
-  The operators do not add up here, because their scratch memory is reused.
+  The bytes of several operators are not added, because operators reuse each other's memory.
 - *on-chip need*: size of the smallest tile. A kernel is refused if it needs more than a given share
   of the on-chip memory (80 % by default).
 - Independent matrix products in one kernel must share an input; otherwise the kernel is refused.
@@ -62,8 +62,8 @@ class Benefit:
         on_chip_bytes: bytes of one tile.
         hidden_us: part of the saved memory time that overlaps with computation.
         us: the benefit in µs; negative if the kernel is slower than its separate operators.
-        refusal_reason: the reason if the kernel must not be built, whatever its benefit; else
-            empty.
+        refusal_reason: why the kernel must not be built, regardless of its benefit; empty if it
+            may be built.
     """
 
     saved_bytes: int
@@ -101,9 +101,9 @@ def benefit(
         fused: node with a body; its inputs and outputs are values of `graph`.
         graph: graph with known or assumed sizes.
         device: the device.
-        split: splits the body into library calls (matrix products with simple epilogues) and the
-            parts between the calls. All of them together are one launch; they pass results to each
-            other through memory.
+        split: function that splits the body into library calls (matrix products with simple
+            epilogues) and the operators between them. These parts share one launch, and pass
+            results to each other through memory.
         capacity_share: share of the on-chip memory that a tile may fill.
     """
     assert fused.body is not None
@@ -177,8 +177,8 @@ def _kernel_time_us(
 ) -> float:
     """Returns the time in µs of a kernel that moves `moved` bytes at `rate` bytes per second.
 
-    `repeated` is the number of vector steps that the kernel adds to those of its operators. If the
-    operators contain matrix products, the kernel is a library call, and its epilogue is free.
+    `repeated` is the number of vector steps that the kernel spends on recomputing values. If the
+    operators contain matrix products, the kernel is a library call, and its epilogue costs nothing.
     """
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
@@ -190,7 +190,7 @@ def _kernel_time_us(
 
 
 def _recomputed_steps_per_core(part: Graph, device: Device) -> float:
-    """Returns the vector steps per core by which a kernel recomputes values at read positions."""
+    """Returns the vector steps per core that a kernel spends on recomputing values."""
     elements = sum(part.values[name].elements for name in (*part.inputs, *part.outputs))
     return recomputed_steps(part) / (device.cores if elements >= MIN_PARALLEL_ELEMENTS else 1)
 
@@ -201,8 +201,7 @@ class _EpiloguePasses:
 
     Attributes:
         more_bytes: bytes of the result that the passes read and write again.
-        read_bytes: bytes of the operands that residual sums add. The passes read them, not the
-            call.
+        read_bytes: bytes of the residuals, which the passes read instead of the library call.
         is_tiled: whether the passes run over tiles that are still in the nearest cache.
     """
 
@@ -230,7 +229,7 @@ def _epilogue_passes(part: Graph) -> _EpiloguePasses:
 
 
 def _recomputed_flops(part: Graph) -> int:
-    """Returns the FLOPs that are repeated because overlapping pooling windows read their result."""
+    """Returns the FLOPs of recomputing values that several overlapping pooling windows read."""
     times: dict[str, float] = {}
     for node in reversed(part.nodes):
         own = max((times.get(name, 1.0) for name in node.outputs), default=1.0)

@@ -1,4 +1,4 @@
-"""Estimates the saving of one fused kernel over two separate operators with given costs.
+"""Estimates what fusing two operators into one kernel saves, from the given costs of the operators.
 
 `ms_fusion.cost.benefit` derives the costs from a graph instead.
 """
@@ -45,7 +45,10 @@ class Estimate:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the fusion saves time or, without a device, saves bytes and loses no time."""
+        """Whether fusion saves time.
+
+        If no device is given, whether it saves bytes and does not increase the launch time.
+        """
         if self.us is not None:
             return self.us > 0
         return self.hbm_save_gb > self.performance_loss_gb and self.schedule_save_ms >= 0
@@ -66,10 +69,11 @@ def estimate_benefit(
     *,
     device: str | None = None,
 ) -> Estimate:
-    """Estimates the saving of one fused kernel over two separate operators of known costs.
+    """Estimates what fusing two operators of known costs into one kernel saves.
 
-    The costs of the fused kernel for reads, writes and scheduling are those of the costlier
-    operator. The losses of both operators remain. The bytes saved, without these losses, are:
+    For reads, writes and scheduling, the fused kernel costs as much as the operator with the higher
+    cost. Its tiling loss is the sum of the losses of both operators. Before this loss is
+    subtracted, the bytes saved are:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 
@@ -78,7 +82,7 @@ def estimate_benefit(
             ``tiling_loss`` in GB re-read.
         fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the estimate is the
             same for all of them.
-        device: a name for `ms_fusion.cost.device`; its bandwidth converts bytes to µs.
+        device: name of a device, such as ``ascend910b``, whose bandwidth converts bytes to µs.
 
     Raises:
         InputError: a cost is missing, unknown or not a number, or the device or type is unknown.

@@ -37,7 +37,7 @@ def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
 def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
     """Returns the names of the nodes that depend on parameters and constants only.
 
-    They can be folded as long as the parameters do not change. Random operators do not count.
+    They can be folded as long as the parameters do not change. Random operators are left out.
     """
     known = {
         name for name, value in graph.values.items() if value.kind in ("parameter", "constant")

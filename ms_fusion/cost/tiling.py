@@ -161,7 +161,7 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
     """Returns the bytes of a product's right operand that are re-read because of whole-row tiles.
 
-    A tile holds `row_bytes` bytes of each row.
+    `row_bytes` is the number of bytes that a tile holds for each of its rows.
     """
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]

@@ -1,8 +1,9 @@
 """Counts reads and recomputation caused by transposes of the last axis inside a kernel.
 
-A transpose of stored data is tiled. A transpose of a computed value evaluates the value in the
-order of the result, so that neighbouring elements read distant addresses. Each such read costs as
-many steps as a transpose.
+A transpose of data in memory is computed tile by tile. A transpose of a value that the kernel
+computes has no stored operand: the value is computed in the order of the transposed elements, so
+that neighbouring elements read distant addresses. Each such read is counted with the same number of
+vector steps as an element of a transpose.
 
 A value that is read both directly and at other positions, such as the rotated halves of a rotary
 embedding, is computed once for each position.
@@ -65,12 +66,12 @@ def count_reads(source: str, graph: Graph) -> int:
 
 
 def recomputed_steps(graph: Graph) -> int:
-    """Returns the vector steps by which a kernel recomputes values at further read positions.
+    """Returns the vector steps that a kernel spends on recomputing values for other positions.
 
-    The path from a result back to a value determines the positions at which the value is read:
-    each data-movement operator on the path changes them. Two halves of a value that are read along
-    two paths count as one computation of the value. Reductions, and values that are stored before
-    their transpose (`values_to_materialize`), are computed once.
+    A value is computed once for each different path from a result back to the value, since each
+    data-movement operator on a path changes the positions at which the value is read. If two paths
+    read only one half of the value each, together they count as one computation. Reductions, and
+    values that are stored before their transpose (`values_to_materialize`), are computed once.
     """
     kept = {
         *values_to_materialize(graph),

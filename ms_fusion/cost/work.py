@@ -35,12 +35,12 @@ def work_of(node: Node, graph: Graph) -> Work:
 
 
 def _flops(node: Node) -> int:
-    """Returns the FLOPs of an operator per element; its rule defines which elements count."""
+    """Returns the FLOPs per element; the operator's `WorkRule` says which tensor is meant."""
     return operator_info(node.op).flops or 0
 
 
 def _bytes(values: Iterable[Value]) -> int:
-    """Returns the bytes of the tensors among the values; a value of one element counts 0."""
+    """Returns the total bytes of the values; a value of one element counts 0."""
     return sum(value.bytes for value in values if value.elements > 1)
 
 
@@ -87,7 +87,7 @@ def _assign_work(node: Node, graph: Graph) -> Work:
 
 
 def _first_input_work(node: Node, graph: Graph) -> Work:
-    """Counts a Transpose, BroadcastTo or Tile: it reads the tensor; other inputs are free."""
+    """Counts a Transpose, BroadcastTo or Tile; only reads of the first input are counted."""
     return Work(0, _bytes(graph.inputs_of(node)[:1]), _bytes_written(node, graph), 1)
 
 
@@ -116,7 +116,11 @@ def _matmul_work(node: Node, graph: Graph) -> Work:
 
 
 def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
-    """Returns a flag: attribute `name` in older files, the input at `position` in newer ones."""
+    """Returns a flag of an operator; False if it is absent.
+
+    It is the attribute `name` in graphs of older MindSpore versions, and the input at `position`
+    in graphs of newer versions.
+    """
     if not name:
         return False
     found = node.attr(name)

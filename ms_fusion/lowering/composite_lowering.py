@@ -1,4 +1,4 @@
-"""Lowers a composite kernel to a DSL graph."""
+"""Lowers a composite kernel, which MindSpore describes as a graph of operators, to a DSL graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions a group into library calls and the regions of other operators between them."""
+"""Partitions a group (a fused subgraph) into library calls and regions of other operators."""
 
 from __future__ import annotations
 
@@ -72,9 +72,10 @@ def _latest_level(
 ) -> int:
     """Returns the level to which an operator can be delayed: the lowest level of its readers.
 
-    At the level of its first reader, its result need not be stored in memory. An operator keeps its
-    own level if it has no reader, if a library call reads its result, if it updates its input in
-    place, or if its result is an output of the group.
+    The kernel that computes this level then computes both the operator and its first reader, so the
+    result between them need not be stored in memory. An operator keeps its own level if it has no
+    reader, if a library call reads its result, if it updates its input in place, or if its result
+    is an output of the group.
     """
     own = levels[node.outputs[0]]
     readers = [reader for name in node.outputs for reader in graph.consumers.get(name, ())]

@@ -1,8 +1,8 @@
-"""Partitions a group into loop nests by the cost model: one, several, or one per operator.
+"""Partitions a group (a fused subgraph) into loop nests: one, several, or one per operator.
 
-The back end fuses stages with equal loops into one nest, and recomputes a value in each nest that
-reads it. Storing the value instead saves its recomputation, but adds memory traffic of its size.
-The cost model decides which values are stored.
+The back end fuses stages (tensors of the DSL graph) with equal loops into one nest, and recomputes
+a value in each nest that reads it. Storing the value instead saves its recomputation, but adds
+memory traffic of its size. The cost model decides which values are stored.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ SMALL_RATIO = 8
 
 @dataclass(frozen=True)
 class Plan:
-    """A partition of a group into nests.
+    """A partition of a group into loop nests.
 
     Attributes:
         stored: names of the intermediate values that the back end is told to store.
         nests: for each nest in execution order, the names of the operators that it computes.
         cost_us: cost by the cost model, in µs.
-        layout: the loop nests of the back end.
+        layout: the loop nests that the back end builds for this partition.
     """
 
     stored: tuple[str, ...]
@@ -166,7 +166,7 @@ def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
 
 
 def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
-    """Returns the back end's indices of the named values; omits values that it cannot store."""
+    """Returns the back end's indices of the named values, without values that it cannot store."""
     places = _places(group)
     return tuple(
         sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})
@@ -204,7 +204,7 @@ def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
 def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
     """Returns the recomputed operators whose result is read by an operator that is not recomputed.
 
-    Outputs of the group and values that the plan stores are left out.
+    Operators whose result is an output of the group or is stored by the plan are left out.
     """
     repeated = plan.repeated_operators
     return [
@@ -248,7 +248,7 @@ def _is_strided_reduction(node: Node, graph: Graph) -> bool:
 def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
     """Yields the nearest ancestors of a value that have several readers.
 
-    If the value itself has several readers, it is the only one.
+    If the value itself has several readers, only the value is yielded.
     """
     waiting = [name]
     while waiting:
@@ -260,7 +260,7 @@ def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
 
 
 def _is_small_sum(node: Node, graph: Graph) -> bool:
-    """Returns whether the result has far fewer elements than the largest operand."""
+    """Returns whether the node's result has far fewer elements than its largest operand."""
     most = max((value.elements for value in graph.inputs_of(node)), default=0)
     return SMALL_RATIO * graph.outputs_of(node)[0].elements <= most
 
@@ -289,7 +289,7 @@ def _ancestors(node: Node, graph: Graph) -> list[Node]:
 
 
 def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
-    """Returns the cost in µs of computing the operators together, without stores."""
+    """Returns the cost in µs of computing the operators in one nest without storing results."""
     made = {name for node in nodes for name in node.outputs}
     read = {name: graph.values[name] for node in nodes for name in node.inputs if name not in made}
     bytes_read = sum(value.bytes for value in read.values())

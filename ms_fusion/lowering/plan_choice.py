@@ -1,4 +1,8 @@
-"""Chooses a kernel's options: tuned options, else the cheapest plan, else one nest per operator."""
+"""Chooses a kernel's options: those found by tuning, or else those of the cheapest plan.
+
+A plan is a partition into loop nests. If the back end finds no plan, each operator gets a loop nest
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,9 @@ from tbe_impl.kernel import Argument, Kernel
 
 
 def default_kernel(group: LoweredGroup, inputs: Sequence[str]) -> Kernel:
-    """Returns the kernel of a group with the back end's default options; tuning starts from it.
+    """Returns the kernel of a group (fused subgraph) with the back end's default options.
+
+    Tuning starts from this kernel.
 
     Args:
         inputs: names of the kernel's inputs.
@@ -41,10 +47,10 @@ def argument(tensor: Tensor, name: str) -> Argument:
 
 
 def choose_options(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """Returns `kernel`, made by `default_kernel`, with its chosen options.
+    """Returns a copy of `kernel` with tuned options, or else with those of the cheapest plan.
 
-    Tuned options are chosen if there are any, else those of the cheapest plan. If the back end
-    finds no plan, each operator gets a loop nest of its own.
+    If the back end finds no plan, each operator gets a loop nest of its own. `kernel` has the
+    options of `default_kernel`.
     """
     found = tuning_store.apply_tuning(kernel)
     if found.tuning is not None:
@@ -62,12 +68,12 @@ def _make_plan(group: LoweredGroup, graph: Graph) -> plan_cache.StoredValues:
 
 
 def split_per_operator(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """Returns `kernel`, made by `default_kernel`, with one small loop nest per operator."""
+    """Returns a copy of `kernel` (from `default_kernel`) with one small loop nest per operator."""
     return store_values(kernel, group, full_fission_values(group, graph))
 
 
 def store_values(kernel: Kernel, group: LoweredGroup, names: Sequence[str]) -> Kernel:
-    """Returns `kernel`, made by `default_kernel`, with options that store the named values."""
+    """Returns a copy of `kernel` (from `default_kernel`) that stores the named values in memory."""
     return _set_stored(kernel, value_numbers(names, group))
 
 

@@ -105,7 +105,7 @@ def gelu_gradient(
     Args:
         dy: gradient of the result y of GeLU.
         x: input of GeLU.
-        gate_of: function that computes y / x from x; the default is the formula. A caller may pass
+        gate_of: function that computes y / x from x; by default the tanh formula. A caller may pass
             a DSL operation instead.
     """
     inner = _clip(x, -20, 20)

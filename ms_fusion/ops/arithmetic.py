@@ -142,8 +142,8 @@ def _lower_divide(call: Call) -> Any:
 def _lower_power(call: Call) -> Any:
     """Computes a power of integers by repeated squaring, with wrap-around.
 
-    For a negative exponent −n, the result is the quotient 1 / xⁿ, truncated to an integer. Operands
-    of other dtypes use the formula.
+    For a negative exponent −n, the result is the quotient 1 / xⁿ, truncated to an integer. A power
+    of floats is computed by `_power`.
     """
     x, y = call.inputs
     if x.dtype.kind not in "iu":

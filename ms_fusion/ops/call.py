@@ -1,4 +1,7 @@
-"""Defines `Call`, the argument of formulas and lowering rules, and functions that make formulas."""
+"""Defines `Call`, the argument of an operator's NumPy formula and of its lowering rule to the DSL.
+
+Functions such as `unary` turn a NumPy function into a formula.
+"""
 
 from __future__ import annotations
 
@@ -48,23 +51,24 @@ class Call:
     dtype: numpy.dtype[Any]
 
     def flag(self, name: str, position: int | None = None) -> bool:
-        """Returns a boolean argument; False if it is absent."""
+        """Returns a boolean argument of the operator; False if it is absent."""
         return bool(self.number(name, position))
 
     def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
-        """Returns a numeric argument; `default` if it is absent."""
+        """Returns a numeric argument of the operator; `default` if it is absent."""
         found = self._argument(name, position)
         return default if found is None or not found.size else float(found[0])
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Returns an argument that is a list of integers, such as axes; None if it is absent."""
+        """Returns an operator's list of integers, such as axes; None if it is absent."""
         found = self._argument(name, position)
         return None if found is None else tuple(int(number) for number in found)
 
     def _argument(self, name: str, position: int | None) -> Array | None:
-        """Returns an argument as a flat array; None if it is absent.
+        """Returns an argument of the operator as a flat array; None if it is absent.
 
-        In newer files it is the input at `position`, in older files the attribute `name`.
+        It is the attribute `name` in graphs of older MindSpore versions, and the input at
+        `position` in graphs of newer versions.
         """
         if position is not None and position < len(self.inputs):
             return self.inputs[position].reshape(-1)
@@ -110,7 +114,7 @@ def pointwise(function: Callable[[float], float]) -> Formula:
 
 
 def static_result_shape(call: Call) -> tuple[int, ...]:
-    """Returns the shape of the result: its static shape in the graph, else the argument `shape`."""
+    """Returns the result's shape in the graph; if that is dynamic, the argument `shape`."""
     if not call.output.is_dynamic:
         return tuple(int(size) for size in call.output.shape)
     return call.integers("shape", 1) or ()

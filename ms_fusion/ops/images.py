@@ -39,7 +39,7 @@ def _resize_formula(
     nearest: bool = False,
     back: bool = False,
 ) -> Formula:
-    """Returns a formula that resizes an image; with `back`, the formula of the gradient."""
+    """Returns a formula that resizes an image or, if `back`, computes the gradient of resizing."""
 
     def formula(call: Call) -> Array:
         given, made = call.inputs[0].shape, call.output.shape

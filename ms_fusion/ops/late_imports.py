@@ -1,7 +1,7 @@
-"""Modules that formulas and lowering rules use, imported when a rule first runs.
+"""Imports the modules that formulas and lowering rules use, when a formula or rule first runs.
 
-Presets and the compile server read the records of operators, but run no rule. They need not wait
-for NumPy and the DSL.
+Some processes only read the tables of operators and run no formula, for example to enable a preset
+(a named set of MindSpore's fusion flags). They need not wait for the imports of NumPy and the DSL.
 """
 
 from __future__ import annotations

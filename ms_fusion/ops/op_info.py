@@ -44,19 +44,20 @@ class Trait(enum.Flag):
         POOLING: has windows that may overlap.
         DATA_MOVEMENT: moves elements to other positions.
         ONEDNN: our kernels call oneDNN for it.
-        LIBRARY_KERNEL: MindSpore has a library kernel for it, so that it is clustered only if the
-            list of operators to cluster names it.
+        LIBRARY_KERNEL: MindSpore has a library kernel for it. It is fused only if a flag such as
+            `--enable_cluster_ops` names it.
         IN_PLACE: overwrites an input.
-        FLOAT32_ONLY_ON_CPU: MindSpore's CPU library computes float64 in float32 between two Casts.
+        FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. It casts float64 inputs
+            to float32, and the result back to float64.
         ANY_LAYOUT: an elementwise operator or a reduction that our generator builds for any order
             of the axes of an image.
         LIMITED_DOMAIN: returns NaN for operands outside a limited range, for example below 0.
         FORWARDING: only forwards its operands, or a view of them.
-        PRECISE_ON_ACCELERATORS: the preset `precise` clusters it on GPU and Ascend, since it is
-            correctly rounded and never contracted (not measured, since no such device was
-            available).
-        FLAG_INPUT: MindSpore passes a flag as a further input and omits its value from the
-            composite JSON.
+        PRECISE_ON_ACCELERATORS: the preset `precise` lets MindSpore fuse it on GPU and Ascend,
+            since it is correctly rounded and never contracted (not measured, since no such device
+            was available).
+        FLAG_INPUT: has a flag as its third input. MindSpore's JSON of a fused kernel does not
+            contain the value of this flag.
     """
 
     NONE = 0
@@ -107,16 +108,18 @@ class WorkRule(enum.Enum):
 
 
 class Cluster(enum.Enum):
-    """Whether MindSpore's cluster pass takes an operator on CPU.
+    """Whether MindSpore clusters an operator on CPU, that is, puts it into a fused subgraph.
 
     Attributes:
-        NEVER: no.
-        BY_DEFAULT: without a flag.
-        BY_DEFAULT_FOR_MINDSPORE: without a flag, for MindSpore's own generator only.
-        BY_FLAG: under `--enable_cluster_ops`; MindSpore's own generator builds it.
-        BY_FLAG_FOR_OTHERS: under `--enable_cluster_ops`; MindSpore's own generator does not build
-            it. For some of these operators, no generator does.
-        BY_DEFAULT_FOR_OTHERS: without a flag, for generators other than MindSpore's.
+        NEVER: never.
+        BY_DEFAULT: even without a flag.
+        BY_DEFAULT_FOR_MINDSPORE: even without a flag, but only for MindSpore's own kernel
+            generator.
+        BY_FLAG: if `--enable_cluster_ops` names it; MindSpore's own generator can build it.
+        BY_FLAG_FOR_OTHERS: if `--enable_cluster_ops` names it; MindSpore's own generator cannot
+            build it. Some of these operators cannot be built by any generator.
+        BY_DEFAULT_FOR_OTHERS: even without a flag, but only for kernel generators other than
+            MindSpore's.
     """
 
     NEVER = enum.auto()
@@ -134,10 +137,11 @@ class Expand(enum.Enum):
     """Whether MindSpore expands an operator into basic operators on CPU.
 
     Attributes:
-        NEVER: no.
-        BY_DEFAULT: without a flag.
-        BY_FLAG: under `--enable_expand_ops`.
-        BY_FLAG_FOR_OURS: under `--enable_expand_ops`, which our presets set for our generator.
+        NEVER: never.
+        BY_DEFAULT: even without a flag.
+        BY_FLAG: if `--enable_expand_ops` names it.
+        BY_FLAG_FOR_OURS: if `--enable_expand_ops` names it. Our presets (named sets of MindSpore's
+            fusion flags) do so if the kernels are built by our own generator.
     """
 
     NEVER = enum.auto()
@@ -147,9 +151,10 @@ class Expand(enum.Enum):
 
 
 class Split(enum.Flag):
-    """Properties of an operator that matter to MindSpore's splitter (measured on 2.10).
+    """Properties of an operator that limit which neighbours MindSpore fuses it with.
 
-    The splitter sees the operator after its expansion into basic operators.
+    They were measured on MindSpore 2.10. MindSpore's split pass, which divides a fused subgraph
+    into kernels, sees the operator after its expansion into basic operators.
 
     Attributes:
         NONE: none of these properties.
@@ -171,20 +176,22 @@ class MindSporeFusion:
     """How MindSpore's fusion passes treat an operator; measured on MindSpore 2.10 on CPU.
 
     Attributes:
-        cluster: whether the cluster pass takes it on CPU.
+        cluster: whether it is clustered (put into a fused subgraph) on CPU.
         cluster_level: lowest `--fusion_ops_level` at which it is clustered on CPU by default.
         expand: whether it is expanded on CPU.
         ascend_level: lowest `--fusion_ops_level` at which it is clustered on Ascend by default
             (read from MindSpore's source); None for never.
         basics: number of basic operators after expansion.
         expansion: types of the basic operators to which MindSpore expands it before clustering;
-            empty if they are not known, or if its result depends on more than its inputs.
-        split: properties of its expansion that matter to the splitter.
+            empty if they are not known, or if the operator's result depends on anything else than
+            its inputs.
+        split: properties that limit which neighbours the split pass leaves in the same kernel.
         constants: indices of the inputs that must be constants, such as axes and shapes.
         expands_float16: whether it is expanded in float16.
-        ignores_expand_flag: whether it is not expanded although the lists of operators to expand
-            name it.
-        becomes: type to which MindSpore's simplification may change it; empty if there is none.
+        ignores_expand_flag: whether it is not expanded even if a flag such as
+            `--enable_expand_ops` names it.
+        becomes: operator type into which MindSpore's simplification may change it; empty if it
+            keeps its type.
     """
 
     cluster: Cluster = Cluster.NEVER
@@ -204,7 +211,9 @@ class MindSporeFusion:
 class MindSporeGenerator:
     """How MindSpore's own kernel generator treats an operator on CPU; measured on 2.10.
 
-    `auto`, `basic`, `aggressive` and `precise` are presets. A string is empty if it does not apply.
+    `auto`, `basic`, `aggressive` and `precise` are presets (named sets of MindSpore's fusion
+    flags). To cluster an operator is to put it into a fused subgraph. A string is empty if its
+    statement does not apply to the operator.
 
     Attributes:
         crashes: whether the generator crashes on the operator.
@@ -213,17 +222,18 @@ class MindSporeGenerator:
         wrong: description of the error in the generator's results.
         wrong_for: function of (working dtype, dtype of the result) that returns whether the results
             are wrong and the kernel must be refused; None if no kernel is refused.
-        refusal: reason to state when the kernel is refused; if it is empty, `wrong` is stated.
-        unsafe: reason why no preset clusters the operator although MindSpore does by default.
-        inaccurate: reason why `auto` and `basic` do not cluster the operator although MindSpore
-            does by default.
-        inaccurate_expansion: reason why `auto` and `basic` do not expand the operator although
-            MindSpore does by default.
-        auto_cluster: measurement that justifies that `auto` clusters the operator although
-            MindSpore does not by default.
-        auto_expand: measurement that justifies that `auto` expands the operator although MindSpore
-            does not by default.
-        not_auto: reason why `auto` neither clusters nor expands the operator although a flag could.
+        refusal: reason that the user gets if the kernel is refused; if it is empty, the user gets
+            `wrong`.
+        unsafe: why no preset clusters this operator, which MindSpore clusters by default.
+        inaccurate: why `auto` and `basic` do not cluster this operator, which MindSpore clusters by
+            default.
+        inaccurate_expansion: why `auto` and `basic` do not expand this operator, which MindSpore
+            expands by default.
+        auto_cluster: measurement that shows why `auto` clusters this operator, which MindSpore does
+            not cluster by default.
+        auto_expand: measurement that shows why `auto` expands this operator, which MindSpore does
+            not expand by default.
+        not_auto: why `auto` neither clusters nor expands this operator, although a flag could.
         for_speed: whether `aggressive` clusters or expands the operator in spite of `not_auto`.
         precise: whether `precise` clusters the operator on CPU, since the fused result has the same
             bits as the unfused result.
@@ -263,7 +273,7 @@ class VerifiedFlag:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Changes that fuse an operator; each was verified on a small net.
+    """Changes of the flags or of the model by which an operator gets fused, verified on small nets.
 
     Attributes:
         cluster_flag: verified effect of adding the operator to `--enable_cluster_ops`; None if this
@@ -322,9 +332,9 @@ class BatchRule:
         kind: the rule.
         axis: for `Batch.ALONG_AXES`, name and default of the attribute that holds the axes. In
             newer graphs, input 1 holds the axes.
-        sizes: indices of the inputs that may hold sizes that grow with the batch. With such an
-            input, the operator may create a batch from inputs without one; then all samples are
-            equal.
+        sizes: indices of the inputs whose values may be sizes that depend on the batch size, such
+            as the target shape of a BroadcastTo. If there is such an input, the operator may
+            create a batch although no input has a batch axis; all samples are then equal.
     """
 
     kind: Batch
@@ -351,8 +361,8 @@ class OpInfo:
         batch: how the operator keeps the samples of a batch separate; None if it may mix them.
         mindspore: how MindSpore's fusion passes treat the operator.
         mindspore_generator: how MindSpore's own kernel generator treats the operator.
-        whole: whether MindSpore passes the operator unexpanded to our generator, although it could
-            expand it. The expansion computes in float32 and returns float32.
+        whole: whether MindSpore passes the operator to our generator without expanding it, although
+            it could. The expansion would compute in float32 and return float32.
         excluded: reason why the operator is never clustered for our generator; empty if it may be
             clustered.
         advice: changes that fuse the operator.

@@ -1,6 +1,6 @@
 """Computes pooling and its gradients in NumPy.
 
-A mean counts the padding only if `PoolingWindows.ends` is set.
+In average pooling, elements of the padding count for the mean only if `PoolingWindows.ends` is set.
 """
 
 from __future__ import annotations
@@ -92,9 +92,10 @@ def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> A
 
 
 def window_divisors(where: PoolingWindows, rank: int) -> Array:
-    """Returns the divisor of each window's sum.
+    """Returns the number by which average pooling divides the sum of each window.
 
-    The divisor is `where.divisor`; if that is 0, it is the number of elements that a mean counts.
+    This is `where.divisor`; if that is 0, it is the number of the window's elements that lie in
+    `where.counted_ranges`.
     """
     if where.divisor:
         return np.full((1,) * rank, where.divisor)

@@ -27,8 +27,9 @@ class PoolingWindows:
         strides: strides of the windows.
         starts: padding before the first element.
         counts: number of windows.
-        ends: extent of x with the padding after it, if a mean counts the padding; else empty.
-        divisor: fixed divisor of a mean; if it is 0, a mean divides by the number of elements.
+        ends: extent of x plus the padding after it, if elements of the padding count for the mean
+            of a window; else empty.
+        divisor: fixed divisor of a window's mean; 0 to divide by the number of its elements.
     """
 
     axes: tuple[int, ...]
@@ -42,14 +43,14 @@ class PoolingWindows:
 
     @property
     def counted_ranges(self) -> tuple[tuple[int, int], ...]:
-        """For each axis, the half-open range of element indices that a mean counts."""
+        """For each axis, the half-open range of the indices whose elements count for a mean."""
         if self.ends:
             return tuple((-start, end) for start, end in zip(self.starts, self.ends, strict=True))
         return tuple((0, size) for size in self.sizes)
 
     @property
     def pads(self) -> tuple[tuple[int, int], ...]:
-        """For each axis, the padding (before, after) for `counts` windows; negative values crop."""
+        """For each axis, the padding (before, after); a negative value removes elements instead."""
         every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)
         return tuple(
             (start, (count - 1) * step + span - size - start)
@@ -143,11 +144,11 @@ def _padded_windows(
     counts: tuple[int, ...],
     mode: str,
 ) -> PoolingWindows:
-    """Returns the windows of a pooling with explicit padding or with a modified mean.
+    """Returns the windows of a pooling with padding mode PAD, or of 3-D average pooling.
 
-    The attributes `pad_list`, `count_include_pad` and `divisor_override` apply. `pad_list` is the
-    explicit padding, with two entries per axis. Without it, the padding is that of the padding mode
-    `mode`.
+    The attribute `pad_list` is explicit padding, with two entries per axis; without it, the padding
+    mode `mode` determines the padding. If `count_include_pad`, elements of the padding count for
+    the mean. `divisor_override` is a fixed divisor of the mean.
     """
     found = sliding_windows(axes, sizes, spans, strides, mode)
     listed = [int(one) for one in node.attr("pad_list") or ()] if mode == "PAD" else []

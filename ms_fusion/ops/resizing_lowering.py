@@ -118,9 +118,10 @@ def resize_nearest_gradient(call: Call) -> TracedArray:
 
 
 def _check_integer_indices(how: ResizeSizes, call: Call) -> ResizeSizes:
-    """Returns `how` if MindSpore's float32 indices equal the integer indices for every element.
+    """Returns `how`; raises `InputError` if MindSpore would select other elements.
 
-    Raises `InputError` otherwise.
+    MindSpore computes the index of the nearest element in float32, the DSL in integers. Rounding
+    may make these two indices different.
     """
     for size, count in zip(how.large, how.small, strict=True):
         if any(

@@ -1,4 +1,4 @@
-"""Sets of operator types that several packages use, derived from the records.
+"""Sets of operator types that several packages use, selected by the fields of `OpInfo`.
 
 The CPU sets were measured on MindSpore 2.10; the Ascend sets were read from MindSpore's source.
 """

@@ -1,4 +1,4 @@
-"""Matches elementwise activations, as one operator or decomposed."""
+"""Matches elementwise activations, given as one operator or decomposed into several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists MindSpore's names by version and device: operators, and passes of its back ends.
+"""Lists the names of MindSpore's operators and back-end passes, by MindSpore version and device.
 
 Each version has one JSON file, written by `ms_fusion.vocabulary.build` from MindSpore's libraries
 and Python files.
@@ -39,7 +39,7 @@ def versions() -> tuple[str, ...]:
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """Returns the names of a version of MindSpore; if it is unknown, of the newest known version.
+    """Returns the names of a MindSpore version, or of the newest known one if it is unknown.
 
     Args:
         version: version of MindSpore; default: the installed one.

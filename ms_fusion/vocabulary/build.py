@@ -38,9 +38,9 @@ _NON_OPERATOR_CLASS = re.compile(r"Primitive\w*")
 
 
 def build(root: Path) -> dict[str, object]:
-    """Extract the vocabulary of the MindSpore in a directory.
+    """Extracts the vocabulary of the MindSpore that is installed in the directory `root`.
 
-    Returns its version, its operators, and the passes of its back ends by device.
+    Returns a dict with its version, its operators, and the passes of each device's back end.
     """
     version = re.search(r"__version__ = '([^']+)'", (root / "version.py").read_text("utf-8"))
     assert version is not None, f"{root} holds no MindSpore"
@@ -58,7 +58,10 @@ def build(root: Path) -> dict[str, object]:
 
 
 def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Returns the operator names in symbols, and all strings, of the matching libraries."""
+    """Returns the operator names in the libraries' symbols, and all strings in the libraries.
+
+    The libraries are the files in `root`/lib that match a glob of `patterns`.
+    """
     names: set[str] = set()
     strings: set[str] = set()
     for library in sorted(

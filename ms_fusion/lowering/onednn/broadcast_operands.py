@@ -73,7 +73,7 @@ def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int
 
 
 def _bypass_broadcast(node: Node, graph: Graph) -> Node:
-    """Returns the product `node` with operands read from before their BroadcastTo.
+    """Returns the product `node`, which reads the inputs of BroadcastTo nodes instead of outputs.
 
     An operand is replaced only if its BroadcastTo repeats one matrix and if the shape of the
     product's result stays the same.
@@ -97,7 +97,7 @@ def _bypass_broadcast(node: Node, graph: Graph) -> Node:
 
 
 def _is_one_matrix(source: Value, repeated: Value) -> bool:
-    """Returns whether `source` is one matrix, which all batches of `repeated` repeat."""
+    """Returns whether `source` is a single matrix, and `repeated` is a batch of its copies."""
     shape = shape_of(source)
     return len(shape) > 1 and shape[-2:] == repeated.shape[-2:] and math.prod(shape[:-2]) == 1
 

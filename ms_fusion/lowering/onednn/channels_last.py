@@ -1,8 +1,8 @@
 """Propagates channels-last layouts (NHWC) between library calls, to save layout conversions.
 
 oneDNN is as fast on NHWC as on its blocked layouts, and the speed of our kernels does not depend on
-the layout. The NHWC form of a value is named ``NAME@last``. Inputs and outputs of the group keep
-MindSpore's layout, NCHW.
+the layout. The NHWC form of a value is named ``NAME@last``. Inputs and outputs of the group (fused
+subgraph) keep MindSpore's layout, NCHW.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Decides where channels-last pays: compares the layout conversions saved with those added.
 
 A convolution that reads or writes NHWC saves a conversion. Elementwise work costs the same in both
-layouts. An operand from outside of the group, or a result that leaves the group, adds a conversion.
+layouts. A conversion is added if elementwise work on NHWC images also reads an image that stays in
+NCHW, or if an NHWC image is an output of the graph or is read by an operator that needs NCHW.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
 
     @property
     def has_second_pass(self) -> bool:
-        """Whether a separate pass of ours over the result follows the oneDNN call."""
+        """Whether our own code processes the whole result again after the oneDNN call."""
         from custom_ops.onednn.epilogues import Epilogue
 
         return Epilogue(activation=str(self.arguments.get("activation", ""))).has_own_relu

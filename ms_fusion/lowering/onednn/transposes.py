@@ -106,9 +106,9 @@ def _last_foldable(
     transposes: Iterator[tuple[str, tuple[int, ...]]],
     known: Mapping[tuple[int, ...], OperandLayout],
 ) -> _TransposeMatch | None:
-    """Returns the end of the longest prefix of a chain of transposes that a product can fold.
+    """Finds how many of the nearest transposes of a chain a matrix product can fold together.
 
-    Returns None if the product can fold no prefix.
+    Returns the value at the far end of these transposes, or None if the product can fold none.
     """
     match = None
     for steps, (name, order) in enumerate(transposes, 1):
@@ -144,7 +144,7 @@ def _has_heads(node: Node, graph: Graph) -> bool:
 
 
 def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields the operands of the chain of transposes that ends in a value, nearest first.
+    """Follows a chain of transposes backwards from a value, and yields the operand of each.
 
     Each operand comes with the composed permutation from the operand to the value.
     """
@@ -158,7 +158,7 @@ def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields the results of the chain of transposes that starts at a value, nearest first.
+    """Follows a chain of transposes forwards from a value, and yields the result of each.
 
     Each result comes with the composed permutation from the value to the result. The chain ends
     where a value has several readers.
