@@ -2,8 +2,8 @@
 
 Importing the package loads no framework; each public name is imported lazily, on first use.
 
-In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: know graphs, ledgers
-or fusion rules.
+In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: depend on
+`ms_fusion`, that is, on graphs, ledgers (its reports) or fusion rules.
 """
 
 from __future__ import annotations

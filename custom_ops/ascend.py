@@ -42,7 +42,7 @@ _registered_names: set[str] = set()
 
 
 class AscendPrimitive(PrimitiveWithInfer):
-    """Primitive for Ascend, whose TBE operator CANN builds.
+    """Primitive for Ascend that runs a TBE operator, which CANN builds.
 
     Args:
         spec: the operator.
@@ -91,7 +91,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses; without a gradient the bprop raises an error."""
+        """Returns the bprop that MindSpore parses; it raises an error if there is no gradient."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -148,8 +148,8 @@ def registration_name(spec: OpSpec) -> str:
 def encode_attribute(name: str, value: Any) -> Any:
     """Returns the value of an attribute in the form that the TBE operator takes.
 
-    A tuple of pairs is flattened. A window attribute becomes a list of integers. The padding
-    ``same`` becomes −1, and ``valid`` becomes 0.
+    A tuple of pairs is flattened. The attributes stride, padding and dilation become lists of
+    integers. In the padding, ``same`` becomes −1, and ``valid`` becomes 0.
     """
     if not _is_window(name, value):
         return [one for pair in value for one in pair] if isinstance(value, tuple) else value

@@ -34,8 +34,8 @@ def _cell(name: str, *attributes: Any, **route: str) -> Any:
     """Returns the Cell of the operator `name` with these attributes.
 
     MindSpore parses the source of plain functions, but it calls an ``lru_cache`` wrapper at compile
-    time, with constant arguments. This wrapper caches nothing, because the default route may
-    change; the actual cache is that of `_build_cell`.
+    time, with constant arguments. `_cell` is such a wrapper, but caches nothing, because the
+    default route may change. `_build_cell` caches the Cells.
     """
     return _build_cell(
         name, *attributes, **{key: check_route(given, name) for key, given in route.items()}
@@ -73,7 +73,7 @@ def _build_operator(module: str, spec: str, *attributes: Any, route: str) -> Any
 
 @lru_cache(maxsize=0)
 def _dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
-    """Returns the Cell of the matrix product with the named activation as its epilogue."""
+    """Returns the Cell that computes a matrix product and, fused with it, the named activation."""
     return _build_dense_cell(activation, has_bias, route=check_route(route, "dense"))
 
 
@@ -92,7 +92,7 @@ def _build_dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
 
 @lru_cache(maxsize=0)
 def _convolution_cell(activation: str, *how: Any, route: str) -> Any:
-    """Returns the Cell of the convolution with bias and the named activation as its epilogue."""
+    """Returns the Cell that computes a convolution with bias and, fused with it, the activation."""
     return _build_convolution_cell(activation, *how, route=check_route(route, "fused_conv_bn"))
 
 

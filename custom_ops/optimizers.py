@@ -42,7 +42,7 @@ def _prepare(
 
     Args:
         optimizer: an instance of `kind` or of a subclass.
-        kind: the class whose ``construct`` computes the same step as `FastOptimizerStep`.
+        kind: the class whose ``construct`` the fast path (`FastOptimizerStep`) replaces.
         rule: the update rule: `ADAM`, `ADAM_WEIGHT_DECAY` or `MOMENTUM`.
         states: lists of state Parameters, such as the first and second moments.
         powers: dict from the name of a Parameter to the factor by which each step multiplies this
@@ -83,7 +83,7 @@ class _SingleLaunchOptimizer:
     """Shared methods of the optimizers."""
 
     def __call__(self, gradients):
-        """Runs one step, without MindSpore's dispatch where possible."""
+        """Runs one step; where possible, it calls the kernels without MindSpore's dispatch."""
         done = self.alone(self, gradients)
         return super().__call__(gradients) if done is None else done
 

@@ -1,6 +1,6 @@
 """Defines one fused operator per file: forward, gradient, reference formula and Cell.
 
-In: operator specifications of `core`. Out: `OpSpec` records and their Cells.
+In: the classes of `core` that describe and build operators. Out: `OpSpec` records and Cells.
 Must not: import MindSpore directly, or call a kernel directly.
 """
 

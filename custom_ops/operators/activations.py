@@ -1,4 +1,4 @@
-"""Maps the activation argument of nn.Dense (name, Cell or primitive) to an epilogue key."""
+"""Maps the activation argument of nn.Dense to the key of an activation that a product can fuse."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
 
 
 def key_of(activation: Any) -> str | None:
-    """Returns the epilogue key of an activation.
+    """Returns the key of an activation in `custom_ops.onednn.epilogues.ACTIVATIONS`.
 
-    The key is empty if there is no activation, and None if no product can fuse the activation.
+    Returns an empty string if there is no activation, and None if a matrix product cannot fuse it.
+
+    Args:
+        activation: a name, a Cell or a primitive, as for nn.Dense; None for no activation.
     """
     if activation is None:
         return ""
@@ -34,7 +37,7 @@ def key_of(activation: Any) -> str | None:
 
 
 def activation_cell(activation: Any, place: str) -> Any:
-    """Returns the Cell or primitive of an activation that has no epilogue key.
+    """Returns the Cell or primitive that computes an activation that no matrix product can fuse.
 
     Raises:
         InputError: MindSpore has no such activation, or is not installed.

@@ -129,7 +129,8 @@ class AddLayerNorm(layer_norm.LayerNormCell):
         Tuple of y and x + residual, each of the shape and dtype of x.
 
     Raises:
-        InputError: an axis is out of range for x, or the shapes do not fit.
+        InputError: an axis is out of range for x, or the shapes of x, residual and the weights do
+            not match.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: written, untested)

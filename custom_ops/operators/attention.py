@@ -51,9 +51,9 @@ def _strides(one: ArraySpec, layout: str) -> tuple[int, ...]:
 def _mask_kind_and_strides(
     mask: ArraySpec, dtype: str, wanted: Sequence[int]
 ) -> tuple[int, tuple[int, ...]]:
-    """Returns the mask kind and its strides, in elements, over batch, head, query and key.
+    """Returns the kind of the mask (bool or added), and the strides of its four axes, in elements.
 
-    The stride of a broadcast axis is 0.
+    The axes are batch, head, query and key. The stride of a broadcast axis is 0.
     """
     if mask.dtype not in ("bool", dtype):
         raise _input_error("mask has another dtype", f"bool or {dtype}", mask.dtype)
@@ -70,10 +70,10 @@ def _mask_kind_and_strides(
 def _problem(
     given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
-    """Checks the inputs, and returns the output types and parameters of the C kernel.
+    """Checks the inputs, and returns the outputs and the parameters of the C kernel.
 
-    These are shape and dtype of y, shape and dtype of the normaliser (the log-sum-exp of the scores
-    of each query), and the fields of C's ``struct problem``.
+    The outputs are y and the normaliser (the log-sum-exp of the scores of each query), each given
+    by shape and dtype. The parameters are the fields of the C struct ``problem``.
     """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
@@ -291,7 +291,7 @@ class ScaledDotProductAttention(OperatorCell):
         InputError: the shape or dtype of an input does not match; the message names the input.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested; float16)
+        ``CPU`` (``Ascend``: written, untested; float16 only)
 
     Examples:
         >>> import numpy as np

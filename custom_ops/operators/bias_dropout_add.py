@@ -76,7 +76,7 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
 
 
 def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
-    """Returns the gradients of x, bias and residual; recomputes the mask from the key.
+    """Returns the gradients of x, bias and residual; recomputes the mask from its random key.
 
     The gradients are grad·mask for x and bias, and grad for residual. Each is summed over the axes
     along which its input was broadcast.
@@ -87,7 +87,7 @@ def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float)
 
 
 def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """Computes the operator from MindSpore's basic operators, with the same random bits."""
+    """Computes the operator with MindSpore's basic operators; the mask is that of the kernel."""
     total = ops.add(x, bias)
     if p > 0:
         stays = ops.greater_equal(

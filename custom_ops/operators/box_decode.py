@@ -195,8 +195,8 @@ class BoxDecode(FusedCell):
         version: ``v3`` or ``v5``.
         float16_inside: whether to round exponentials and sigmoids to float16, like devices that
             compute them in float16. The relative error is 2^-11, and values above 65,504 become
-            infinite. Coordinates are never rounded to float16, because this would merge
-            neighbouring pixels beyond 2,048.
+            infinite. Coordinates are never rounded to float16: float16 cannot represent every
+            integer above 2,048, so neighbouring pixels would get the same coordinate.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default.
 

@@ -44,7 +44,7 @@ def _check_same_dtypes(name: str, x: ArraySpec, *others: ArraySpec) -> None:
 def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
     """Builds the operator ``y = activation(conv(x, weight) + bias)``.
 
-    The operator has the attributes of `custom_ops.onednn.prepare_conv2d`.
+    Its attributes are the parameters of the same names of `custom_ops.onednn.prepare_conv2d`.
 
     Args:
         name: name of the operator.

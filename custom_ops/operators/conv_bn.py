@@ -182,7 +182,7 @@ class FusedConvBN:
 
 
 def leak_of(activation: str, alpha: float) -> dict[str, float]:
-    """Returns the attribute ``alpha`` for ``leaky_relu``, and an empty dict for other activations.
+    """Returns ``{"alpha": alpha}`` for ``leaky_relu``, and an empty dict for other activations.
 
     Raises:
         InputError: alpha is negative, so that the gradient cannot be computed from the result.
@@ -370,7 +370,7 @@ class ConvBNReLU(ConvBN):
     normalisation and the activation.
 
     Args:
-        in_channels to dtype: as for `Conv2d`, with the names and defaults of nn.Conv2d.
+        in_channels, …, dtype: the arguments of nn.Conv2d, as for `Conv2d`.
         eps, momentum: as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
         lowering (str): as for `Conv2d`. Default: ``'auto'``.
         route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
@@ -408,7 +408,7 @@ class ConvBNLeakyReLU(ConvBN):
         z = \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
 
     Args:
-        in_channels to route: as for `ConvBNReLU`.
+        in_channels, …, route: all arguments of `ConvBNReLU`.
         alpha (float): slope for negative z; 0 or more. Default: ``0.1``, as in Darknet and the YOLO
             nets. The default of nn.LeakyReLU is ``0.2``.
 
@@ -485,7 +485,7 @@ class ConvBNSiLU(ConvBN):
         z = \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
 
     Args:
-        in_channels to route: as for `ConvBNReLU`.
+        in_channels, …, route: all arguments of `ConvBNReLU`.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.

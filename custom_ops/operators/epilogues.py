@@ -30,7 +30,7 @@ The derivatives of all other activations are computed from their input.
 def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
     """Returns grad times the derivative of the activation, in the accumulation dtype.
 
-    `source` is the result of the activation if it is in `SLOPE_FROM_RESULT`, else its input.
+    `source` is the result of an activation in `SLOPE_FROM_RESULT`, but the input of any other.
     """
     if activation == "relu":
         return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)
@@ -137,13 +137,13 @@ ROWS_SUM = _spec(
 
 
 def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[TbeStep, ...]:
-    """Returns the Ascend steps that compute ``made``, the gradient of the activation's input.
+    """Returns the CANN operators that compute ``made``, the gradient of the activation's input.
 
     Returns an empty tuple if there is no activation.
 
     Args:
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
-        again: step that recomputes ``z``, the input of the activation. This step is omitted if the
+        again: operator that recomputes ``z``, the activation's input. It is left out if the
             derivative is computed from ``y``, the result of the activation.
         alpha: slope of leaky ReLU for negative inputs.
     """

@@ -27,7 +27,7 @@ GROUP_AXES = [1, 2]
 
 
 def reshape_to_groups(x: Any, groups: int) -> Any:
-    """Reshapes x to (groups of all samples, channels per group, positions).
+    """Reshapes x to (samples · groups, channels per group, positions).
 
     The outer loop then runs over groups, so that the elements of a group stay in the cache.
 

@@ -56,7 +56,10 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def check_inputs(
         given: Any, place: str, last: Any
     ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
-        """Checks the inputs; returns (row count, y, (x as a matrix, gamma, beta))."""
+        """Checks the inputs; returns (number of rows, y, (x as a matrix, gamma, beta)).
+
+        Each array is given by shape and dtype.
+        """
         x, gamma, beta, weight = given[:4]
         rows, y = check_linear(place, x, weight, last)
         for argument, one in (("gamma", gamma), ("beta", beta)):

@@ -53,7 +53,7 @@ def threads() -> int:
 
 
 def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> Any:
-    """Builds the kernel of a DSL operator, for use in a `Step`."""
+    """Builds the kernel of a DSL operator, for use as a `Step` of a `Chain` of kernels."""
     return computation_of(spec, attribute_key(spec, attributes)).kernel(given)
 
 
@@ -147,9 +147,10 @@ CAST = OpSpec(
 
 
 def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
-    """Wraps a builder of kernel chains, so that chains for 16-bit inputs compute in float32.
+    """Wraps a function that builds a `Chain` of kernels; 16-bit inputs are computed in float32.
 
-    The wrapper adds casts of the inputs and outputs. Intermediate results stay in float32.
+    For these inputs, the chain casts its inputs to float32 and its outputs back. Intermediate
+    results stay in float32.
     """
 
     def build_chain(*given: ArraySpec, **attributes: Any) -> Chain:
@@ -194,7 +195,7 @@ def linear_spec(
     saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
 
     def build_with_separate_gelu(*given: ArraySpec, activation: str, lowering: str) -> Chain:
-        """Builds a chain with GELU as a separate kernel, for accuracy.
+        """Builds a chain of two kernels, the product and then GELU, for accuracy.
 
         In oneDNN's GELU, 1 + erf and 1 + tanh lose digits to cancellation for negative inputs.
         """

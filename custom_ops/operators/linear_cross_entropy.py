@@ -256,7 +256,7 @@ class LinearCrossEntropy(WeightedCell):
             out of range.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested; float16)
+        ``CPU`` (``Ascend``: written, untested; float16 only)
 
     Examples:
         >>> import numpy as np

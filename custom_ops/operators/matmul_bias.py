@@ -106,7 +106,7 @@ class DenseCell(WeightedCell):
             self.apart = FusedCell(following, attributes, route)
 
     def _products(self) -> tuple[OpSpec, OpSpec]:
-        """Returns the operators (without bias, with bias)."""
+        """Returns two operators: the fused product without bias, and the one with bias."""
         return PRODUCTS[self.key]
 
     def _check_activation(self, activation: Any) -> None:

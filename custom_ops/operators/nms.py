@@ -75,7 +75,7 @@ def composite(
     max_output: int,
     class_aware: bool,
 ) -> Any:
-    """Computes this operator with basic operators; each loop step selects a box of each image."""
+    """Computes NMS with basic operators, in a loop that selects one box per image and iteration."""
     images, number, classes = scores.shape
     room = max(max_output, 1)  # MindSpore has no arrays without elements
     corners, flat = (
@@ -214,9 +214,10 @@ COUNT = step_operator(
 def tbe_steps(
     score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
 ) -> TbeSteps:
-    """Returns the CANN steps, mainly a loop of `max_output` iterations with one kernel each.
+    """Returns the CANN operator sequence: mainly a loop of `max_output` iterations.
 
-    Each iteration selects one box of each image and passes the remaining scores to the next one.
+    Each iteration runs one kernel. It selects one box of each image, and passes the scores of the
+    remaining boxes to the next iteration.
 
     Raises:
         InputError: `max_output` is 0, because MindSpore has no empty tensors on Ascend.
@@ -303,7 +304,7 @@ class NMS(FusedCell):
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested; overlaps in float32)
+        ``CPU`` (``Ascend``: written, untested; overlaps are computed in float32)
 
     Examples:
         >>> import numpy as np

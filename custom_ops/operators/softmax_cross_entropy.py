@@ -239,9 +239,10 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of each row's loss, not yet divided by the divisor of ``mean``.
+    """Returns the gradient of the loss of each row; ``mean`` is treated like ``sum``.
 
-    The gradient of a reduced loss is broadcast to all rows.
+    The gradient of a reduced loss is broadcast to all rows. For ``mean``, the caller has to divide
+    it by the divisor of the mean.
     """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":

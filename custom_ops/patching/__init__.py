@@ -59,10 +59,10 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     It does not replace subclasses of MindSpore's Cells, Cells with hooks, Cells with their own
     precision (`to_float`), or the net itself.
 
-    If the source of a Cell is edited, the Cell keeps its child Cells and gets the fused operators
-    as further children. Its class is replaced by a subclass with a new `construct`. The new
-    `construct` calls the original `construct` if a condition of the patch does not hold, such as
-    that an argument is None or a flag is false.
+    If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
+    operators as further children. Its class is replaced by a subclass with a new `construct`. The
+    new `construct` calls the original `construct` if a condition of the patch does not hold, such
+    as that an argument is None or a flag is false.
 
     With sample inputs, `patch` first runs the net in PyNative mode, outside of training. It
     compares the outputs of each replacement with the recorded outputs of the replaced Cells. It
@@ -169,14 +169,17 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the gradients of the weights for the sample inputs, perturbed if `nudged`."""
+        """Returns the weight gradients for the sample inputs; `nudged` perturbs these inputs."""
         seen = RecordedCall(self.inputs, {}, None)
         return training_effects(
             self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True
         )
 
     def _edit_sources(self, cells: dict[str, Any]) -> None:
-        """Edits the sources of Cells, children first so that trials of their parents run faster."""
+        """Edits the sources of Cells, and verifies each edit; children are edited before parents.
+
+        The verification runs of a parent are then faster, because its children are already fused.
+        """
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
                 made, change = try_multihead_attention(
@@ -236,11 +239,12 @@ class _Patch:
         return reason
 
     def _drop_masks_with_gradient(self) -> None:
-        """Removes fused attention with a mask if the masks need a gradient.
+        """Removes fused attention with a mask if its mask needs a gradient.
 
-        The fused operator does not compute gradients of masks. To detect that they are needed, this
-        method compares the gradients of the weights with and without the replacements that have a
-        mask. For nn.MultiheadAttention it clears `mask_in_training` instead.
+        The fused operator computes no gradient of a mask. To detect whether one is needed, this
+        method compares the gradients of the weights with and without fused attention with a mask.
+        If they differ, it undoes the edits that fuse attention with a mask. A patched
+        nn.MultiheadAttention stays patched, but its `mask_in_training` becomes false.
         """
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]
@@ -291,9 +295,10 @@ class _Patch:
 
 
 def _candidates(net: Any) -> Iterator[_Candidate]:
-    """Yields the candidates for replacement; a longer rule takes precedence over a shorter one.
+    """Yields the Cells, or sequences of Cells, in the net that may be replaced.
 
-    The children of fused operators are skipped.
+    If several rules match, the rule for the longest sequence is used. The children of fused
+    operators are skipped.
     """
     for place, parent in net.cells_and_names():
         if type(parent).__module__.startswith("custom_ops"):

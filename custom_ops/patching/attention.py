@@ -41,9 +41,9 @@ class _NoAttention(Exception):
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """Yields an edit for each attention in the source of a Cell.
+    """Yields, for each attention in the source of a Cell, the edit that replaces it.
 
-    For a matrix product with a softmax that is not attention, it yields the reason as a string.
+    For a product softmax(…)·v that is not attention, it yields the reason as a string.
     """
     count = 0
     for node in list(flow.nodes()):
@@ -134,7 +134,7 @@ class _AttentionMatcher:
 
     @property
     def _frame(self) -> int:
-        """Current frame: the index of the current shape of the scores, which reshapes change."""
+        """Index of the shape of the scores where the matcher is now; see `AttentionMatch`."""
         return len(self.frames) - 1
 
     def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
@@ -187,9 +187,10 @@ class _AttentionMatcher:
         return node
 
     def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
-        """Returns the one of two definitions that is made in an if-branch without else.
+        """Returns the one of two definitions of a name that is in the body of an if without else.
 
-        The matcher then expects this definition to read the other one.
+        The matcher continues in this definition, and must later reach the other one: the body may
+        only change the scores that the other definition computes.
         """
         for one in found:
             (other,) = found - {one}
@@ -207,9 +208,9 @@ class _AttentionMatcher:
         raise _NoAttention("the scores may be several things")
 
     def _step_after_softmax(self, node: ast.expr) -> ast.expr:
-        """Matches the softmax, or a step between softmax and the product with v.
+        """Matches the softmax, or an operation between the softmax and the product with v.
 
-        Returns the input of the step.
+        Returns the input of this operation.
         """
         found = semantics_of(node, self.scope)
         if found is None or not found.operands:
@@ -280,7 +281,7 @@ class _AttentionMatcher:
         return float(share)
 
     def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
-        """Matches a step between the product of q and k and the softmax; returns its input."""
+        """Matches an operation between the product q kᵀ and the softmax; returns its input."""
         if found is None or not found.operands:
             raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
         statement = self.flow.statement_of(node)
@@ -316,9 +317,9 @@ class _AttentionMatcher:
         raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
 
     def _skip_step(self, found: CallSemantics) -> ast.expr:
-        """Skips a step that keeps the values; returns its input.
+        """Returns the first operand of an operation that the edit removes.
 
-        The edit also removes the other arguments of the step, so their reads count as removed.
+        The edit also removes the other arguments, so they do not count as readers of the scores.
         """
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
@@ -372,7 +373,7 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns the two operands of an operation of this kind; follows names; else None."""
+        """Returns the two operands if `node` is, or names, an operation of `kind`; else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
@@ -380,9 +381,10 @@ class _AttentionMatcher:
         return found.operands[0], found.operands[1]
 
     def _add_reshape(self, node: ast.expr, found: CallSemantics) -> ast.expr:
-        """Records a reshape of scores or weights, and starts a new frame; returns its input.
+        """Records a reshape of the scores or attention weights; returns the input of the reshape.
 
-        A reshape keeps the order of elements, so that masks can be reshaped the same way.
+        The input has another shape, and so gets a new frame (see `AttentionMatch`). A reshape keeps
+        the order of elements, so that masks can be reshaped the same way.
         """
         assert isinstance(node, ast.Call)
         self.steps.append(
@@ -402,7 +404,7 @@ class _AttentionMatcher:
         raise _NoAttention("what is added to the scores is made like them")
 
     def _is_from_product(self, node: ast.expr, depth: int = 12) -> bool:
-        """Whether the value is computed from a matrix product by steps that can be matched."""
+        """Whether the value is a matrix product, changed only by operations of attention."""
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
@@ -446,10 +448,10 @@ class _AttentionMatcher:
             raise _NoAttention(f"{ast.unparse(by)[:60]} may be more than one number")
 
     def _masked_score(self, value: ast.expr) -> ast.expr:
-        """Returns the expression of the score that replaces masked scores.
+        """Returns the expression for the number that replaces the scores of masked elements.
 
         Raises:
-            _NoAttention: the softmax may not reduce this score to 0.
+            _NoAttention: the number is unknown, or not so low that its softmax is surely 0.
         """
         number = value_of(value, self.flow, self.scope)
         if number is None or number > WEAK_LOW_SCORE:

@@ -20,7 +20,7 @@ class AttentionCore(Cell):
 
     Args:
         scale: factor of the scores.
-        masks: kind of each mask, in order.
+        masks: kind of each mask, in order: `ADDED_MASK`, `KEEP_MASK` or `DROP_MASK`.
         route: as for `ScaledDotProductAttention`.
 
     Inputs:
@@ -60,7 +60,7 @@ class AttentionCore(Cell):
         return self.attend(q, k, v, more)
 
     def attend(self, q: Any, k: Any, v: Any, more: Any) -> Any:
-        """Sums all masks to one mask, and runs attention on q, k and v of matching shapes."""
+        """Combines all masks into one added mask, and runs attention with it."""
         mask = None
         for number in range(len(self.masks)):
             given, value = more[2 * number], more[2 * number + 1]

@@ -109,7 +109,7 @@ class AttentionMatch:
 
 
 def edit_of(found: AttentionMatch, flow: Flow, scope: Scope) -> Edit:
-    """Returns the edit for a match."""
+    """Returns the source edit that replaces a matched attention by the fused operator."""
     return _EditBuilder(found, flow, scope).edit()
 
 
@@ -119,7 +119,7 @@ _SCORE_PROPERTIES = {"dtype": "{query}.dtype", "shape": "({query}.shape[:-1] + (
 
 
 class _EditBuilder:
-    """Builds one edit; `pieces` maps the id of a statement to its replacement statements."""
+    """Builds one source edit; `pieces` maps the id of a statement to its replacement statements."""
 
     def __init__(self, found: AttentionMatch, flow: Flow, scope: Scope):
         self.found, self.flow, self.scope = found, flow, scope
@@ -128,7 +128,7 @@ class _EditBuilder:
         self.turned: dict[int, ast.expr] = {}
 
     def edit(self) -> Edit:
-        """Builds the edit."""
+        """Builds the source edit."""
         found = self.found
         final, home = found.final
         k = found.k if found.k_turned else self._remove_transpose(found.k)
@@ -174,11 +174,11 @@ class _EditBuilder:
         self.pieces.setdefault(id(statement), []).extend(lines)
 
     def _has_other_shape(self, frame: int) -> bool:
-        """Whether the scores have another shape in this frame than after the product of q and k."""
+        """Whether a frame (an index of a shape of the scores) has another shape than q kᵀ."""
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
-        """Whether the edit needs the shape of this frame, or of a frame derived from it."""
+        """Whether the edit needs the shape with this index, or one that reshapes make from it."""
         asked = [0, self.found.of_softmax, *(frame for _, frame in self.found.beside.values())]
         asked += [step.frame for step in self.found.steps if isinstance(step, MaskStep)]
         return any(self._has_other_shape(one) and self.found.frames[one] <= frame for one in asked)
@@ -219,7 +219,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Returns the call of a reshape with a tensor of zeros in place of the scores."""
+        """Returns a copy of the reshaping call, with a tensor of zeros in place of the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:

@@ -134,8 +134,8 @@ def _function(
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
-    If the call is a call of a Cell, it returns this Cell, whatever the Cell computes. It returns
-    None for any other call that is not an activation with known arguments.
+    For a call of a Cell, the function returns this Cell, whatever it computes. For any other call,
+    it returns None unless the call is an activation with known arguments.
     """
     if found.kind == "cell":
         return found.called

@@ -189,7 +189,7 @@ def try_edits(
 def _gradients_without_edits(
     owner: PatchedCell, seen: RecordedCall, flags: Mapping[int, bool], edits: list[Edit]
 ) -> TrainingEffects:
-    """Returns the training effects of the Cell without edits; then applies `edits`."""
+    """Returns gradients and moving averages of the Cell without edits; then applies `edits`."""
     owner.apply_edits([])
     try:
         return training_effects(owner.cell, seen, flags, _is_mask)

@@ -179,10 +179,10 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """Returns the only node that reads the value of an expression, and the operand it reads.
+        """Returns the only node that uses an expression's value, and its operand with this value.
 
-        Assignments of the value to a name are followed to the reader of the name. Returns None if
-        several nodes read the value, or if the reader is in another block of statements.
+        If the value is assigned to a name, the node that uses the name is returned. Returns None if
+        several nodes use the value, or if the node is in another block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:

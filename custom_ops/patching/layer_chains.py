@@ -1,4 +1,4 @@
-"""Finds calls that fused operators can replace in a Cell's source: layer chains and functions."""
+"""Finds the layer chains and function calls in a Cell's source that fused operators replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines `nn.MultiheadAttention` with fused attention, for calls that do not return weights."""
+"""Defines an nn.MultiheadAttention that uses fused attention unless it returns the weights."""
 
 from __future__ import annotations
 

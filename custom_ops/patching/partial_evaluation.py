@@ -106,7 +106,7 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that are true while the attributes behind a value are unchanged."""
+        """Returns conditions that are true while no attribute that the value depends on changes."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
@@ -240,7 +240,7 @@ class Scope:
     def _construct(
         self, kind: type, node: ast.Call, names: Mapping[str, KnownValue]
     ) -> KnownValue | None:
-        """Evaluates a constructor call: constructs the primitive or the Cell without weights."""
+        """Evaluates a constructor call by constructing the primitive or the weightless Cell."""
         if kind.__name__ not in _CONSTRUCTIBLE_CLASSES or not issubclass(
             kind, (ops.Primitive, nn.Cell)
         ):
@@ -315,7 +315,7 @@ def abstract_argument(value: Any) -> KnownValue:
 
 
 def is_of_framework(value: Any, package: str = "mindspore") -> bool:
-    """Whether a function or class belongs to the package, or to mindnlp, which wraps MindSpore."""
+    """Whether a function or class belongs to `package`, or to mindnlp, which wraps MindSpore."""
     home = getattr(value, "__module__", "") or ""
     return home.split(".")[0] in (package, "mindnlp")
 

@@ -45,7 +45,7 @@ class Rule:
     concerns: Callable[..., bool] = lambda *_: True
 
     def fits(self, cells: tuple[Any, ...]) -> bool:
-        """Whether the rule matches these Cells."""
+        """Whether the Cells have the rule's classes and are plain, and `concerns` accepts them."""
         return (
             len(cells) == len(self.classes)
             and all(

@@ -22,7 +22,7 @@ _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether the expression is a single number in every call."""
+    """Whether the value is a scalar in every call; the scalar may differ between calls."""
     if depth == 0:
         return False
     known = scope.evaluate(node)

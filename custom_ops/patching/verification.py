@@ -264,8 +264,9 @@ def compare_training_effects(
     Args:
         got: effects of the replacement.
         want: effects of the original.
-        near: function that returns the effects of the original for inputs changed by a rounding
-            error, which deep nets amplify. The function is called only after a mismatch.
+        near: function that returns the effects of the original for inputs that are changed by
+            about one rounding error. They show how much a deep net amplifies such an error. The
+            function is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]

@@ -147,7 +147,7 @@ class TbeFunction:
 
 
 def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
-    """Returns the kernel with its results cast to these dtypes; for None, the dtype is kept."""
+    """Returns the kernel with each result cast to its dtype in `dtypes`; None keeps the dtype."""
     pairs = list(zip(kernel.outputs, dtypes, strict=True))
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
@@ -166,10 +166,11 @@ def place_of(function: Callable[..., Any]) -> tuple[str, int]:
 
 
 def load_registered_function(registration: Registration) -> Callable[..., Any]:
-    """Finds the function of a registration among the imported modules.
+    """Finds the TBE function of a registered operator in the imported modules.
 
     Raises:
-        InputError: no module of the registered file has a function of the registered name.
+        InputError: no imported module has a function that has the registered name and is defined in
+            the registered file.
     """
     kernel, file = str(registration.info.get("kernel")), registration.file
     for module in [*sys.modules.values()]:

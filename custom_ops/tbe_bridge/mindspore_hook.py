@@ -107,7 +107,7 @@ def _replacement(primitive: Any) -> Any:
 
 
 class _ReplacementFlag:
-    """Descriptor of an attribute: True on primitives to replace, missing on other primitives."""
+    """Attribute that is True on primitives to replace, and does not exist on other primitives."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
         # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error
@@ -134,9 +134,10 @@ def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Wraps MindSpore's method so that on CPU it only returns the file of a TBE function.
+    """Wraps the method of ``ops.Custom`` that returns the file of a TBE function.
 
-    MindSpore's own method would execute the file as a check, even if the file is the user's script.
+    On CPU, the wrapper only returns the file. MindSpore's own method would also execute the file as
+    a check, even if the file is the user's script.
     """
 
     @functools.wraps(update)

@@ -277,7 +277,13 @@ def _attributes(
 def _check_registered(
     name: str, info: Mapping[str, Any], given: Sequence[ArraySpec], place: str
 ) -> None:
-    """Raises `InputError` if the dtypes, or all but blocked formats, are not registered."""
+    """Checks that the operator is registered for the inputs' dtypes in an unblocked format.
+
+    A blocked format is one of `BLOCKED_FORMATS`, such as NC1HWC0.
+
+    Raises:
+        InputError: the dtypes are not registered, or only with blocked formats.
+    """
     rows = [row[: len(given)] for row in info.get("dtype_format", ())]
     plain = [row for row in rows if not any(one[1] in BLOCKED_FORMATS for one in row)]
     if rows and not plain:

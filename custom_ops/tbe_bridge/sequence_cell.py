@@ -89,7 +89,7 @@ def build_differentiable_sequence(
 
     Args:
         whole, inputs, outputs, primitive: as in `SequenceCell`.
-        back: the gradient function, from `custom_ops.core.bprops.build_bprop` with `bare`.
+        back: the gradient function, built by `custom_ops.core.bprops.build_bprop` with `bare=True`.
     """
     row = (_SequenceOf1, _SequenceOf2, _SequenceOf3, _SequenceOf4)[len(inputs) - 1](
         whole, inputs, outputs, primitive

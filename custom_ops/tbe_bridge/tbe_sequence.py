@@ -99,7 +99,7 @@ class TbeView:
 
 @dataclass(frozen=True, eq=False)
 class TbeBlocks:
-    """Loop over steps, with one iteration per block of a large tensor, or a fixed number of them.
+    """Loop over steps: one iteration per block of a large tensor, or a fixed number of iterations.
 
     Attributes:
         steps: steps of one iteration.
@@ -152,8 +152,8 @@ class TbeSteps:
 
     Attributes:
         steps: the steps, in order.
-        makes: dict from the name of an output of the sequence to the name of the input or step
-            output that it is. It has only the outputs for which the two names differ.
+        makes: dict from the name of an output of the sequence to the name of the tensor (an input
+            or a step output) that is this output. It has only the outputs whose two names differ.
     """
 
     steps: tuple[AnyStep, ...]
@@ -167,10 +167,10 @@ class TbeSteps:
     def places(
         self, inputs: Sequence[str], outputs: Sequence[str]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-        """Returns the indices of the tensors that each step reads, and of the outputs.
+        """Returns the indices of the tensors that each step reads, and those of the outputs.
 
         The tensors are numbered in this order: the inputs, then the outputs of each step. If two
-        steps write the same name, it then refers to the tensor of the later step.
+        steps write tensors of the same name, each reader gets the last one written before it.
         """
         known = {name: place for place, name in enumerate(inputs)}
         count, reads = len(inputs), []
