@@ -90,9 +90,10 @@ class _AssignmentWriter:
         self.held: list[Any] = []
 
     def emit_graph(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
-        """Emits all stages that have no name yet.
+        """Emits assignments for all stages that have no name yet.
 
-        `origin` is the stage that they implement together; by default each implements itself.
+        `origin` is the stage that these assignments implement together. By default, the assignments
+        for a stage implement that stage.
         """
         for op in stages_of(outputs, known=self.names):
             if op.kind != "placeholder" and not all(

@@ -1,4 +1,4 @@
-"""Writes scalar expressions as Python: sizes as plain arithmetic, elements as CANN's ``tvm``."""
+"""Writes scalar expressions as Python: sizes as plain arithmetic, elements as ``tvm`` calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Generates C for this processor.
 
-In: a graph of stages and options.
+In: a graph of stages, and code generation options.
 Out: C source. The generator partitions the stages into loop nests, lowers the nests to statements,
 transforms the statements and prints them. The generated C includes the vector library in
 `include/`.

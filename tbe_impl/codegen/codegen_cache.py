@@ -1,10 +1,10 @@
 """Caches code generation results beside compiled libraries, so that a warm start emits no C.
 
-A cached result is a plan (`CodegenPlan`). Its cache key covers the whole graph, the options and the
-sources of the generator. A plan contains the digest of the C text, but not the text. The library is
-looked up by this digest, the compiler and the machine, as after code generation. A library exports
-a symbol that contains the digest of its graph, so that a plan never loads the library of another
-graph.
+The cached result of one code generation is called a plan (`CodegenPlan`). The cache key of a plan
+covers the whole graph, the options and the sources of the generator. A plan does not contain the C
+text, but only its digest. This digest, the compiler and the machine are enough to find the compiled
+library. Each library exports a symbol that contains the digest of its graph, so that the library of
+another graph is never loaded by mistake.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """Restores the program of a graph; returns None when the plan does not fit the graph."""
+        """Restores the program of a graph; returns None if the plan is of another graph."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
@@ -86,10 +86,11 @@ _DECODER = msgspec.json.Decoder(CodegenPlan)
 
 
 def graph_mark(graph: Callable[[], str], options: Options) -> str:
-    """Returns a digest of a graph text and of the options that change results.
+    """Returns a digest of the text form of a graph and of the options that change results.
 
-    Returns "" if the graph has no graph text. The digest is part of the C text. It does not cover
-    options that change only the code, so that different values of them may give equal C texts.
+    Returns "" if `graph` cannot write the graph as text. The digest is part of the C text. It does
+    not cover options that change only the code. Their values may therefore differ for equal C
+    texts.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"
@@ -99,14 +100,14 @@ def graph_mark(graph: Callable[[], str], options: Options) -> str:
 
 
 def plan_key(store: KernelCache, mark: str, name: str, options: Options) -> str:
-    """Returns the cache key of a plan."""
+    """Returns the cache key of the plan for a graph; `mark` is the graph's `graph_mark`."""
     return store.key(
         graph=mark, name=name, options=repr(options), generator=_LOADED_GENERATOR_FINGERPRINT
     )
 
 
 def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
-    """Returns the cached plan of a key; None when it is missing or invalid."""
+    """Returns the plan that is cached under `key`; None if there is no valid plan."""
     found = store.load_note(key)
     try:
         return None if found is None else _DECODER.decode(found)
@@ -115,7 +116,7 @@ def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
 
 
 def write_plan(store: KernelCache, key: str, program: Program) -> None:
-    """Caches the plan of a program."""
+    """Caches the plan from which `CodegenPlan.restore_program` restores a program."""
     # if a source file changed after this process loaded it, the program does not belong to the key
     if generator_fingerprint() != _LOADED_GENERATOR_FINGERPRINT:
         return

@@ -124,8 +124,8 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
 def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
     """Prefetches later rows while a row is processed from the cache.
 
-    The prefetch fills all cache levels. Beside non-temporal stores, ``prefetchnta`` was up to 2.5
-    times slower on some processors.
+    The prefetch fills all cache levels. In loops with non-temporal stores, ``prefetchnta`` was up
+    to 2.5 times slower on some processors.
     """
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
@@ -144,7 +144,7 @@ def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth:
 def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
     """Gathers lane by lane and clamps indices that are out of bounds.
 
-    A select discards the elements that clamped indices load.
+    The enclosing select does not choose the elements that are loaded with clamped indices.
     """
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
     row = _emit_indexed_row_load(writer, tensor, indices)
@@ -211,11 +211,11 @@ def _emit_indexed_row_load(
 def _row_terms(
     tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]
 ) -> list[tuple[Index, Poly | None, Poly]]:
-    """Returns the terms of a row's address: index, exclusive upper bound and stride.
+    """Returns the terms of a row's address: index, exclusive upper bound and stride of each.
 
-    If an index is loaded from memory, there is one term per index. Otherwise there is only one
-    term, because merged loops may use one variable for several axes. Then only the address that
-    these axes form together is meaningful.
+    If an index is loaded from memory, there is one term per index. Otherwise, there is one term for
+    the whole address: merged loops may use one variable for several axes, so that the
+    individual indices have no meaning.
     """
     if any(isinstance(row, Value) for row in rows):
         return [
@@ -240,7 +240,8 @@ def _may_pass_row_end(writer: Lowering, tensor: Tensor, last: Poly) -> bool:
 def _may_be_out_of_bounds(writer: Lowering, tensor: Tensor, address: Poly) -> bool:
     """Returns whether an address may be out of bounds.
 
-    Addresses that depend on run-time sizes count as safe outside selects.
+    If this is unknown, for example because of run-time sizes, the address counts as out of bounds
+    inside a select, and as in bounds elsewhere.
     """
     bounds = (writer.joined or writer.ranges).bounds(address)
     if bounds is None or writer.buffers[id(tensor)].origin:

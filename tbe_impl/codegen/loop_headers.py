@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def range_of(inside: Lowering, serial: int) -> tuple[str, str | None]:
     """Returns the first value and the exclusive end of an index as C text.
 
-    The range is limited to the thread's share and to the current block of each enclosing block
-    loop. The end is None if it is the extent of the index.
+    The range covers only the iterations of one thread, and only the current block of each
+    enclosing block loop. The end is None if it is the extent of the index.
     """
     return inside.parts.get(serial, ("0", None))
 
@@ -132,7 +132,7 @@ def open_levels(
 def emit_serial_steps(
     inside: Lowering, piece: Piece, level: Level, body: Callable[[], None]
 ) -> LoopScope:
-    """Emits a `Piece` of a loop sequentially, with the unroll factor of `level`."""
+    """Emits one `Piece` of a split loop as a sequential loop with the unroll factor of `level`."""
     scope = inside.emit_serial_piece(piece, body)
     if level.unroll:
         # index -3 is directly before the loop, after the statements hoisted out of its body
@@ -143,7 +143,7 @@ def emit_serial_steps(
 def emit_unroll_and_jam(
     inside: Lowering, piece: Piece, steps: int, body: Callable[[], None]
 ) -> None:
-    """Emits a `Piece` of a loop with unroll-and-jam, followed by a sequential remainder loop."""
+    """Emits one `Piece` of a split loop with unroll-and-jam, then a sequential remainder loop."""
     parent, name = inside.chain[-1], inside.names[piece.serial]
     scopes = [LoopScope(frozenset({piece.serial})) for _ in range(2)]
     # the remainder gets the same number of accumulators: equal rows must have bitwise equal sums

@@ -22,7 +22,7 @@ class LoopScope:
         variables: serial numbers of the variables that the loop changes: one for most loops,
             several for a fused loop, none for the level outside all loops.
         blocks: serial numbers of the variables whose range the level only partly covers, because
-            the loop is a block loop or because each thread covers a share.
+            the loop is a block loop or because each thread runs a part of the iterations.
         lines: the statements so far: a string for a line, a nested list for a C block, a
             `VectorLoop` for a vector loop.
         memo: values already computed on this level.
@@ -190,7 +190,7 @@ class UnrollAndJam:
     steps: int
 
     def shift_index(self, index: Index, step: int) -> Index:
-        """Shifts an index of the first jammed iteration to iteration `step`."""
+        """Returns `index`, given for the first jammed iteration, for jammed iteration `step`."""
         if not step or isinstance(index, Value):
             return index
         return index.substitute({self.loop: Poly.variable(self.loop) + Poly.from_int(step)})

@@ -78,8 +78,8 @@ class Lowering:
 
     Attributes:
         summed: maps the ``id`` of a reduction with requested loops to the resulting loops.
-        parts: maps the serial number of an index to begin and end of its loop, in C, inside the
-            thread's share and the enclosing blocks.
+        parts: maps the serial number of an index to begin and end of its loop, in C, if the loop
+            covers only the iterations of one thread or the current blocks of block loops.
         spans: maps the serial number of an index of a tile to its first value and its extent.
         tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
             its tile.
@@ -147,7 +147,7 @@ class Lowering:
         return Poly.variable(~serial)
 
     def block_range(self, serial: int) -> tuple[Poly, Poly]:
-        """Returns the first index and the maximum extent of a loop inside the enclosing blocks."""
+        """Returns first index and maximum extent of a loop, or of its current block if blocked."""
         begin, _ = self.parts.get(serial, ("0", ""))
         prefix = f"{self.names.get(serial)}_block"
         if begin.startswith(prefix):
@@ -159,9 +159,9 @@ class Lowering:
     def bind_sources(
         self, sources: Sequence[tuple[Expr, Mapping[int, Index]]], *, are_plain: bool = False
     ) -> Iterator[None]:
-        """Sets the expressions that are computed by the loops emitted in the ``with`` block.
+        """Declares the expressions that the loops emitted in the ``with`` block compute.
 
-        Index-set splitting splits these loops where the expressions require it.
+        Each loop is split where a condition, a quotient or a remainder in the expressions changes.
 
         Args:
             sources: pairs of an expression and its environment, which maps the serial number of an
@@ -177,7 +177,7 @@ class Lowering:
             self.sources = before
 
     def accesses(self) -> Accesses:
-        """Returns the accesses of the expressions set by `bind_sources`, for the current ranges."""
+        """Returns the accesses of the `bind_sources` expressions in the current loop ranges."""
         found = Accesses()
         for expression, environment in self.sources:
             known = {
@@ -331,8 +331,8 @@ class Lowering:
 
         Args:
             serial: serial number of the loop.
-            body: emits one vector; its argument is the number of the vector among `unroll`.
-            unroll: vectors per iteration.
+            body: emits one vector; its argument is the number of the vector within the iteration.
+            unroll: number of vectors per iteration.
             begin, end: range in C; by default the whole extent.
             head: C expression for the number of peeled elements, less than LANES, after which
                 stores are aligned; empty for none.
@@ -394,14 +394,14 @@ class Lowering:
         return scope.lines
 
     def jammed_steps(self) -> Iterator[int]:
-        """Makes each jammed iteration current in turn, and yields its number."""
+        """Yields the number of each jammed iteration, and makes this iteration the current one."""
         for step in range(self.together.steps if self.together else 1):
             self.step = step
             yield step
         self.step = 0
 
     def shift_index(self, index: Poly) -> Poly:
-        """Shifts an index of the first jammed iteration to the current jammed iteration."""
+        """Returns `index`, given for the first jammed iteration, for the current iteration."""
         found = self.together.shift_index(index, self.step) if self.together else index
         assert isinstance(found, Poly)
         return found
@@ -465,7 +465,10 @@ class Lowering:
         return found
 
     def memoize(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
-        """Caches a value on the outermost level where it is valid in the current loop piece."""
+        """Caches a value on the outermost loop level where it is valid.
+
+        A value is valid only in the current pieces of the split loops that it depends on.
+        """
         used = loop_variables_in(key[1])
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
         self.chain[depth].memo[key] = found
@@ -513,7 +516,7 @@ class Lowering:
         self.inside_select -= isinstance(node, Select)
 
     def _decide_condition(self, condition: Expr, environment: Mapping[int, Index]) -> bool | None:
-        """Decides a condition from the loop ranges; returns None if they do not decide it."""
+        """Returns whether a condition holds in the loop ranges; None if it varies or is unknown."""
         known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
         return self.ranges.decide_condition(condition, known)
 
@@ -540,8 +543,8 @@ class Lowering:
     def _lower_reduction(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
         """Lowers a reduction.
 
-        The first iteration of an unroll-and-jam group computes the reduction for all jammed
-        iterations.
+        With unroll-and-jam, the first of the jammed iterations lowers the reduction for all of
+        them.
         """
         together, places = self.together, [tuple(indices)]
         used = loop_variables_in(indices)
@@ -564,7 +567,7 @@ class Lowering:
         return found[0]
 
     def _round_to_device(self, tensor: Tensor, found: Value) -> Value:
-        """Rounds a value to its half-precision dtype when ``rounding`` is ``device``."""
+        """Rounds a value to its half-precision dtype if the option ``rounding`` is ``device``."""
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
             return self.let(
                 vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth
@@ -639,7 +642,7 @@ class Lowering:
         raise CompileError(f"{node} may only be the whole body of a stage")
 
     def _lower_scalar(self, node: Var) -> Value:
-        """Returns a scalar argument as a vector; it is rounded once, like a constant."""
+        """Returns a scalar argument as a vector, rounded from float64 to its arithmetic dtype."""
         key, memo = (node.serial, ()), self.chain[0].memo
         if key not in memo:
             narrow = node.dtype in ("float16", "bfloat16")
@@ -649,7 +652,7 @@ class Lowering:
         return memo[key]
 
     def _constant(self, node: Const) -> float | int | bool:
-        """Returns the value of a constant, rounded to its dtype when ``rounding`` is ``device``."""
+        """Returns a constant, rounded to its dtype if the option ``rounding`` is ``device``."""
         if self.options.rounding == "device" and node.dtype in ("float16", "bfloat16"):
             return float(np.asarray(node.value).astype(dtype_of(node.dtype).numpy))
         return node.value

@@ -29,7 +29,7 @@ class ProgramContext:
         buffers: maps the ``id`` of each of `tensors` to its buffer.
         names: maps the serial number of each size to its C name, in the order of ``s``.
         kept, slow, sums, short: see `Lowering`.
-        exact: maps the ``id`` of a tensor to its fixed loops; see
+        exact: maps the ``id`` of a tensor to the loops that its schedule fixes; see
             `tbe_impl.codegen.planning.scheduled_loops`.
         named: the tensors that options identify by number.
         options: code generation options.
@@ -50,7 +50,7 @@ class ProgramContext:
 
 
 class NestFunction:
-    """Emits the C function around the loops of one nest.
+    """Emits the C function around the loops of one loop nest.
 
     Args:
         number: number of the nest; part of C names.
@@ -105,8 +105,8 @@ class NestFunction:
     def accessed_element_count(self) -> str:
         """Returns, as C text, the number of elements that the nest reads and writes.
 
-        The number decides whether the nest uses threads. In a nest without reductions, a tensor
-        counts at most as many elements as the nest writes, because a row lookup reads few rows of a
+        The number decides whether the nest uses threads. In a nest without reductions, no tensor is
+        counted with more elements than the nest writes, because a row lookup reads few rows of a
         large table.
         """
         own = [root.tensor for root in self.nest.roots]
@@ -135,7 +135,7 @@ class NestFunction:
 
     @property
     def portions(self) -> int:
-        """Number of dynamically scheduled parts; 0 for one part per thread."""
+        """Number of dynamically scheduled parts of the parallel loop; 0 for one part per thread."""
         return min(self.options.portions, MAX_THREADS)
 
     def emit_parallel_call(

@@ -253,7 +253,7 @@ class NestWriter:
     def _jam_factor(self, at: int, piece: Piece) -> int:
         """Returns the unroll-and-jam factor of a loop around rows; 1 for none.
 
-        The rows must fit the L1 cache together or be summed by column reductions.
+        Rows are jammed only if they fit the L1 cache together or all results are column reductions.
         """
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
@@ -273,7 +273,7 @@ class NestWriter:
         return steps if fits and behind - least >= steps else 1
 
     def _can_jam(self, *, sums: bool) -> bool:
-        """Returns whether all rows can be jammed.
+        """Returns whether all rows can be jammed (computed several at once).
 
         The loops over the rows must need no index-set splitting. The rows must be short, unless all
         results are column reductions (`sums`).
@@ -343,7 +343,7 @@ class NestWriter:
         parent.lines += [head, lines, "}"]
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
-        """Moves the reductions that the loops `below` need in front of these loops."""
+        """Emits reductions used in the loops `below` before these loops, where possible."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
                 for _ in self.inside.jammed_steps():
@@ -390,7 +390,7 @@ class NestWriter:
             self.inside.store(root.tensor, indices, value, stream=stream)
 
     def _streaming_condition(self) -> str:
-        """Returns the C condition for non-temporal stores: large outputs with aligned rows.
+        """Returns a C condition for non-temporal stores: outputs are large and rows are aligned.
 
         Returns "" if the nest never uses non-temporal stores.
         """
@@ -478,6 +478,6 @@ class NestWriter:
 
 
 def _innermost_expression(root: Root) -> Expr:
-    """Returns the expression that the innermost loop computes for a root."""
+    """Returns the expression that the innermost loop computes for a stored tensor (root)."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body

@@ -79,7 +79,7 @@ class Options:
         half_cells: whether to use lookup tables for functions of one float16 value, on processors
             with float16 arithmetic; see `tbe_impl.codegen.passes.table_loops`.
         threads: maximum number of threads of a nest, fixed in the code; 0 for the caller's number.
-        inplace: whether to overwrite the first input that has the first output's shape and dtype.
+        inplace: whether the first output overwrites the first input of the same shape and dtype.
         stored: numbers of the stages that are stored although they are no outputs; see
             `tbe_impl.codegen.program.numbered_results`.
         inlined: numbers of the stages that are recomputed in each loop over a row, without row
@@ -117,7 +117,7 @@ class Options:
     orders: tuple[LoopOrder, ...] = ()
 
     def with_loops_of(self, other: Options) -> Options:
-        """Returns these options with the loop orders and stage placement of `other`."""
+        """Returns these options with `stored`, `inlined`, `rows` and `orders` of `other`."""
         return replace(
             self,
             stored=other.stored,
@@ -127,7 +127,7 @@ class Options:
         )
 
     def compiler_options(self) -> list[str]:
-        """Returns the options for the C compiler."""
+        """Returns the C compiler flags that these options require."""
         found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]
         return [*found, f"-march={self.march}"] if self.march else found
 

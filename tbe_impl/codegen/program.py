@@ -251,7 +251,7 @@ def translate_to_serials(
 
 
 def _restrict_choice(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
-    """Returns a loop with only those parts that move `axes`."""
+    """Returns a loop restricted to `axes`: parts (axis and step) of other axes are removed."""
     own = {axis.serial for axis in axes}
     return replace(choice, parts=tuple(part for part in choice.parts if part[0] in own))
 

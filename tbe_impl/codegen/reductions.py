@@ -265,8 +265,8 @@ def _reduce_along_row(
 def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) -> bool:
     """Returns whether a reduction is a float32 sum over `least` steps or more.
 
-    Such a sum is accumulated in float64 and then rounded. An unknown number of steps counts as
-    more.
+    Such a sum is accumulated in float64 and then rounded. Returns True for a float32 sum if the
+    number of steps is unknown.
     """
     if body.op != "sum" or vectors.tag_of(body.dtype) != "f32":
         return False
@@ -347,7 +347,7 @@ Item = TypeVar("Item")
 def _iterate_jammed_steps(
     writer: Lowering, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
 ) -> Iterator[tuple[Item, Mapping[int, Index]]]:
-    """Makes each jammed iteration current in turn; yields its item and its environment."""
+    """Makes each jammed iteration current in turn; yields its entries of `items` and `inners`."""
     if len(inners) == 1:
         yield items[0], inners[0]
         return
@@ -381,7 +381,7 @@ def contribution(body: Reduce) -> Expr:
 def lower_inner_reduction(
     writer: Lowering, body: Reduce, axes: Mapping[int, Index], loops: ReductionLoops, *, lanes: bool
 ) -> Value:
-    """Lowers the part of a reduction in `loops`: lane by lane if `lanes` is true, else by row."""
+    """Lowers a reduction over the loops `loops`: lane by lane if `lanes` is true, else by row."""
     depth = len(writer.chain) - 1
     if lanes:
         return _reduce_lanewise(writer, body, [axes], loops, depth)[0]
@@ -460,12 +460,12 @@ def _combine_pairwise(op: str, tag: str, values: Sequence[str]) -> str:
 
 
 def row_prefix(tag: str) -> str:
-    """Returns the prefix of the functions that load and store a row in working precision."""
+    """Returns the prefix of the C functions that load and store rows of vector kind `tag`."""
     return "i32" if tag == vectors.MASK else tag
 
 
 def combine_short_form(writer: Lowering, body: Reduce, tag: str, so_far: str, value: str) -> str:
-    """Combines a partial result and a value, with the cheaper form in `Lowering.short` if any."""
+    """Combines a partial result and a value, by the function in `Lowering.short` if possible."""
     if id(body) in writer.short and tag in ("f32", "f64"):
         return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
     return combine(body.op, tag, so_far, value)

@@ -1,4 +1,4 @@
-"""Emits cumulative sums and products along an axis; elements are added in the order of NumPy."""
+"""Emits cumulative sums and products along an axis, with NumPy's order of operations."""
 
 from __future__ import annotations
 

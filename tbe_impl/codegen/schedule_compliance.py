@@ -37,7 +37,7 @@ class Outcome:
         what: arguments of the method, as text.
         place: file and line of the call.
         verdict: ``followed``, ``device`` (has an effect on a device only) or ``not followed``.
-        why: the reason, or the effect.
+        why: why the request was not followed, or a remark on its effect; may be empty.
     """
 
     verb: str

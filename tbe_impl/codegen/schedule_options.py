@@ -28,9 +28,9 @@ DEFAULT_UNROLL_STEPS = 4
 def outputs_of(
     record: ScheduleRecord, outputs: Sequence[Tensor], *, has_memories: bool = True
 ) -> tuple[Tensor, ...]:
-    """Returns the outputs as the schedule defines them on this processor.
+    """Returns the outputs of the graph that the schedule has changed for this processor.
 
-    Their graph includes the copies and two-step reductions that the schedule adds.
+    This graph includes the copies and two-step reductions that the schedule adds.
 
     Args:
         record, outputs, has_memories: as for `options_of`.
@@ -49,7 +49,9 @@ def options_of(
     *,
     has_memories: bool = True,
 ) -> Options:
-    """Returns `base` with the requests of a schedule; a schedule for the device adds nothing.
+    """Returns the options `base`, extended by the requests of a schedule.
+
+    Returns `base` unchanged if the schedule is for the device or the graph has library stages.
 
     Args:
         record: the schedule.

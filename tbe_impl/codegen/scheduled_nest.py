@@ -53,7 +53,7 @@ class ScheduledStageWriter:
         memory: the memory areas of a thread.
         around: properties of the program.
         root: the stage's result.
-        levels, exact: the loops, and the positions of special loops among these loops.
+        levels, exact: the loops and their roles.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class ScheduledStageWriter:
 
     @contextmanager
     def _tiles(self, level: Level, at: int) -> Iterator[None]:
-        """Emits the computation of the tiles of a level.
+        """Emits the computation of the stage regions (tiles) that `level` requests.
 
         Reads inside the ``with`` block use the tiles.
         """

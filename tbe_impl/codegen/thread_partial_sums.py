@@ -86,15 +86,16 @@ class ThreadRows:
         *,
         together: bool = True,
     ) -> tuple[str, str]:
-        """Emits the function that runs one part, and statements that run all parts.
+        """Emits the function that runs one part of the nest, and statements that run all parts.
 
         Args:
             steps, grain: trip count and grain of the partition; see
                 `NestFunction.emit_parallel_call`.
-            before, before_own: the C argument that precedes the rows, in the sequential and in the
-                parallel call of the nest's function.
+            before, before_own: a C argument for the nest's function, placed directly before the
+                argument with the rows. `before` is for the sequential call, `before_own` for the
+                parallel calls. Empty for none.
             extra_fields: further fields of ``struct shared_nest``.
-            together: whether the statements then merge the rows of all threads.
+            together: whether the emitted statements also merge the rows of all threads.
         """
         function = self.function
         sequential_call = (

@@ -56,7 +56,7 @@ def partition_among_threads(
 
 
 def join_functions(*functions: str) -> str:
-    """Joins the functions that are not empty."""
+    """Joins C functions, given as text; empty texts are left out."""
     return "\n\n".join(filter(None, functions))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """A range of an index: the first value and the number of values; it may exceed the tensor."""
+    """The range of an index: first value and number of values; some may be out of bounds."""
 
     first: Poly
     size: Poly

@@ -223,7 +223,8 @@ def prepare(
         name: readable name for the generated code.
         options: code generation options.
         cache: cache of compiled libraries; by default the user's.
-        graph: function that returns the `graph_text` of the graph; by default the text is computed.
+        graph: function that returns the result of `graph_text` for the graph; by default,
+            `graph_text` is called.
 
     Raises:
         MissingError: no C compiler was found.
@@ -279,9 +280,9 @@ def plan(
 
 
 def build_together(kernels: Sequence[PlannedKernel]) -> None:
-    """Compiles the missing programs of several kernels in few compiler calls, if possible.
+    """Compiles the uncached programs of several kernels with few calls of the compiler.
 
-    `PlannedKernel.compile_and_load` later compiles the programs that cannot be batched.
+    `PlannedKernel.compile_and_load` later compiles the programs that cannot be compiled together.
 
     Args:
         kernels: kernels with equal options and the same store.

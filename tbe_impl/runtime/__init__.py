@@ -2,5 +2,5 @@
 
 In: C source, arrays.
 Out: libraries in the on-disk cache, results.
-Must not: depend on operators or choose the generated code.
+Must not: depend on operators, or decide which C code is generated.
 """

@@ -36,5 +36,5 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def usable_threads(threads: int) -> int:
-    """Returns the thread count passed to kernels: 0 in a forked child, at most `MAX_THREADS`."""
+    """Returns `threads`, limited to `MAX_THREADS`; in a forked child 0, which means one thread."""
     return 0 if _Process.is_forked else min(threads, MAX_THREADS)

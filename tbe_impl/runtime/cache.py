@@ -111,7 +111,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """Statistics of the cache; `problem` is the reason why `root` is unusable, else empty."""
+    """Statistics of the cache; `problem` says why the directory `root` is unusable, if it is."""
 
     root: Path
     entries: int
@@ -144,7 +144,7 @@ def make_key(**parts: Any) -> str:
 
 
 def check_place(root: Path) -> None:
-    """Creates `root` if absent; raises `CacheError` unless it can store and load kernels."""
+    """Creates the directory `root` if absent; raises `CacheError` if it cannot hold kernels."""
     check_utf8_path(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -355,7 +355,7 @@ class KernelCache:
         return removed
 
     def info(self) -> CacheInfo:
-        """Returns statistics of the cache; creates nothing."""
+        """Returns statistics of the cache; does not create its directory."""
         entries = self.entries()
         nearest = self.root
         while not nearest.exists() and nearest != nearest.parent:
@@ -461,7 +461,7 @@ class KernelCache:
         _reap(self.root, cache_size.TEMPORARY_NAMES, older_than_s=LEFTOVER_S)
 
     def _evict(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
-        """Removes unused entries in order until `wanted` bytes are freed.
+        """Removes entries that are not in use, in the given order, until `wanted` bytes are freed.
 
         Returns the number of freed bytes.
         """
@@ -492,7 +492,7 @@ class KernelCache:
         return True
 
     def _find_directory_problem(self, error: Exception) -> str | None:
-        """Returns the reason why `root` is unusable; None if `root` did not cause the error."""
+        """Returns why the directory `root` is unusable; None if `error` has another cause."""
         if self._is_private:
             return None
         if isinstance(error, OSError) and error.errno in PLACE_ERRORS:
@@ -533,7 +533,7 @@ def _delete(path: Path) -> None:
 
 
 def _reap(place: Path, names: re.Pattern[str], older_than_s: float) -> None:
-    """Deletes files whose name matches and whose age is at least `older_than_s` seconds.
+    """Deletes files whose names match `names` and that are at least `older_than_s` seconds old.
 
     Such files are notes that no process reads, and temporary files of killed processes.
     """

@@ -67,10 +67,10 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
 
 
 def find_compiler() -> Compiler:
-    """Returns the C compiler that the environment names, else cc, gcc, clang or ziglang.
+    """Returns the C compiler that `MS_FUSION_CC` names; if unset, cc, gcc, clang or ziglang.
 
     Raises:
-        MissingError: there is no such compiler, or the environment variable contains options.
+        MissingError: there is no such compiler, or `MS_FUSION_CC` contains options.
     """
     chosen = environment.COMPILER.read()
     path = os.environ.get("PATH")

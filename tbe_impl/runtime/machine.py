@@ -1,4 +1,4 @@
-"""Reads the cache key inputs of the machine: CPU features, C library, system, package version."""
+"""Describes the machine for cache keys: CPU features, C library and operating system."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Returns the cache key inputs that describe the machine, and the package version."""
+    """Returns the properties of the machine, and the package version, for use in cache keys."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),

@@ -1,6 +1,6 @@
-"""Finds the declared sizes of axes that are merged into one axis.
+"""Finds the original sizes of axes that were merged into one axis of a tensor.
 
-The size of a merged axis is a product of variables, one for each declared axis.
+The size of such an axis is a product of variables, one for each of the original axes.
 See `tbe_impl.compat.gather_variants` for the operators that merge axes.
 """
 
@@ -12,12 +12,12 @@ from tbe_impl.dsl.expr import Binary, Expr, Var
 
 
 def merged_variables(shape: Sequence[Expr]) -> tuple[Var, ...]:
-    """Returns the variables in a shape that are the sizes of declared, merged axes, in order."""
+    """Returns the variables in a shape that are the original sizes of merged axes, in order."""
     return tuple(one for size in shape for one in _variables(size))
 
 
 def split_merged_sizes(shape: Sequence[Expr], values: Mapping[int, int | float]) -> tuple[int, ...]:
-    """Returns the declared sizes of a shape with merged axes; empty without merged axes.
+    """Returns the original sizes of the merged axes in a shape; empty without merged axes.
 
     Args:
         shape: shape of a tensor.

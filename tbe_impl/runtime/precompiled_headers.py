@@ -44,7 +44,7 @@ def find(
 ) -> Path | None:
     """Returns the file with the precompiled headers; None if there is no such file.
 
-    If the file is not in the cache, it is built when a process requests it for the second time.
+    If the file is not in the cache, the second request in the same process builds it.
 
     Args:
         key: the cache key over the include lines, the headers, the compiler and its flags.

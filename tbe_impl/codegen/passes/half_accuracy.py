@@ -2,8 +2,8 @@
 
 Products and quotients add the relative errors of their operands. Roots, maxima, minima and sums of
 non-negative values do not increase relative errors. Differences, comparisons, logarithms and
-further exponentials can amplify an error. Their operands, and float32 outputs, therefore need full
-accuracy.
+exponentials can amplify the errors of their operands. These operands, and float32 outputs,
+therefore need full accuracy.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _ERROR_PRESERVING_FUNCTIONS = frozenset({"abs", "neg", "relu", "rec", "rsqrt", "
 
 
 def find_short_form_calls(outputs: Sequence[Tensor]) -> dict[int, str]:
-    """Maps the ``id`` of each call that tolerates a short form to the name of the short form.
+    """Maps the ``id`` of each call that tolerates a less accurate form to the name of this form.
 
-    A reciprocal that is read only once is mapped to its own name, ``rec``: a product with it may be
-    replaced by a quotient.
+    The less accurate (short) form of ``exp`` is ``exp_to_half``, for example. A reciprocal that is
+    read only once is mapped to its own name, ``rec``: a product with it may be replaced by a
+    quotient.
     """
     stages = stages_of(outputs)
     search = _ErrorPropagation(outputs)

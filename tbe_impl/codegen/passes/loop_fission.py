@@ -33,7 +33,7 @@ _FISSIONABLE_CALL = re.compile(rf"f32_({'|'.join(FISSIONABLE_FUNCTIONS)})\((\w+)
 
 
 def fission_into_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
-    """Splits a loop into strips of two loops each.
+    """Splits a loop into strips of a few vectors; two loops compute each strip.
 
     Args:
         name: name of the loop variable.

@@ -11,7 +11,7 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 
 def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """Returns the ``id`` of each call exp(x − m) where m is NaN or a maximum that covers x."""
+    """Returns the ``id`` of each call exp(x − m); m is NaN or a maximum of values including x."""
     return frozenset(
         id(node) for node in _all_expressions(outputs) if _is_softmax_exponential(node)
     )
@@ -52,9 +52,9 @@ def is_shifted_by_maximum(node: Expr) -> bool:
 
 
 def follow_reads(node: Expr) -> Iterator[Expr]:
-    """Yields an expression; while the last one is only a read, yields the body of the read stage.
+    """Yields `node`; if it only reads a stage, also yields the body of this stage, and so on.
 
-    In such a body, the axes are replaced by the indices of the read.
+    In each body, the axes are replaced by the indices of the read.
     """
     yield node
     while isinstance(node, Read) and node.tensor.op.body:

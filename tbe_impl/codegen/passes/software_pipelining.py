@@ -277,7 +277,7 @@ class _RowPipeline:
         return [*found, f"if (step < {limit}) {{", ends, "}"]
 
     def _emit_each_loop(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:
-        """Emits the statements of each loop in a C block of its own, with the names of its row."""
+        """Emits the statements of each loop in a separate C block, with suffixes on row names."""
         found: list[Any] = []
         for at, stage in enumerate(self.stages):
             found += ["{", self._rename_for_stage(written(stage.loop), at), "}"]
@@ -300,7 +300,10 @@ class _RowPipeline:
         return ["{", [*first, *then], "}"]
 
     def _rename_for_stage(self, lines: Sequence[Any], at: int) -> list[Any]:
-        """Renames row identifiers for a stage; prefetches always belong to the first stage."""
+        """Adds the suffix of stage `at` to each name that belongs to a row.
+
+        Prefetches always get the suffix of the first stage.
+        """
         mine = {self.row, *self.numbers, *(row.name for row in self.kept)}
 
         def name(match: re.Match[str], number: int) -> str:

@@ -69,7 +69,10 @@ class CStatement:
 
 
 def number_prefetches(lines: Iterable[Any], place: int | str) -> list[Any]:
-    """Adds the vector number `place` to prefetches, so that each cache line is prefetched once."""
+    """Passes `place`, the number of a vector among consecutive vectors, to each prefetch.
+
+    In C, only the first vector of each cache line then prefetches the line.
+    """
     return [
         f"fetch_of({place}, {line.removeprefix('fetch(')}"
         if isinstance(line, str) and line.startswith("fetch(")

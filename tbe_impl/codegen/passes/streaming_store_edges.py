@@ -24,7 +24,7 @@ def emit_edge_store(writer: Lowering, buffer: TensorBuffer, address: Poly, value
     Returns "" if the rows are not contiguous.
 
     Args:
-        writer: lowering, whose vector loop runs along the row and stores `writer.count` elements.
+        writer: lowering of the vector loop along the row; `writer.count` elements are stored.
         buffer, address: destination.
         value: the vector; only its first `writer.count` lanes are stored.
     """

@@ -117,7 +117,7 @@ def _is_unit_stride(place: str, name: str) -> bool:
 
 
 def _table_definition(name: str, cells: HalfLookupTable) -> list[Any]:
-    """Emits the C definition of the table; each row has all high bytes, then all low bytes."""
+    """Emits the table in C; each row stores the high bytes of all values, then the low bytes."""
     rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel() for row in cells.rows]
     return [
         (

@@ -152,7 +152,7 @@ class _FormulaSearch:
 
 
 def _is_exact(node: Binary) -> bool:
-    """Returns whether an operation never rounds, as for max, comparisons and scaling by 2ⁿ."""
+    """Returns whether an operation never rounds: max, comparisons, scaling by 2ⁿ and others."""
     if node.op in ("mul", "div"):
         factors = node.children if node.op == "mul" else (node.b,)
         numbers = [part.value for part in factors if isinstance(part, Const)]

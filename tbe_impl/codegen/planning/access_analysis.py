@@ -207,7 +207,8 @@ class Accesses:
         addresses: pairs of an accessed stored tensor and the address of the accessed element.
         unmergeable: variables that are used as values or in an index that is not a polynomial;
             their axes cannot be merged.
-        conditions: undecided conditions that select between reads, each with its environment.
+        conditions: undecided conditions that select between reads, each with a map from axis to
+            index.
         divided: dividend and divisor of each index that is a quotient or a remainder.
     """
 
@@ -321,9 +322,9 @@ class _AccessWalker:
 
 
 def merge_axes(axes: Sequence[tuple[int, Poly]], found: Accesses) -> list[list[tuple[int, Poly]]]:
-    """Groups adjacent axes that may be one loop.
+    """Groups adjacent axes that may be merged into one loop.
 
-    Two axes may merge when in every address the outer stride equals the inner stride times the
+    Two axes may merge if, in every address, the outer stride equals the inner stride times the
     inner extent.
 
     Args:

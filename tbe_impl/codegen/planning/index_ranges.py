@@ -90,10 +90,10 @@ class Ranges:
         return least, most
 
     def _extreme_value(self, value: Poly, serial: int, rising: Poly, falling: Poly) -> Poly | None:
-        """Returns `value` with a loop variable replaced by a bound at which `value` is extreme.
+        """Returns `value` with a loop variable replaced by one of its two bounds.
 
-        The bound is `rising` if `value` increases with the variable, and `falling` if it decreases.
-        Returns None if neither is known.
+        The bound is `rising` if `value` increases with the variable, and `falling` if `value`
+        decreases. Returns None if this is unknown.
         """
         if serial not in value.variables:
             return value
@@ -235,7 +235,10 @@ def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
 
 
 def _insert(chain: list[Poly], place: Poly) -> None:
-    """Inserts a split point in ascending order; drops it when its order is unknown."""
+    """Inserts a split point into the ascending list `chain`.
+
+    Drops it if it is unknown whether it is less or greater than another split point.
+    """
     for position, other in enumerate(chain):
         if place == other:
             return

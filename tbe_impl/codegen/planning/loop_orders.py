@@ -78,8 +78,8 @@ class LoopPlan:
     """The loops of a nest.
 
     Attributes:
-        loops: serial number and extent of each loop index, in the order of the loops that step
-            through single elements.
+        loops: serial number and extent of each loop index, in the order of the loops over single
+            elements; the order of block loops does not count.
         levels: the loops, outermost first; empty for a nest without loops.
         shared: position in `levels` of the parallel loop.
         grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
@@ -112,9 +112,10 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
 
 
 def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
-    """Returns `plan` with the same loops, and with a refusal of each method in `ORDER_VERBS`.
+    """Returns `plan` with unchanged loops, and with refusals of the schedule methods.
 
-    Requested ``parallel`` and ``unroll`` are refused as well. `why` is the reason.
+    Refused are the methods in `ORDER_VERBS`, and ``parallel`` and ``unroll`` if `choices` request
+    them. `why` is the reason of every refusal.
     """
     verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
@@ -282,7 +283,7 @@ class _OrderPlanner:
         """Merges adjacent loops where one loop can cover both.
 
         Returns each resulting loop with the list of axes that its one index covers. The list is
-        empty for a loop that is kept as requested.
+        empty for a loop that cannot have one index, such as a block loop; it remains unchanged.
         """
         blocked = _blocked_axes(loops)
         groups: list[tuple[LoopChoice, list[int]]] = []
@@ -305,7 +306,7 @@ class _OrderPlanner:
         return groups
 
     def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
-        """Returns the reason why the requested order cannot be faster; empty if it can be."""
+        """Returns why the requested order is no faster than the axis order; empty if it may be."""
         steps = [
             part
             for loop, together in groups
@@ -328,7 +329,7 @@ class _OrderPlanner:
         return ""
 
     def _may_gain(self) -> bool:
-        """Returns whether another loop order can be faster.
+        """Returns whether some loop order can be faster than the axis order.
 
         This is so if some input is not read in the order of the result, or if an element is evicted
         from a core's cache before it is read again.

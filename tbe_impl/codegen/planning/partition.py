@@ -63,8 +63,8 @@ class LoopNest:
 
     Attributes:
         roots: the stored tensors.
-        loops: serial number and extent of each loop index, in the order of the loops that step
-            through single elements.
+        loops: serial number and extent of each loop index, in the order of the loops over single
+            elements; the order of block loops does not count.
         levels: the loops, outermost first. There are more levels than `loops` when some levels
             iterate over blocks.
         along: whether vectorization is along a reduced axis instead of a loop of the nest itself.
@@ -79,8 +79,8 @@ class LoopNest:
             of extent 1 are absent.
         refusals: schedule requests that the nest does not follow.
         sums: the requested outer loops of a column reduction; None if none are requested.
-        exact: if a schedule fixes all loops, including those of the reduction, the positions of
-            special loops in `levels`; else None.
+        exact: the roles of the loops in `levels`, if a schedule fixes all loops including those of
+            the reduction; else None.
     """
 
     roots: tuple[Root, ...]
@@ -134,15 +134,15 @@ def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dic
 def sibling_full_reductions(
     tensor: Tensor, nest: LoopNest, stored: Container[int]
 ) -> Iterator[Tensor]:
-    """Yields the full reductions that a nest needs, if the missing tensor is a full reduction.
+    """Yields the full reductions that a nest reads, if `tensor` is a full reduction.
 
     A full reduction has one element. It never shares the nest of another tensor, so the caller can
     compute all yielded reductions before the nest. A full reduction that depends on another
     uncomputed full reduction is left out.
 
     Args:
-        tensor: the missing tensor.
-        nest: the nest that reads it.
+        tensor: a tensor that the nest reads and that must be stored before it.
+        nest: the nest.
         stored: ``id`` of the tensors that are complete before the nest.
     """
     if not _is_full_reduction(tensor):
@@ -321,7 +321,7 @@ def _is_longer(outer: Poly, inner: Poly) -> bool:
 
 
 def _can_share_nest(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
-    """Returns whether `tensor` can be computed in the loops of `group`, or vice versa."""
+    """Returns whether the tensors `group` and `tensor` can be computed in one loop nest."""
     main = max(group, key=lambda item: len(loops_of(item, known)))
     one, other = ([size for _, size in loops_of(item, known)] for item in (main, tensor))
     short, long = sorted((one, other), key=len)
@@ -371,10 +371,10 @@ def _has_common_strides(smaller: Tensor, larger: Tensor, known: set[int]) -> boo
 
 
 def _is_along_reduced_axis(group: Sequence[Tensor], known: set[int]) -> bool:
-    """Returns whether the stages should be vectorized along a reduced axis.
+    """Returns whether the tensors `group` should be vectorized along a reduced axis.
 
     This is so if some input is contiguous along a reduced axis but strided along the last loop, or
-    if every tensor of the group has only one element.
+    if each of the tensors has only one element.
     """
     for tensor in group:
         own = extents_of(tensor)
@@ -469,13 +469,14 @@ def plan_scheduled_nest(
 ) -> LoopNest | None:
     """Builds the nest of one result with exactly the requested loops.
 
-    Returns None when the loops do not fit the result.
+    Returns None if the loops do not cover each axis completely, if there is no loop over a data
+    axis, or if no loop can be vectorized.
 
     Args:
         tensor: the result.
         readable: ``id`` of the tensors in memory.
         choices: the requested loops.
-        whatever: whether to fall back to one loop for each axis when the loops do not fit.
+        whatever: whether to try one loop for each axis before None is returned.
     """
     body = tensor.op.body[tensor.value_index]
     summed = [

@@ -149,7 +149,7 @@ def _is_vectorizable(
 
 
 def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -> list[LoopChoice]:
-    """Splits the last part off the innermost fused loop, as a separate loop for vectorization."""
+    """Makes the last axis of the innermost fused loop a separate loop, for vectorization."""
     *others, last = loops
     *rest, end = last.parts
     refusals.append(Refusal("fuse", None, "the innermost loop runs over neighbours in memory"))
@@ -162,7 +162,7 @@ def _collapse_loops(
     """Merges adjacent loops where one loop can cover both.
 
     Yields each resulting loop with the list of axes that its one index covers. The list is empty
-    for a loop that is kept as requested.
+    for a loop that cannot have one index, such as a block loop; it remains unchanged.
     """
     waiting: list[int] = []
     last: LoopChoice | None = None

@@ -24,7 +24,7 @@ MAX_THREAD_ROW_ELEMENTS = 1 << 16
 
 @dataclass(frozen=True)
 class ScheduledLoops:
-    """Positions of special loops among the levels of a nest whose loops a schedule fixes.
+    """The roles of the levels (loops) of a nest whose loop order a schedule fixes.
 
     Attributes:
         inside: number of levels from the outermost to the innermost data loop; all deeper levels
@@ -57,7 +57,10 @@ def plan_scheduled_loops(
     choices: Sequence[LoopChoice],
     found: Accesses,
 ) -> tuple[LoopPlan, ScheduledLoops] | None:
-    """Plans the loops; returns None when `choices` do not fit the stage or contain no data loop.
+    """Plans the loops of a stage; returns None if the requested loops are unusable.
+
+    They are unusable if they do not cover each axis completely, if there is no loop over a data
+    axis, or if no loop can be vectorized.
 
     Args:
         axes, summed: serial number and extent of each data axis and of each reduced axis.
