@@ -1,10 +1,13 @@
 """Computes the adjoint of a read access: a scatter-add into the elements that were read.
 
 The adjoint of a tensor x is ``x̄[p] = Σ value[i]``, summed over all points i of the iteration space
-at which the stage reads x[p]. Affine indices with integer factors (identities, permutations,
-broadcasts, slices, windows, flattened axes) are inverted: the equation *index = p* is solved for
-the axes of the stage. One new stage then computes the adjoint and reduces over the axes that the
-equation leaves free. All other indices are lowered to a segment sum over flat element positions.
+at which the stage reads x[p]. Here value[i] is the adjoint of the read at the point i.
+
+Affine indices with integer factors (identities, permutations, broadcasts, slices, windows,
+flattened axes) are inverted: the equation *index = p* is solved for the axes of the stage. One new
+stage then computes the adjoint and reduces over the axes that the equation leaves free.
+
+All other indices are lowered to a segment sum over flat element positions.
 """
 
 from __future__ import annotations
@@ -59,12 +62,13 @@ class ReadAccess:
 
 
 def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Tensor:
-    """Adds `value` to the tensor element that a stage reads, for all points of its iteration space.
+    """Sums `value` over all points of a stage's iteration space that read the same tensor element.
 
     Args:
         places: the read access of the stage.
         value: an expression of the axes of the stage; bool if `any_of`.
-        any_of: whether to combine the values of an element by logical or instead of a sum.
+        any_of: whether the values that belong to one element are combined by a logical or instead
+            of a sum.
 
     Returns:
         A tensor of the shape of the tensor that is read.
@@ -85,7 +89,11 @@ def is_onto(places: ReadAccess) -> bool:
 
 
 def _is_identity_access(places: ReadAccess, value: Expr) -> bool:
-    """Whether `value` reads a tensor of the same shape at the same indices as the access."""
+    """Whether the scatter-add of `value` gives exactly the tensor that `value` reads.
+
+    This is so if `value` and the access read the element at the same index, the axes of the stage,
+    from tensors of the same shape and dtype, without a condition.
+    """
     tensor = places.tensor
     return (
         isinstance(value, Read)
@@ -198,7 +206,7 @@ def _unsolved_axes(
 def _solve_equation(
     form: LinearForm, target: Expr, unknown: list[tuple[IterVar, int]], solution: _Solution
 ) -> None:
-    """Solves the equation *form = target* for the axes in `unknown`; adds them to `solution`."""
+    """Solves *form = target* for the axes in `unknown`; adds their values to `solution`."""
     solving = _mixed_radix_order(unknown) if unknown else []
     if solving is None:
         solving = [max(unknown, key=_solve_priority)]
@@ -244,7 +252,7 @@ def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar
 
 
 def _solve_priority(part: tuple[IterVar, int]) -> tuple[int, int]:
-    """Returns a key for `max`: longer axes come first, and data axes before reduction axes."""
+    """Returns a key with which `max` selects the longest axis, of equally long ones a data axis."""
     axis, _ = part
     extent = axis.extent
     return (int(extent.value) if isinstance(extent, Const) else 1 << 40, axis.kind == "data")
@@ -306,8 +314,9 @@ def _compose_digits(
 ) -> Expr | None:
     """Builds the value of `base` from its digits; a missing digit becomes a free axis.
 
-    A digit is an index ``base // weight % modulus``. Returns None if the digits do not fit together
-    or the range of a digit is unknown.
+    A digit is an index ``base // weight % modulus``. Returns None if the digits overlap, if a
+    weight is not a multiple of weight · modulus of the next lower digit, or if the range of a digit
+    is unknown.
     """
     total: Expr = const(0)
     reached = 1

@@ -1,4 +1,4 @@
-"""Backward rules of operations without a usable scalar body: matmul, cumsum, gather, scatter."""
+"""Backward rules of operations that have no differentiable scalar expression, such as matmul."""
 
 from __future__ import annotations
 
@@ -240,10 +240,10 @@ def _make_segment_extreme_backward(kind: str) -> Rule:
 
 
 def _make_row_update_backward(sign: int) -> Rule:
-    """Creates the backward of ``var[ids] += rows`` (`sign` 1) or ``-= rows`` (`sign` −1).
+    """Creates the backward rule of ``var[ids] += rows`` (`sign` 1) or ``-= rows`` (`sign` −1).
 
-    The adjoint of `var` is that of the result. The adjoint of `rows` is `sign` times the rows `ids`
-    of the result's adjoint.
+    The adjoint of `var` is the adjoint ȳ of the result. The adjoint of `rows` is
+    ``sign · ȳ[ids]``.
     """
 
     def rule(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:

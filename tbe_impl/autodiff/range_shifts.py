@@ -25,8 +25,8 @@ class _Dependence:
     Attributes:
         shift: the factor k of m in the sum a + k·m; 0 if the value has the other form.
         scale: the factor k of m in the exponent of a · e^(k·m); 0 if the value has the other form.
-        place: for each axis of the tensor m, the axis of the value that indexes it; None for an
-            axis of size 1.
+        place: for each axis of the tensor m, the position of the axis of the value whose index
+            selects the element of m; None for an axis of size 1.
     """
 
     shift: float = 0
@@ -81,9 +81,9 @@ def _is_cancelled(extreme: Tensor, stages: Sequence[Operation], wanted: Containe
 def _stage_dependence(
     op: Operation, at: int, forms: Mapping[int, _Dependence]
 ) -> _Dependence | None:
-    """Returns the dependence of output number `at` of a stage on m; None if unknown.
+    """Returns how output number `at` of a stage depends on the row extreme m; None if unknown.
 
-    m is the row extreme that `forms` starts from.
+    `forms` maps the ``id`` of each tensor that depends on m to its dependence.
     """
     if not op.body:
         return None
@@ -124,10 +124,10 @@ def _expression_dependence(
 
 
 def _read_dependence(node: Read, form: _Dependence, axes: Mapping[int, int]) -> _Dependence | None:
-    """Converts the dependence of a tensor to that of one of its elements, read by a stage.
+    """Converts the dependence of a tensor to the dependence of an element that a stage reads.
 
-    The `place` of the result counts the axes of the stage. Returns None if an index that selects
-    the row extreme is not a data axis of the stage, but for example a reduction axis.
+    In the result, `place` contains positions of axes of the stage. Returns None if an index that
+    selects the row extreme is not a data axis of the stage (a reduction axis, for example).
     """
     place = [None if at is None else axes.get(id(node.indices[at]), -1) for at in form.place]
     return None if -1 in place else replace(form, place=tuple(place))

@@ -50,7 +50,8 @@ def gradients(
 
     Raises:
         InputError: an operation between inputs and outputs has no derivative; the message names the
-            operation, its file and its line. Or the shape or dtype of a cotangent does not fit.
+            operation, its file and its line. Or a cotangent does not have the shape
+            and dtype of its output.
     """
     _check_output_gradients(outputs, output_gradients)
     stages = stages_of([*outputs, *inputs])

@@ -406,8 +406,8 @@ def _constant_like(value: float, x: Expr) -> Const:
 def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
     """Returns the derivative of 2·√(2/π)·(x + 0.044715·x³), the argument of the sigmoid.
 
-    x² is clamped to 1e4, so that the result stays finite. The sigmoid is saturated there, and its
-    derivative 0 times the result is 0.
+    x² is clamped to 1e4, so that the result stays finite. Where x² exceeds 1e4, the sigmoid is
+    saturated and its derivative is 0. The product of this derivative and the result is then 0.
     """
     twice = 2.0 * math.sqrt(2.0 / math.pi)
     square = make_binary("min", x * x, _constant_like(1e4, x))

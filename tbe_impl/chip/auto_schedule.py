@@ -61,7 +61,8 @@ def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend
     Args:
         outputs: a tensor, or a list of them.
         option: an option that operators pass; ignored.
-        chip: name or record of the chip; ``cpu`` has no on-chip limit, so nothing is tiled.
+        chip: name or record of the chip. For ``cpu`` nothing is tiled, because it has no on-chip
+            memory of limited size.
 
     Raises:
         InputError: an output is no tensor, or the chip is unknown.
@@ -186,9 +187,9 @@ def _can_tile_without_recomputation(
 def _make_capacity_test(
     outputs: Sequence[Tensor], nest: TiledNest, trial: Tiling, chip: Soc, limit: int
 ) -> Callable[[int], bool]:
-    """Returns a function: whether the nest, with a given split factor, needs at most `limit` bytes.
+    """Returns a function that tests whether a split factor gives a tile that is small enough.
 
-    The bytes are those in the unified buffer.
+    The tile is small enough if the nest needs at most `limit` bytes of the unified buffer.
     """
     scratch = Schedule(outputs)
     inner = _apply_tiling(scratch, nest, replace(trial, reduce_factor=1), chip)
@@ -202,9 +203,9 @@ def _make_capacity_test(
 
 
 def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -> int:
-    """Returns the greatest factor up to `size` and `limit` that fits, by bisection.
+    """Finds, by bisection, the greatest factor up to `size` and `limit` for which `fits` is true.
 
-    Returns 0 if the factor 1 does not fit.
+    Returns 0 if `fits` is false for the factor 1.
     """
     low, high = 0, min(size, limit)
     while low < high:
@@ -216,7 +217,8 @@ def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -
 def _distribute_over_cores(nest: TiledNest, tiling: Tiling, cuttable: int, chip: Soc) -> Tiling:
     """Shrinks the tiles so that every core gets a tile, if possible.
 
-    The tiles are whole blocks of nearly equal size.
+    The tiles have nearly equal sizes. If possible, the size of a tile is a multiple of a memory
+    block.
     """
     sizes = sizes_of(nest.main.outputs[0])
     block = _block(nest, chip)
@@ -265,7 +267,7 @@ def _balance_factor(size: int, most: int, unit: int) -> int:
 
 
 def _apply_tiling(schedule: Schedule, nest: TiledNest, tiling: Tiling, chip: Soc) -> IterVar:
-    """Applies a tiling to a schedule; returns the loop whose split factor is searched."""
+    """Applies a tiling to a schedule; returns the loop whose extent is the tile size."""
     stages: list[Stage] = []
     for tensor in nest.inputs():
         readers = [op for op in nest.members if any(read is tensor for read in op.input_tensors)]

@@ -28,9 +28,10 @@ LOOP_DIRECTIVES = ("bind", "parallel", "unroll", "vectorize", "pragma", "emit_in
 def show_loops(schedule: Schedule | ScheduleRecord) -> str:
     """Formats the loop nests of a schedule as text, in execution order.
 
-    The text includes attached stages, memory scopes and instructions. After the loops of a stage,
-    each axis that was split or fused is defined by an expression of loop indices. In a stage that
-    is computed inside a loop of another stage, an axis counts from the first element of the tile.
+    The text includes memory scopes, instructions, and attached stages (stages that are computed
+    inside a loop of another stage). After the loops of a stage, each axis that was split or fused
+    is defined by an expression of loop indices. In an attached stage, an axis counts from the first
+    element of the tile.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     printer = _Printer(record)

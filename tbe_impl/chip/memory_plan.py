@@ -41,7 +41,7 @@ class OnChipBuffer:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all copies."""
+        """Bytes of all copies of the buffer."""
         return self.bytes * self.copies
 
 
@@ -98,8 +98,8 @@ def _is_a_view(stage: StageRecord) -> bool:
 def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...]:
     """Returns the buffers of all stages that have on-chip memory.
 
-    If the last stage that reads a buffer is elementwise, its result may reuse the buffer in place,
-    as with the device's allocator. If both stages are double buffered, each copy is reused.
+    If the last stage that reads a buffer is elementwise, it may write its result into this buffer,
+    as with the device's allocator. Both stages must be double buffered, or neither of them.
     """
     order = order_of(regions)
     taken: set[int] = set()
@@ -248,9 +248,10 @@ def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> in
 def _may_reuse_in_place(
     regions: Regions, stage: StageRecord, last: int, order: dict[int, int], taken: set[int]
 ) -> bool:
-    """Whether the last reader of a buffer can compute in place; if so, adds the reader to `taken`.
+    """Whether the last stage that reads the buffer of `stage` can write its result into the buffer.
 
-    The buffer is that of `stage`, and `last` is the position of its last reader.
+    If so, adds this stage to `taken`, since it can reuse only one buffer. `last` is the position of
+    the stage in the execution order.
     """
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
     if len(readers) != 1 or id(readers[0]) in taken:

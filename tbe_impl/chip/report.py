@@ -56,7 +56,7 @@ class MemoryUse:
 
     @property
     def share(self) -> float | None:
-        """The peak divided by the capacity; None if one of them is unknown."""
+        """The peak use divided by the capacity of the memory; None if one of them is unknown."""
         return (
             None
             if self.bytes is None or not self.capacity_bytes
@@ -99,7 +99,7 @@ class ScheduleReport:
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """Findings that cost time."""
+        """Findings that make the code slow on the device."""
         return tuple(finding for finding in self.findings if finding.severity == "warning")
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Checks a schedule for errors and slow code on the device without executing it.
+"""Checks a schedule, without executing it, for errors and for code that is slow on the device.
 
 This module exceeds 500 lines because all checks of a schedule belong together.
 """
@@ -114,7 +114,7 @@ def check(
 
 
 def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Checks that each attached stage is attached to a consumer, at a loop that still exists."""
+    """Checks that each ``compute_at`` of a stage names a consumer and one of its current loops."""
     for stage in regions.record.stages:
         if stage.attach is None:
             continue
@@ -159,7 +159,7 @@ def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageR
 
 
 def check_inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Checks that each inlined stage has one expression per element."""
+    """Checks that no inlined stage is a reduction, a library stage, an input or an output."""
     for stage in regions.record.stages:
         if not stage.inlined:
             continue
@@ -373,7 +373,7 @@ def _find_mismatch(name: str, op: Operation, body: Expr) -> tuple[str, str, str]
     """Compares an instruction with the expression of a stage.
 
     Returns three strings: a description of what the instruction computes, a description of what the
-    expression computes, and the remedy. Returns None if the two may agree.
+    expression computes, and the remedy. Returns None if the two may be equivalent.
     """
     if name in _IMAGE_TO_COLUMNS:
         return _find_im2col_mismatch(op, body)
@@ -477,7 +477,10 @@ def _divisor(whole: int, limit: int) -> int:
 
 
 def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Checks that rows on the chip start at a block, and tiles copied to main memory end at one."""
+    """Checks the alignment of rows in on-chip memory and of tiles copied to main memory.
+
+    Each row must start, and each tile must end, at the boundary of a memory block.
+    """
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined:
             continue
@@ -492,7 +495,8 @@ def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 def _is_accessed_by_row(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
     """Whether instructions access the rows of a stage one by one.
 
-    They do for tiles of partial rows, for reductions along rows and for broadcasts.
+    They do if a tile contains only a part of each row, if a reduction along the rows reads the
+    stage, or if the stage broadcasts its input.
     """
     if not tile or tile[-1] != regions.full_shape(stage)[-1]:
         return True
@@ -548,7 +552,7 @@ def _is_copied_out(regions: Regions, stage: StageRecord) -> bool:
 def _check_tail_overlap(
     regions: Regions, stage: StageRecord, width: int, chip: Soc
 ) -> Iterator[Finding]:
-    """Checks that adjacent loop iterations do not write to the same block.
+    """Checks that adjacent loop iterations do not write to the same memory block.
 
     They do so if the tile of an iteration ends inside a block.
     """

@@ -117,8 +117,8 @@ def _may_join(
 ) -> bool:
     """Whether the operation `op` can be computed in the loops of a group of operations.
 
-    The axes of `op` must fit the loops, and no operation of `barriers` outside of the group may lie
-    between `op` and the group in the graph.
+    `op` must share leading axes with the group (`count_shared_axes`). In addition, no path of the
+    graph between `op` and the group may contain an operation of `barriers` outside of the group.
     """
     if count_shared_axes(group[0], op) is None:
         return False
@@ -138,7 +138,7 @@ def count_shared_axes(main: Operation, other: Operation) -> int | None:
     """Returns the number of leading axes that `main` and `other` share.
 
     Equal shapes share all axes. After the shared axes, `other` may have only axes of size 1, or no
-    axes. Returns None if the shapes do not match in this way.
+    axes. Returns None if `other` has any other shape.
     """
     wide, narrow = sizes_of(main.outputs[0]), sizes_of(other.outputs[0])
     if wide == narrow:

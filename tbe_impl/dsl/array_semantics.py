@@ -136,7 +136,7 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """Reduces `source` over `axes` in its own dtype.
+    """Reduces `source` over `axes`; computes in the dtype of `source`.
 
     An empty reduction gives the identity element.
     """

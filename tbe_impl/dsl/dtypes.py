@@ -92,11 +92,11 @@ def is_float(name: str) -> bool:
 
 
 def common_dtype(first: str, second: str) -> str:
-    """Returns the dtype to which two scalars are promoted in a raw ``tvm.compute``.
+    """Returns the dtype to which both operands of an operator in a ``tvm.compute`` are promoted.
 
-    If only one of the dtypes is a float, it is the result. bool is promoted to any other dtype.
-    float16 with bfloat16 gives float32. In all other cases the wider dtype is the result, or
-    `first` if both have the same width.
+    If exactly one of the dtypes is a float dtype, it is the result. bool is promoted to any other
+    dtype. float16 with bfloat16 gives float32. In all other cases the wider dtype is the result,
+    or `first` if both have the same width.
     """
     one, other = dtype_of(first), dtype_of(second)
     if one == other:

@@ -126,7 +126,7 @@ class Expr:
         )
 
     def same_as(self, other: Any) -> bool:
-        """Whether `other` is this node object."""
+        """Whether `other` is the same object as this node."""
         return self is other
 
     def equal(self, other: Any) -> Any:
@@ -198,7 +198,7 @@ class Text(str):
 
     @property
     def value(self) -> str:
-        """The string."""
+        """The string itself, as a plain ``str``."""
         return str(self)
 
 
@@ -208,8 +208,8 @@ class Var(Expr):
     Attributes:
         name: the name in the operator.
         bound: least and greatest value; None if unknown.
-        axis: for the size of an array axis that the placeholder merges with other axes: the
-            position of this axis in the declared array. None for every other variable.
+        axis: if the variable is the size of an array axis that a placeholder merges with other
+            axes, the position of this axis in the declared array. None for every other variable.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")
@@ -262,12 +262,12 @@ class IterVar(Expr):
 
     @property
     def var(self) -> IterVar:
-        """The axis itself; TVM returns a separate object."""
+        """The axis itself (in TVM, a separate variable that belongs to the axis)."""
         return self
 
     @property
     def extent(self) -> Expr:
-        """The number of iterations."""
+        """The number of values of the axis."""
         assert self.dom is not None
         return self.dom.extent
 
@@ -448,7 +448,7 @@ def const(value: Any, dtype: str | None = None) -> Const:
 
 
 def as_expr(value: Any, dtype: str | None = None) -> Expr:
-    """Converts an operator's argument to an expression."""
+    """Converts a number, a string or an indexed tensor to an expression; keeps an expression."""
     if isinstance(value, Expr):
         return value
     if type(value) is not int and hasattr(value, "as_expr"):  # a slice of a tensor
@@ -460,8 +460,8 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
 def _match_dtypes(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
     """Converts both operands to one dtype.
 
-    A Python scalar adopts the dtype of the other operand. Exception: a Python float beside an
-    integer expression makes both float32.
+    A Python scalar adopts the dtype of the other operand. Exception: if a Python float is combined
+    with an integer expression, both operands become float32.
     """
     if not isinstance(a, Expr) and not hasattr(a, "as_expr"):
         right = as_expr(b)

@@ -97,9 +97,10 @@ def linear_form(index: Expr) -> LinearForm | None:
 
 
 def _extreme_value(form: LinearForm, *, largest: bool) -> int | None:
-    """Returns the largest value of `form` over all axes and sizes; the smallest unless `largest`.
+    """Returns the largest value of `form` over all axes and sizes.
 
-    Returns None if no bound is known.
+    If `largest` is false, returns the smallest value instead. Returns None if the value is
+    unbounded or unknown.
     """
     for axis, factor in form.axes():
         if axis.dom is None:
@@ -195,7 +196,7 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 def simplify_selects(expression: Expr) -> Expr:
     """Replaces each select whose condition is known at compile time by the chosen operand.
 
-    The conditions of the other selects lose the conjuncts that always hold.
+    From the conditions of the other selects, the conjuncts that always hold are removed.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):

@@ -108,7 +108,7 @@ class Operation:
         axis: the axes of its outputs; empty for a placeholder and for a library stage.
         reduce_axis: the reduction axes.
         body: one expression for each output; empty for a placeholder and for a library stage.
-        dsl_call: the call of the DSL operation that built the stage; None for a raw compute.
+        dsl_call: the call of the DSL operation that built the stage; None if no such call did.
         location: the line of the user's code that built the stage.
         number: serial number; it increases in the order of creation.
     """
@@ -233,7 +233,7 @@ class Tensor:
         return TensorSlice(self, ())[index]
 
     def same_as(self, other: Any) -> bool:
-        """Whether `other` is this tensor object."""
+        """Whether `other` is the same object as this tensor."""
         return self is other
 
     def __repr__(self) -> str:
@@ -241,7 +241,7 @@ class Tensor:
 
 
 class TensorSlice:
-    """A tensor with some of its indices, ``tensor[i]``; with all indices it acts as a scalar."""
+    """A tensor indexed along its first axes, ``tensor[i]``; acts as a scalar if all are indexed."""
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
         self.tensor, self.indices = tensor, indices
@@ -412,7 +412,7 @@ def compute(
         shape: shape of each output.
         function: takes one index per dimension; returns an expression or a list of expressions.
         name, tag, attrs: see `Operation`.
-        word: the call of the DSL operation that builds the stage; None for a raw compute.
+        word: the call of the DSL operation that builds the stage; None if no DSL operation does.
 
     Returns:
         a tensor, or a list of tensors if `function` returns a list.
@@ -441,7 +441,7 @@ def compute(
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
-    """Creates a stage that copies `tensor`; it has the location of the stage of `tensor`."""
+    """Creates a stage that copies `tensor` and has the source location of the stage of `tensor`."""
     copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
     copied.op.location = tensor.op.location
     return copied

@@ -6,8 +6,8 @@ There are three rounding modes:
 - ``device`` rounds the result of each stage and each scalar to its dtype, as the device does;
 - ``float64`` computes every float in float64, as a reference.
 
-A stage whose operation has no NumPy formula is computed from its scalar expressions, which are
-evaluated on index grids.
+A stage whose operation has no NumPy formula is computed from its scalar expressions. They are
+evaluated for all indices at once, on NumPy arrays of indices.
 """
 
 from __future__ import annotations

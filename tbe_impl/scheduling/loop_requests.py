@@ -1,8 +1,8 @@
 """Collects the loops that a schedule requests: order, tiling, parallel loops, storage.
 
 A schedule that uses a device instruction or a device memory targets the device. The loops of such
-a schedule tile for the device memory and have no meaning on a CPU. Any other schedule requests
-exactly the loops that it defines.
+a schedule split the data into tiles that fit the device memory, and have no meaning on a CPU. Any
+other schedule requests exactly the loops that it defines.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class ScheduleRequest:
         what: the arguments of the method as text.
         place: file and line of the call.
         axes: axes of the stage's operation that the decision applies to.
-        mark: the mark that the decision sets on a loop, see `MARKS`; empty if it sets none.
+        mark: the mark (annotation such as ``parallel``) that the decision sets on a loop, see
+            `MARKS`; empty if it sets none.
     """
 
     verb: str
@@ -194,7 +195,7 @@ def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
 
 
 def mark_of(one: Directive) -> str:
-    """Returns the mark that a directive sets on its loop; an empty string if it sets none."""
+    """Returns the mark, such as ``parallel``, that a directive sets on its loop; may be empty."""
     if one.name == "pragma":
         return MARKS.get(str(one.value[0]), "")
     if one.name == "bind" and not one.value[0].thread_tag.startswith("blockIdx"):
@@ -231,9 +232,9 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 
 
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
-    """Drops each index of a fused loop that is followed by an index of the same axis.
+    """Drops each index of a fused loop that is followed by an inner index of the same axis.
 
-    The following index has a smaller step and covers the dropped one.
+    The inner index has a smaller step. The fused loop advances it over the range of both indices.
     """
     following = (*parts[1:], None)
     return tuple(

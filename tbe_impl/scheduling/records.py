@@ -89,8 +89,8 @@ class StageRecord:
         scope_place: source location of the call that set the scope; empty for the default.
         directives: the other decisions, in call order.
         is_output: whether the stage computes an output of the kernel.
-        versions: all operations of the stage, oldest first. Their outputs with the same position
-            stand for the same tensor.
+        versions: all operations that the stage has had, oldest first. Output number i stands for
+            the same tensor in every version.
         made_by: the schedule method that added the stage, such as ``rfactor``; empty for a stage of
             the operator.
     """

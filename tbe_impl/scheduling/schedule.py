@@ -74,7 +74,7 @@ class Schedule:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether the schedule is automatic and its plan has not run yet."""
+        """Whether the schedule is automatic and has not made its decisions yet."""
         return self._plan is not None
 
     @property
@@ -90,7 +90,7 @@ class Schedule:
 
     @property
     def stage_map(self) -> Mapping[Operation, Stage]:
-        """Operation → the stage that computes this operation."""
+        """A dict from each operation of the graph to the stage that computes it."""
         self._ensure_planned()
         return MappingProxyType({stage.op: stage for stage in self._stages})
 
@@ -260,7 +260,7 @@ class Schedule:
     def read_instead(
         self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]
     ) -> None:
-        """Makes the operations `readers` read `copies` instead of the outputs of `made`."""
+        """Makes `readers` read the tensors `copies` instead of the outputs of `made`."""
         versions = self._stage(made).versions
         tensors = {
             id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)
@@ -277,7 +277,7 @@ class Schedule:
         return stage
 
     def _read_newest(self) -> None:
-        """Redirects the reads of every stage to the current tensors of the earlier stages."""
+        """Makes every stage read the outputs of the current operations of the earlier stages."""
         newest: dict[int, Tensor] = {}
         for stage in self._stages:
             read = stage.op.input_tensors

@@ -52,8 +52,8 @@ class Stage:
         origin: the operation of the operator's graph; None for a stage that the schedule added.
         scope: the memory of the outputs.
         is_output: whether the stage computes an output of the kernel.
-        versions: all operations of the stage, oldest first. Their outputs with the same position
-            stand for the same tensor.
+        versions: all operations that the stage has had, oldest first. Output number i stands for
+            the same tensor in every version.
         made_by: the schedule method that added the stage; empty for a stage of the operator.
     """
 
@@ -268,7 +268,7 @@ class Stage:
         self._directives.append(Directive("emit_insn", var, (name, extras), place))
 
     def storage_align(self, axis: IterVar, factor: Any, offset: Any = 0) -> None:
-        """Aligns the stride of `axis` to ``k · factor + offset`` elements.
+        """Pads the stride of `axis` to ``k · factor + offset`` elements, for an integer k.
 
         Args:
             axis: an axis of the operation.
@@ -411,8 +411,8 @@ class Stage:
     def replace(self, op: Operation) -> None:
         """Replaces the operation of the stage by `op`, which has the same data axes.
 
-        If the reduction axes of `op` differ from the former ones, they become new loops. The loops
-        and splits of the former reduction axes are then dropped.
+        If `op` does not have all reduction axes of the old operation, the loops and splits of the
+        old reduction axes are dropped, and each reduction axis of `op` becomes a loop.
         """
         kept = {id(axis) for axis in op.reduce_axis}
         if any(id(axis) not in kept for axis in self.op.reduce_axis):

@@ -229,7 +229,7 @@ class Regions:
         return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
     def has_whole_tiles(self, stage: StageRecord) -> bool:
-        """Whether all splits of the enclosing stages divide their loops without partial tiles."""
+        """Whether all splits of the stages that enclose `stage` leave no partial tile."""
         parent, seen = self.parent(stage), 0
         while parent is not None and seen <= len(self.record.stages):
             extents = self.loops(parent)

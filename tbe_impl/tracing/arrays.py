@@ -384,7 +384,7 @@ def kind_of(value: Any) -> str:
 
 
 def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
-    """Returns the dtype of each value; `weak_dtype` defines that of a weakly typed value."""
+    """Returns the dtype of each value; `weak_dtype` determines it for a weakly typed value."""
     strong = [
         item.dtype if isinstance(item, TracedArray) else np.asarray(item).dtype
         for item in values
@@ -478,7 +478,7 @@ def assign_output(target: Any, found: Any) -> Any:
 
     Raises:
         InputError: `target` has a view, which NumPy would change too; or `target` is a NumPy array;
-            or the dtype or shape of `found` does not fit.
+            or `found` cannot be cast to the dtype or broadcast to the shape of `target`.
     """
     if not isinstance(target, TracedArray):
         raise trace_error("a formula cannot write tensors into NumPy arrays")

@@ -1,6 +1,6 @@
 """Tunes the options of a kernel by measurement; never chooses options slower than the default.
 
-`search` defines the candidates and their order, `measurement` compares them.
+`search` defines the candidates (sets of options) and their order, `measurement` compares them.
 
 In: a kernel and a time limit in seconds.
 Out: options that are faster than the default, or the default.
@@ -69,9 +69,10 @@ def tune_kernel(
 
 
 def tune_at_build(kernel: Kernel) -> Kernel:
-    """Returns `kernel`, tuned if ``tbe.auto_tune`` is enabled and no record is stored.
+    """Tunes `kernel` if ``tbe.auto_tune`` is enabled and no tuning result is stored for its graph.
 
-    A kernel is not tuned if sizes are known only at call time, or if the user chose its options.
+    Returns the tuned kernel, or `kernel` itself if it is not tuned. A kernel is never tuned if
+    sizes are known only at call time, or if the user chose its options.
     """
     limits = AUTO_TUNE.limits()
     if limits is None or kernel.tuning is not None or not tuning_store.has_free_options(kernel):

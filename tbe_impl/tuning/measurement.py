@@ -1,7 +1,8 @@
-"""Measures candidates against the default in interleaved rounds and compares paired ratios.
+"""Compares candidates (sets of options) with the default options by time, round by round.
 
-To exclude noise, a candidate is chosen only if the ratio of its time to the default's time is below
-1 − `MARGIN` with 99 % confidence.
+Each round times the candidates and the default once, and gives for each candidate the ratio of its
+time to the default's time. To exclude noise, a candidate is chosen only if the median of its ratios
+is below 1 − `MARGIN` with 99 % confidence.
 """
 
 from __future__ import annotations
@@ -77,13 +78,14 @@ class Candidate:
     def score(self) -> float:
         """The larger of `ratio` and `quiet_ratio`.
 
-        A disturbance of the reference therefore does not count as a gain.
+        If a disturbance slows down some calls of the reference, it therefore does not make the
+        candidate look faster.
         """
         return max(self.ratio, self.quiet_ratio)
 
 
 class Bench:
-    """Measures candidates of one kernel on fixed arrays, within a limit of steps and of time.
+    """Measures candidates of one kernel on fixed arrays, until a step or time limit is reached.
 
     Args:
         kernel: the kernel with its default options.
@@ -117,8 +119,8 @@ class Bench:
     ) -> None:
         """Times every candidate and the reference once per round, in random order.
 
-        The reference is `other` if given, else the default. No round starts after the share
-        `reserve` of the limits is used.
+        The reference is `other` if given, else the default. No round starts after the fraction
+        `reserve` of the step limit or of the time limit is used.
         """
         reference = other or self.default
         for _ in range(rounds):
@@ -145,7 +147,7 @@ class Bench:
         Args:
             items: the candidates.
             rounds: number of rounds of the first measurement.
-            share: share of the limits after which the halving ends.
+            share: fraction of the step limit or of the time limit after which the halving ends.
         """
         left = list(items)
         while left:
@@ -180,11 +182,11 @@ class Bench:
         )
 
     def make_candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
-        """Compiles the choices that were not tried yet; returns them as candidates.
+        """Compiles those choices (sets of options) that were not tried yet; returns the candidates.
 
         A choice is dropped if it cannot be compiled, if its code and number of threads equal those
-        of an earlier choice, or if its results are wrong. No compilation starts after the share
-        `share` of the limits is used.
+        of an earlier choice, or if its results are wrong. No compilation starts after the
+        fraction `share` of the step limit or of the time limit is used.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)

@@ -1,8 +1,9 @@
 """Searches the fastest options of a kernel in four phases.
 
-The search tries single changes of the default, then combinations of those that do not clearly cost
-time, then neighbours of the best candidate, then other thread counts. Candidates differ from the
-default in the fields of `KNOBS`, in the stored stages, and in the thread options.
+The search tries single changes of the default, then combinations of those changes that do not
+clearly cost time, then neighbours of the best candidate, then other thread counts. Candidates
+differ from the default in the fields of `KNOBS`, in the thread options, and in the stored stages
+(intermediate stages whose results are stored in memory).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ The field `stored` and the thread options are handled separately."""
 def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
     """Searches the fastest options of a kernel and returns them with their measurements.
 
-    The choices in `also` are measured in the first phase, before the single changes.
+    The choices (sets of options) in `also` are measured first, before the single changes.
     """
     found = _search_neighbours(
         bench, _search_combinations(bench, _search_single_changes(bench, also))
@@ -94,8 +95,8 @@ def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Can
 def _search_neighbours(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
     """Hill climbing: tries the neighbours of the best candidate as long as a better one is found.
 
-    The search also stops when its share of the limits is used. Returns the best candidates, best
-    first.
+    The search also stops when about half of the step limit or of the time limit is used. Returns
+    the best candidates, best first.
     """
     best: Candidate | None = None
     while found and found[0] is not best and found[0].score < 1.0 and not bench.is_over(0.55):
@@ -147,7 +148,8 @@ def single_changes(kernel: Kernel) -> list[Choice]:
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
     """Returns the entries of `KNOBS` that may affect a kernel.
 
-    `portions` is left out if the kernel does not run on several threads.
+    `portions` (the number of parts of a loop nest that are distributed over the threads) is left
+    out if the kernel runs on one thread.
     """
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
@@ -157,7 +159,7 @@ def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
-    """Returns the choices that differ from `choice` in one field or by one more stored stage."""
+    """Returns the choices that change one field of `choice` or store one more stage."""
     found = [
         msgspec.structs.replace(choice, **{name: value})
         for name, values in _knobs(kernel)
@@ -167,9 +169,10 @@ def _neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
 
 
 def _thread_variants(choice: Choice) -> list[Choice]:
-    """Returns variants of `choice`: one thread, all threads at every size, and fewer threads.
+    """Returns variants of `choice` with other numbers of threads.
 
-    Returns none if the process has a single thread.
+    One variant uses one thread, one uses all threads regardless of the tensor size, and the others
+    use some of the threads. Returns an empty list if the process has a single thread.
     """
     most = environment.threads()
     counts = [most]
@@ -186,7 +189,8 @@ def _thread_variants(choice: Choice) -> list[Choice]:
 def _union(choices: Sequence[Choice]) -> Choice:
     """Merges choices into one that contains the changes of all.
 
-    If several choices change a field, the first one is used. The stored stages are united.
+    If several choices change a field, the value of the first one is used. The result stores the
+    stages of all choices.
     """
     default = msgspec.structs.asdict(Choice())
     found: dict[str, Any] = {}
@@ -200,9 +204,9 @@ def _union(choices: Sequence[Choice]) -> Choice:
 
 
 def _find_stages_to_store(kernel: Kernel) -> list[int]:
-    """Returns the indices of the stages that are much smaller than the largest output.
+    """Returns the indices of the stages that are much smaller than the largest output, last first.
 
-    The last stage comes first. Returns none for a kernel that a library computes in part.
+    Returns an empty list for a kernel that a library computes in part.
     """
     outputs = kernel.computed
     if any(op.kind == "library" for op in stages_of(outputs)):

@@ -68,12 +68,12 @@ def _make_rounding(name: str, formula: str, tag: str, function: str) -> DslOpera
 
 
 def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:
-    """Rounds each element to the nearest integer, as `dtype`; halves are rounded away from 0."""
+    """Rounds to the nearest integer, halves away from 0, and converts the result to `dtype`."""
     return ROUND_HALF_UP(data, dtype)
 
 
 def clip(data: Tensor, max_value: Any, min_value: Any) -> Tensor:
-    """Returns max(min(data, max_value), min_value); note that `max_value` precedes `min_value`."""
+    """Returns max(min(data, max_value), min_value); the upper bound is the first argument."""
     return _vmaxs(_vmins(data, max_value), min_value)
 
 

@@ -314,9 +314,9 @@ def _vlogic(*arrays: Array, operation: str) -> Array:
 
 
 def calculate_one_or_zero(input_tensor: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
-    """Returns a tensor like `input_tensor`, with 1 where its element is above 0, else 0.
+    """Returns 1 for each element of `input_tensor` that is above 0, and 0 for every other element.
 
-    The arguments `shape` and `dtype` are ignored.
+    The result has the shape and dtype of `input_tensor`; `shape` and `dtype` are ignored.
     """
     return vcmpsel(check_tensor("calculate_one_or_zero", input_tensor), 0, "gt", 1, 0)
 

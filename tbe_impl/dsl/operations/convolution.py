@@ -149,7 +149,7 @@ def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], blo
     """Returns the layout of the filter `weight`.
 
     Raises:
-        InputError: the shape of `weight` matches no layout of the declared filter shape.
+        InputError: `weight` does not have the shape of the declared filter in any possible layout.
     """
     shape, groups = parameters["filter_shape"], parameters["groups"]
     fractal = parameters["blocked"][1]

@@ -79,8 +79,8 @@ def window_of(
         word: name of the DSL operation.
         given: ``strides``, ``dilations`` and ``pads``, or ``stride_h``, ``dilate_h``, ``pad_h`` …
         rank: the number of spatial axes.
-        orders: the layouts, such as ``NCHW``, in which strides and dilations may have one number
-            for every axis.
+        orders: layouts, such as ``NCHW``. Strides and dilations may also have one number for every
+            axis of one of these layouts, including batch and channels.
 
     Returns:
         The keys ``strides``, ``dilations`` (one number per axis) and ``pads`` (one pair per axis).
@@ -110,7 +110,8 @@ def _spatial_steps(
 ) -> list[int]:
     """Returns one number per spatial axis.
 
-    `values` is one number for all axes, one number per spatial axis, or one per axis of a layout.
+    `values` is one number for all axes, one number per spatial axis, or one number for every axis
+    of a layout, such as ``NCHW``.
     """
     found = [
         check_integer(word, name, value)
@@ -166,8 +167,8 @@ def options_of(
 ) -> dict[str, Any]:
     """Merges options into one mapping; keywords take precedence.
 
-    If `para_dict` is a mapping, it holds the options. Otherwise `para_dict` and `args` are
-    positional values of the options `names`.
+    If `para_dict` is a mapping, it contains the options. Otherwise the values of the options
+    `names` were passed as positional arguments: the first is `para_dict`, the others are `args`.
 
     Raises:
         InputError: a keyword is unknown, or there are too many positional arguments.
@@ -192,8 +193,8 @@ def groups_of(
     """Returns the number of groups, and the filter's shape (O, C / groups, kernel…).
 
     If ``group_dict`` contains the filter's numbers of channels, these replace the ones in `shape`.
-    For three spatial axes, ``group_dict`` describes how the groups are packed, and the number of
-    groups is derived from this description.
+    For three spatial axes, ``group_dict`` describes how the groups are packed into block-diagonal
+    matrices (see `group_packing`). The number of groups is then derived from this description.
 
     Args:
         word: name of the DSL operation.
@@ -252,7 +253,7 @@ def groups_of(
 
 
 def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
-    """Whether packing `groups` groups gives the values `known` from ``group_dict``."""
+    """Whether packing `groups` groups agrees with `known`, the values in ``group_dict``."""
     outer, inner = known["cout_ori"] // groups, known["cin_ori"] // groups
     together, packs = group_packing(outer, inner, groups, block)
     found = {
@@ -265,7 +266,7 @@ def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
 
 
 def _has_channels(shape: Sequence[int], channels: tuple[int, int], block: int) -> bool:
-    """Whether a filter of shape `shape` has `channels`, possibly padded to whole blocks."""
+    """Whether `shape` starts with the numbers `channels`, each possibly padded to whole blocks."""
     return all(
         given in (number, block_count(number, size) * size)
         for given, number, size in zip(shape, channels, (BLOCK, block), strict=False)

@@ -1,4 +1,4 @@
-"""Checks that the sizes of a convolution match: image, filter and result."""
+"""Checks that the sizes of the image, filter and result of a convolution are consistent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_sizes(
     *,
     block: int = 1,
 ) -> list[Any]:
-    """Checks that batch, channels and spatial sizes match; run-time sizes are not checked.
+    """Checks that the sizes of image, filter and result are consistent; skips run-time sizes.
 
     Args:
         word: name of the DSL operation.
@@ -37,7 +37,7 @@ def check_sizes(
         The spatial sizes of the result.
 
     Raises:
-        InputError: a size does not match.
+        InputError: a size contradicts the other sizes.
     """
     outer, inner, *kernel = filter_shape
     strides, dilations, pads = (parameters[name] for name in ("strides", "dilations", "pads"))

@@ -87,7 +87,7 @@ def _build_product(
     format_out: Any = None,
     batches: Any = None,
 ) -> Tensor:
-    """Builds the stage alpha · a · b + beta · bias; if `bias` is a row, beta = 0 counts as 1.
+    """Builds the stage alpha · a · b + beta · bias; if `bias` is a row, beta = 0 is treated as 1.
 
     `batches` is passed to `_broadcast_batches`.
     """
@@ -286,7 +286,7 @@ def matmul(
         format_a, format_b: ``ND``, ``FRACTAL_NZ`` (N1, M1, M0, N0) or ``FRACTAL_Z``
             (K1, N1, N0, K0).
         alpha_num: factor of the product.
-        beta_num: factor of the bias; if the bias is a row, 0 counts as 1.
+        beta_num: factor of the bias; if the bias is a row, 0 is treated as 1.
         dst_dtype: dtype of the result. Products are accumulated in float32, or in int32 for integer
             matrices.
         tensor_bias: a row or a matrix that is added to the product.

@@ -1,4 +1,4 @@
-"""Lowers the operations of `tbe_impl.dsl.ext` to CANN operations, for a real toolkit.
+"""Lowers the operations of `tbe_impl.dsl.ext` to operations that the CANN toolkit provides.
 
 Float16 tensors are computed in float32, and the result is cast back. A result r differs from the
 result of the extension operation by at most tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5
@@ -19,9 +19,9 @@ HALF_PI = math.pi / 2
 
 
 def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps an expansion so that it computes in float32 and returns the dtype of the tensors.
+    """Wraps a lowering so that it casts the tensors to float32 and casts the result back.
 
-    Float64 tensors are computed in float64; a bool result is not cast.
+    Float64 tensors are not cast to float32; a bool result is not cast back.
     """
 
     def build(*tensors: Tensor) -> Any:
@@ -91,7 +91,7 @@ def _tanh_softplus(x: Tensor) -> Tensor:
 
 
 def _reduce_range(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """Returns x − π·(k + shift) and (−1)^k, for the integer k that makes the first within ±π/2."""
+    """Returns r = x − π·(k + shift) and (−1)^k for the integer k for which |r| ≤ π/2."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
     whole = W["vadds"](W["cast_to"](count, x.dtype), shift)
     rest = x

@@ -44,10 +44,11 @@ def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
 def _fetch(
     tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
 ) -> Expr:
-    """Reads a tensor element; gives 0 if one of the `looked_up` indices is out of range.
+    """Builds the read of one element of `tensor`; it gives 0 if a looked-up index is out of range.
 
-    `looked_up` maps an axis to an index that replaces the entry of this axis in `at`. If `negative`
-    is true, negative indices count from the end.
+    `at` has one index for each axis of `tensor`. `looked_up` maps some of the axes to indices that
+    were read from an index tensor; these replace the indices in `at`. If `negative` is true,
+    negative looked-up indices count from the end.
     """
     inside: Any = True
     index = list(at)
@@ -310,7 +311,10 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
 
 
 def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
-    """Returns a copy of `var`; its rows with the indices `rows` are updated by `new`, in order."""
+    """Returns a copy of `var` in which ``new[i]`` updates the row ``rows[i]``, for each i in order.
+
+    `reduction` is the kind of update, see `scatter`.
+    """
     out = np.array(var)
     if reduction == "update":
         for row, value in zip(rows.tolist(), new, strict=True):

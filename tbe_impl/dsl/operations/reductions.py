@@ -86,7 +86,7 @@ def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> 
 
 
 def _reshape_reduced(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """Reduces `x` to the shape that `reduced_shape` gives: (1,) for a full reduction."""
+    """Reduces `x` over `axes`; a full reduction gives the shape (1,) instead of ()."""
     found: Array = reduce(op, x, axes, keepdims=keepdims)
     return found.reshape(1) if found.ndim == 0 and not keepdims else found
 

@@ -3,6 +3,10 @@
     y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p]
     columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
 
+n is the batch index, g the group, o the output channel, c one of the C input channels of a group,
+k the position in the filter, p the position in the result, ck the pair of c and k, and *before* the
+padding in front.
+
 For window reductions, a reduction of the columns replaces the matrix product. CANN's own
 operations take images and filters in block layouts; these expansions need no layout conversion.
 """
@@ -46,7 +50,8 @@ def _unfold_windows(
     Args:
         tensor: the source.
         shape: shape of the result.
-        place: maps an index of the result to an index of `tensor` and its bounds checks.
+        place: a function from an index of the result to an index of `tensor` and the bounds checks
+            of this index.
         outside: value of elements whose bounds checks fail.
     """
 
@@ -66,10 +71,11 @@ def _unfold_windows(
 def _multiply_filters(
     filters: Tensor, columns: Tensor, groups: int, shape: Sequence[Any], op: Operation, kept: int
 ) -> Tensor:
-    """Multiplies filters by columns and reshapes the product to `shape`.
+    """Multiplies the filter matrix by the columns and reshapes the product to `shape`.
 
-    The product sums over the first `kept` axes of the columns after the batch and group axes. These
-    are the channels and the positions in a filter.
+    The columns have the batch axis, then the group axis if there are several groups. Then come
+    `kept` axes over which the product sums (the channels and the positions in a filter), then the
+    axes of the result positions.
     """
     first = 2 if groups > 1 else 1
     sizes = columns.shape

@@ -228,7 +228,7 @@ def _static_number(size: Any) -> int:
 
 
 def _reduction_axes(**extents: Any) -> list[IterVar]:
-    """Creates a reduction axis for each keyword: name = extent."""
+    """Creates one reduction axis for each keyword argument ``name=extent``."""
     return [IterVar(Range(extent), name, "reduce") for name, extent in extents.items()]
 
 

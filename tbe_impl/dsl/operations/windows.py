@@ -145,7 +145,9 @@ def find_positions(
     dilations: Sequence[Any],
     starts: Sequence[Any],
 ) -> Tensor:
-    """Finds, in each window, the first element that is NaN or equals the window's value in `made`.
+    """Finds, in each window, the first element that is NaN or equals the value of the window.
+
+    `made` contains one value for each window of `tensor`, usually the maximum or minimum.
 
     Returns:
         The position of each such element (int32), as a flat index over the window axes of the
