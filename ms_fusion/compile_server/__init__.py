@@ -1,9 +1,11 @@
-"""The compile server: a guarded replacement of the process in which MindSpore builds fused kernels.
+"""The compile server: replaces the process in which MindSpore builds fused kernels by a safer one.
 
 In: the composite JSON of kernels, from MindSpore. Out: built kernels, and a reason for each kernel
-that was not built. Must not build in its own process, since each kernel has a worker process.
+that was not built. Must not build a kernel in the server process: each kernel is built in a worker
+process of its own.
 
-MindSpore runs the script ``kernel_build_server_akg.py`` in a directory that can be set. Our scripts
-first change to the kernel directory. They refuse kernels that MindSpore's generator miscompiles;
-MindSpore then runs the operators of these kernels one by one.
+MindSpore starts its server as a script ``kernel_build_server_akg.py`` in a directory that can be
+set; we set it to the directory of our scripts. Our scripts first change to the kernel directory.
+They refuse kernels that MindSpore's generator compiles wrongly. MindSpore then runs the operators
+of these kernels one by one.
 """

@@ -1,6 +1,7 @@
 """Builds each kernel in its own process: a crash or hang of the generator affects one kernel only.
 
-If a worker of MindSpore's process pool dies, MindSpore waits minutes for the worker's kernel.
+MindSpore itself uses a process pool instead. If a worker process of the pool dies, MindSpore waits
+minutes for the kernel that the worker was building.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class BuildFailure(NamedTuple):
 
     Attributes:
         why: the error message.
-        place: the place that the error names, for example an operator; empty if unknown.
+        place: the operator or other place where the error occurred; empty if unknown.
     """
 
     why: str
@@ -40,13 +41,13 @@ def build_in_processes(
     """Builds all kernels in parallel processes.
 
     Args:
-        kernels: the kernels; each is an argument of `build`.
+        kernels: descriptions of the kernels; `build` is called with each of them.
         build: builds one kernel; raises an error on failure.
         workers: maximum number of processes at a time.
         seconds: time limit for each kernel.
 
     Returns:
-        A dict from each kernel that was not built to its failure.
+        A dict that maps each kernel that could not be built to its failure.
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))

@@ -9,9 +9,10 @@ from types import ModuleType
 
 
 def import_alone(name: str) -> ModuleType:
-    """Imports a module with empty modules as its parent packages.
+    """Imports a module, but replaces its parent packages by empty modules during the import.
 
-    If that fails, the module is imported normally.
+    So the ``__init__`` of the packages is not run. If the import fails, the module is imported
+    normally.
 
     Args:
         name: name of the module, such as ``package.part.module``.

@@ -1,7 +1,7 @@
-"""Records kernels that the compile server did not build, with reasons, in a file.
+"""Records in a file which kernels the compile server did not build, and why.
 
-The process that compiles the net reads the file. Several ranks may share the file, so each line has
-the id of the compiling process.
+The process that compiles the net reads the file. Several processes of a distributed training may
+share the file, so each line contains the id of the compiling process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Each line is a JSON array: the id of the compiling process, then the fields of a
 
 
 def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | None = None) -> None:
-    """Appends refusals to the file.
+    """Appends refused kernels to the file of refusals in `directory`.
 
     `process` is the id of the process that compiles the net; None for this process.
     """
@@ -36,7 +36,7 @@ def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | No
 
 
 def length(directory: Path) -> int:
-    """Returns the current length of the file in bytes, for `read_since`; 0 without a file."""
+    """Returns the length of the file of refusals in bytes, for `read_since`; 0 if there is none."""
     try:
         return (directory / FILE).stat().st_size
     except OSError:
@@ -44,9 +44,9 @@ def length(directory: Path) -> int:
 
 
 def read_since(directory: Path, start: int) -> tuple[KernelRefusal, ...]:
-    """Returns the distinct refusals for this process after the first `start` bytes of the file.
+    """Returns the refusals for this process, without duplicates, that were recorded since `start`.
 
-    Truncated lines are skipped.
+    `start` is the length of the file at that time, in bytes. Incomplete lines are skipped.
     """
     try:
         with (directory / FILE).open("rb") as stream:

@@ -56,9 +56,9 @@ def serve(messager: str) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Ends this process when the parent process has ended.
+    """Waits until the parent process has ended, and then ends this process.
 
-    MindSpore's server would wait forever and keep half a GiB of memory.
+    MindSpore's own server would wait forever and keep half a GiB of memory.
     """
     while os.getppid() == parent:
         time.sleep(1.0)
@@ -68,7 +68,7 @@ def _exit_with_parent(parent: int) -> None:
 def _redirect_output(file: str) -> None:
     """Redirects standard output and standard error to a file.
 
-    The generator writes its messages and stack traces there.
+    So the messages and stack traces of the kernel generator go to this file.
     """
     log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     os.dup2(log_file, 1)
@@ -85,11 +85,11 @@ def _accept_guarded(builder: Any, text: str) -> Any:
 
 
 def _compile_guarded(builder: Any) -> bool:
-    """Builds all kernels that can be built; always returns True, which reports success.
+    """Builds all kernels that can be built; always returns True, which means success.
 
-    After a success MindSpore searches for the files of the kernels, and continues without missing
-    files. After a failure MindSpore would keep the kernel in its list of pending kernels, and wait
-    for the kernel at the next request.
+    MindSpore then looks for the files of the kernels, and runs the operators of a kernel without
+    files one by one. If the result were False, MindSpore would keep the kernel in its list of
+    pending kernels, and wait for it at the next request.
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
@@ -124,12 +124,12 @@ def _compile_guarded(builder: Any) -> bool:
 
 
 def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
-    """Returns the refusal of a kernel that was not built.
+    """Returns a `KernelRefusal` for a kernel that could not be built.
 
     Args:
         text: the kernel in composite JSON.
-        ended: the failure of the build.
-        left: value of `KernelRefusal.left`.
+        ended: why the build failed.
+        left: value of the attribute `KernelRefusal.left`.
     """
     kernel = re.search(r'"op": ?"(\w{1,100})', text)
     culprit = ended.place if f'"{ended.place}"' in text else ""
@@ -142,25 +142,25 @@ class _Generator(Protocol):
     """A kernel generator. The argument `text` of its methods is a kernel in composite JSON."""
 
     def reuse_cached(self, text: str) -> bool:
-        """Publishes a kernel from the compile cache; returns whether the cache had the kernel."""
+        """Copies a kernel from the compile cache to the kernel directory; False if not cached."""
 
     def builder(self) -> Callable[[str], object]:
-        """Loads the generator; returns its function that builds a kernel in composite JSON."""
+        """Loads the generator; returns its function that builds a kernel from composite JSON."""
 
     def stand_in(self, text: str, why: str) -> bool:
-        """Publishes a substitute for a kernel that failed to build; returns whether there is one.
+        """Creates a slow substitute for a kernel that could not be built; False if impossible.
 
-        MindSpore's generator always returns True without a substitute, since MindSpore itself
-        splits the group of the kernel.
+        For MindSpore's generator the method does nothing and returns True, since MindSpore itself
+        runs the operators of such a kernel one by one.
         """
 
 
 @dataclass(frozen=True)
 class _OurGenerator:
-    """Our generator, loaded only for kernels that are not cached.
+    """Our generator; it is loaded only if a kernel is not in the compile cache.
 
     Attributes:
-        directory: directory in which MindSpore searches the kernels' libraries.
+        directory: directory in which MindSpore looks for the libraries of the kernels.
     """
 
     directory: Path
@@ -192,7 +192,7 @@ class _MindSporeGenerator:
     """MindSpore's generator.
 
     Attributes:
-        directory: directory in which MindSpore searches the kernels' libraries.
+        directory: directory in which MindSpore looks for the libraries of the kernels.
         attributes: the attributes that MindSpore passes to the generator, as a string.
     """
 

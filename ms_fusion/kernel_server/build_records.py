@@ -1,6 +1,6 @@
-"""Stores how the generator built each kernel: one record file beside the kernel's library.
+"""Stores how our generator built each kernel, in a record file beside the kernel's library.
 
-`explain` reads these files.
+The function `explain` reads these files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ms_fusion.ledger import Build
 
 
 def content(build: Build) -> bytes:
-    """Returns the content of a record file: the record `build` as JSON."""
+    """Returns the content of the record file for the build record `build`, as JSON."""
     return msgspec.json.encode(build)
 
 
@@ -24,7 +24,10 @@ def file_name(kernel: str) -> str:
 
 
 def read(directory: Path) -> dict[str, Build]:
-    """Returns the readable build records of a directory, by kernel name."""
+    """Returns a map from kernel name to build record, for all readable record files.
+
+    The files are those in `directory`.
+    """
     files = sorted(directory.glob(file_name("*")))
     found = {file.stem: read_one(directory, file.stem) for file in files}
     return {name: build for name, build in found.items() if build is not None}

@@ -1,12 +1,13 @@
-"""The compile cache: maps a kernel description to its compiled libraries, without the generator.
+"""The compile cache: finds the compiled libraries of a kernel without importing our generator.
 
-The cache key consists of the description and of everything else that decides the compiled code
-(`key_inputs`). An entry names libraries of the kernel cache by key and digest. Each library is
-verified against its digest before use. If a library is damaged, moved, outdated or missing, the
-lookup is a cache miss and the kernel is built again.
+It maps a kernel description (composite JSON from MindSpore) to libraries in the kernel cache. The
+cache key consists of the description and of everything else that influences the compiled code
+(`key_inputs`). An entry of the compile cache contains the keys and digests of libraries. Before use
+each library is compared with its digest. If a library is damaged, moved, outdated or missing, the
+kernel is built again.
 
-This module does not import the generator, so that a cache hit stays cheap. The kernel cache adds
-further inputs to each of its keys, such as the features of the processor.
+This module does not import the generator, so that a cache hit takes little time. The kernel cache
+has keys of its own with further inputs, such as the features of the processor.
 """
 
 from __future__ import annotations
@@ -68,10 +69,10 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_path(cls, path: Path) -> Library:
-        """Returns the library at a path within an entry of the kernel cache.
+        """Returns the `Library` for a library file in the kernel cache.
 
         Raises:
-            CacheError: the path is in no cache entry.
+            CacheError: the file does not belong to an entry of the kernel cache.
         """
         return cls(path.parent.name, read_entry(path.parent, path.parent.name).sha256)
 
@@ -81,13 +82,13 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="own"):
-    """A generated kernel that a stub calls.
+    """A kernel of our generator that is one member of a kernel sequence.
 
     Attributes:
-        built: library with the kernel's function.
-        symbol: name of the kernel's function.
-        order: for each buffer of the function, the index of the corresponding array. The arrays are
-            numbered in this order: the arrays that the sequence member reads, then those that it
+        built: library with the C function of the kernel.
+        symbol: name of the C function.
+        order: for each buffer argument of the C function, the index of the array that is passed.
+            The arrays that the kernel reads have the first indices, then follow those that it
             writes.
     """
 
@@ -97,7 +98,7 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
 
 
 class SequenceMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One kernel of a sequence and its arrays.
+    """One kernel of a kernel sequence and the arrays that it reads and writes.
 
     The fields are those of `custom_ops.core.kernel_sequence.SequenceStep`.
     """
@@ -109,7 +110,9 @@ class SequenceMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SequenceRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The kernel sequence that a stub calls.
+    """The kernels that compute a group of fused operators one after the other.
+
+    They are called by a stub, a small library that MindSpore loads as the kernel of the group.
 
     Attributes:
         names: names of the group's inputs, then of its outputs.
@@ -125,8 +128,8 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         built: the library that exports the kernel.
-        steps: the compiled parts of the kernel, for the ledger.
-        row: if the library is a stub, the kernel sequence that it calls; else None.
+        steps: the compiled parts of the kernel, for the report of `explain`.
+        row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
     """
 
     built: Library
@@ -134,7 +137,7 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     row: SequenceRecord | None = None
 
     def own_libraries(self) -> list[Library]:
-        """Returns the libraries of the generated kernels that the stub calls."""
+        """Returns the libraries of our kernels in the sequence `row`."""
         places = self.row.places if self.row else ()
         return [one.kernel.built for one in places if isinstance(one.kernel, OwnKernel)]
 
@@ -206,7 +209,9 @@ def has_unchanged_sources() -> bool:
 
 
 def key_inputs() -> dict[str, object]:
-    """Returns all inputs of the cache key by name, as values that can be encoded as JSON.
+    """Returns the inputs of the cache key, except for the kernel description, by name.
+
+    The values can be encoded as JSON.
 
     Raises:
         MissingError: there is no C compiler.
@@ -226,9 +231,9 @@ def key_inputs() -> dict[str, object]:
 
 
 def _tuning_record_stamps() -> list[str]:
-    """Returns path, size and modification time of every tuning record of the user.
+    """Returns path, size and modification time of each tuning record of the user.
 
-    All records are included because any of them may belong to the kernel.
+    All records are included because each of them may influence how the kernel is compiled.
     """
     root = tuning_store.user_store().root
     try:
@@ -247,7 +252,10 @@ def _onednn_stamp() -> str:
 
 @lru_cache(maxsize=1)
 def _numpy_stamp() -> str:
-    """Returns path, size and modification time of NumPy, whose functions the formulas call."""
+    """Returns path, size and modification time of the installed NumPy, as one string.
+
+    They are part of the key because the formulas of the operators call NumPy.
+    """
     found = importlib.util.find_spec("numpy")
     return _stamp(Path(found.origin)) if found and found.origin else ""
 
@@ -275,8 +283,8 @@ def remember(
         text: the description.
         key: result of `key_of` before the build; nothing is cached if the key has changed since.
         built: the kernel's library in the kernel cache.
-        steps: the compiled parts of the kernel, for the ledger.
-        row: if the library is a stub, the kernel sequence that it calls; else None.
+        steps: the compiled parts of the kernel, for the report of `explain`.
+        row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
     """
     if key is None or not has_unchanged_sources() or key != key_of(text):
         return
@@ -289,9 +297,9 @@ def remember(
 
 
 def publish_cached(text: str, directory: Path) -> bool:
-    """Publishes the cached kernel of a kernel description for MindSpore.
+    """Copies the cached kernel of a kernel description to `directory`, for MindSpore.
 
-    Returns whether the cache contained the kernel and all its libraries.
+    Returns False if the cache does not have the kernel and all its libraries.
 
     Raises:
         OSError: `directory` is not writable.

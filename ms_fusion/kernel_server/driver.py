@@ -1,4 +1,4 @@
-"""Builds one kernel from its composite JSON: a library, and the JSON file that MindSpore reads."""
+"""Builds one kernel from its composite JSON: a library and a JSON file for MindSpore."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ MindSpore allocates tensors with `malloc`, which puts a header before each block
 
 
 class AkgV2Driver:
-    """Builds one kernel; used only when MindSpore's compile server runs instead of ours.
+    """Builds one kernel; used only if MindSpore's own compile server runs instead of ours.
 
-    MindSpore's server creates a driver for each fused kernel. Our server calls `build` and
-    `stand_in`.
+    MindSpore's server creates such an object for each fused kernel. Our server does not use this
+    class; it calls the functions `build` and `stand_in`.
 
     Args:
-        input_file: file with the kernel's description, ``OP.info``.
-        output_dir: directory that receives ``OP.so`` and ``OP.json``.
+        input_file: file ``OP.info`` with the kernel's description.
+        output_dir: directory into which ``OP.so`` and ``OP.json`` are written.
         bisheng_tools_dir, dynamic_shape: ignored; a kernel with dynamic shapes is rejected.
     """
 
@@ -60,10 +60,10 @@ class AkgV2Driver:
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
-        """Builds the kernel and publishes it in `output_dir`; if that fails, calls `stand_in`.
+        """Builds the kernel in `output_dir`; if that fails, creates a substitute by `stand_in`.
 
         Raises:
-            RuntimeError: the build failed; MindSpore may then split the group.
+            RuntimeError: the build failed. MindSpore may then run the operators one by one.
         """
         text = self.input_file.read_text("utf-8")
         try:
@@ -74,7 +74,7 @@ class AkgV2Driver:
 
 
 def build(text: str, directory: Path) -> None:
-    """Builds a kernel from its description, publishes it for MindSpore and caches the result.
+    """Builds a kernel from its description; writes it to `directory` and to the compile cache.
 
     Raises:
         FusionError: `compile_kernel` raises it.
@@ -99,19 +99,20 @@ def build(text: str, directory: Path) -> None:
 
 
 def stand_in(text: str, directory: Path, why: str) -> bool:
-    """Publishes a stub that computes a kernel by its NumPy formulas, after the build has failed.
+    """Creates a slow substitute for a kernel that could not be built.
 
-    The formulas run in the process that calls the stub. Without the stub, MindSpore would run the
-    operators of some groups one by one, but crash on other groups.
+    The substitute is a small library, a stub. It computes each operator of the kernel by a NumPy
+    formula, in the process that calls the kernel. Without the stub, MindSpore would run the
+    operators of some kernels one by one, but would crash on other kernels.
 
     Returns:
-        True if the stub is published. False if an operator has no formula for its inputs, or if the
+        True if the stub was created. False if an operator has no formula for its inputs, or if the
         kernel's name is no C identifier.
 
     Args:
         text: the kernel's description.
-        directory: directory in which MindSpore searches for the kernel's library.
-        why: the reason why the build failed, for the ledger.
+        directory: directory in which MindSpore looks for the kernel's library.
+        why: the reason why the build failed, for the report of `explain`.
 
     Raises:
         ParseError, CompileError, MissingError: the stub cannot be built.
@@ -126,9 +127,10 @@ def stand_in(text: str, directory: Path, why: str) -> bool:
 
 
 def _has_formulas(graph: Graph) -> bool:
-    """Returns whether the NumPy formulas can compute the graph.
+    """Returns whether the NumPy formulas of the operators can compute the graph.
 
-    The check is a trial run on zeros, because a call that fails later would end the user's process.
+    The function tries it with zeros as inputs, because a failure in a later call would end the
+    user's process.
     """
     values = [graph.values[name] for name in graph.inputs]
     try:
@@ -152,11 +154,11 @@ class BuiltKernel(NamedTuple):
     """A compiled kernel.
 
     Attributes:
-        built: library that exports a function of the kernel's name.
-        steps: the compiled parts of the kernel, for the ledger.
-        row: if the library is a stub, the kernel sequence that it calls; else None.
-        lasting: whether the result may be cached. False if the compiler failed on the chosen
-            options, or if the kernel sequence cannot be recorded.
+        built: library that exports a function with the kernel's name.
+        steps: the compiled parts of the kernel, for the report of `explain`.
+        row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
+        lasting: whether the result may be cached. False if the kernel could be compiled only with
+            other options than the chosen ones, or if the kernel sequence cannot be stored.
     """
 
     built: Path
@@ -166,7 +168,7 @@ class BuiltKernel(NamedTuple):
 
 
 def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
-    """Compiles a kernel; compiled code in the kernel cache is reused.
+    """Compiles a kernel, or reuses its compiled code if the kernel cache has it.
 
     Raises:
         InputError: an operator, dtype or shape is not supported.
@@ -193,7 +195,10 @@ def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
 
 
 def _compile_group(group: LoweredGroup, graph: Graph, own: Kernel) -> BuiltKernel:
-    """Compiles a group with the options of `own`, for buffers as MindSpore allocates them."""
+    """Compiles a group of fused operators with the code generation options of `own`.
+
+    The code assumes the alignment of MindSpore's buffers (`MALLOC_OFFSET_BYTES`).
+    """
     own = replace(own, options=replace(own.options, offset=MALLOC_OFFSET_BYTES))
     program, layout = write_program_and_layout(
         group.results, group.inputs, name=group.name, options=own.options

@@ -1,8 +1,8 @@
-"""Prepares kernels that contain library calls, in the user's process at their first call.
+"""Prepares kernels that call oneDNN or NumPy, in the user's process when they are called first.
 
-The library of such a kernel is a stub. At its first call the stub requests a function and the
-function's state from this module. The oneDNN calls use the oneDNN library that MindSpore has
-loaded. The modules that prepare kernels are imported lazily.
+MindSpore loads such a kernel as a small library, a stub. When the stub is called first, it requests
+from this module the C function to call, with a pointer to the function's data. The oneDNN calls use
+the oneDNN library that MindSpore has loaded. The modules that prepare kernels are imported lazily.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _installed_hosts: list[Host] = []
 
 
 class Host:
-    """Prepares the kernels whose descriptions are in a directory.
+    """Prepares kernels at their first call; reads their descriptions from a directory.
 
     Args:
         directory: directory into which MindSpore writes the descriptions, ``NAME.info``.
@@ -54,7 +54,7 @@ class Host:
         self._callback = _PrepareCallback(self._prepare)
 
     def install(self) -> None:
-        """Registers this host as the one that stubs call, and starts the kernels' worker threads.
+        """Makes the stubs of kernels call this object; starts the worker threads of the kernels.
 
         Raises:
             MissingError, CompileError: there is no compiler, or it fails.
@@ -74,9 +74,9 @@ class Host:
         return 0
 
     def _prepare_by_name(self, name: str) -> Prepared:
-        """Prepares a kernel from its cache entry if there is one, else from its description.
+        """Prepares a kernel from its entry in the compile cache, else from its description.
 
-        A cache hit does not import the generator.
+        If there is a cache entry, the generator is not imported.
         """
         from ms_fusion.kernel_server import build_records
 
@@ -105,9 +105,9 @@ def _load_cached(text: str) -> Prepared | None:
 
 
 def loaded_library() -> ctypes.CDLL | None:
-    """Returns the loaded library of `host.c`, in which stubs find the callback and the launch log.
+    """Returns the loaded library that is compiled from `host.c`; None if no `Host` is installed.
 
-    Returns None if no host is installed.
+    In it the stubs of kernels find the callback that prepares them and the log of kernel launches.
     """
     return _library() if _installed_hosts else None
 

@@ -1,4 +1,4 @@
-"""Prepares one kernel that contains library calls, in the user's process."""
+"""Prepares one kernel that calls oneDNN or NumPy, in the user's process."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 
 
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
-    """Prepares the kernel sequence of a kernel; falls back to the kernel's NumPy formulas.
+    """Prepares the kernels and oneDNN calls that compute a kernel; returns the C function to call.
+
+    If that fails, the C function computes the kernel by the NumPy formulas of its operators.
 
     Args:
         kernel: the description of the kernel.
-        failed: whether the compile server failed to build the kernel; if so, only the formulas are
-            used.
+        failed: whether the compile server failed to build the kernel. Then only the NumPy formulas
+            are used.
     """
     call = formula_function(kernel)
     try:
@@ -50,12 +52,15 @@ ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
 
 
 def chain_function(chain: Chain) -> ArrayFunction:
-    """Returns a function that runs a kernel sequence with a step that is no C function."""
+    """Returns a Python function that runs a kernel sequence.
+
+    It is needed if a step of the sequence is no C function.
+    """
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 
 
 def formula_function(kernel: CompositeKernel) -> ArrayFunction:
-    """Returns a function that computes a kernel by its NumPy formulas."""
+    """Returns a function that computes a kernel by the NumPy formulas of its operators."""
     graph = kernel.graph
     written = {node.outputs[0]: node.inputs[0] for node in graph if node.op in IN_PLACE_OPERATORS}
 
@@ -72,9 +77,9 @@ def formula_function(kernel: CompositeKernel) -> ArrayFunction:
 
 
 def _contain_exceptions(kernel: CompositeKernel, call: ArrayFunction) -> Any:
-    """Wraps a function for calls from C.
+    """Wraps a Python function so that C code can call it.
 
-    The wrapper logs exceptions. It returns 1 after an exception, else 0.
+    The wrapper raises no exceptions: it logs an exception and returns 1, else it returns 0.
     """
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     kinds = [kernel.graph.values[name] for name in names]

@@ -1,4 +1,4 @@
-"""Runs `ms_fusion.accuracy.kernel_worker` for our kernels; installs the host that stubs need."""
+"""Runs `ms_fusion.accuracy.kernel_worker` for our kernels; installs the `Host` that they need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from ms_fusion.kernel_server.host import Host
 
 
 def install_host(request: Mapping[str, Any]) -> None:
-    """Installs a host for the directory that contains the kernel's library and description."""
+    """Installs a `Host`, which prepares kernels at their first call.
+
+    It reads the kernels' descriptions from the directory of the requested kernel's library.
+    """
     Host(Path(request["library"]).parent).install()
 
 

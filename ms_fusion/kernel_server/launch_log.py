@@ -1,4 +1,4 @@
-"""Records which of our kernels MindSpore launches during a call, by the launch log in `host.c`."""
+"""Records which of our kernels MindSpore launches during a call; the C part is in `host.c`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Launch(NamedTuple):
 
     Attributes:
         name: name of the kernel.
-        kernel: C function of the kernel. Its arguments are null, a pointer to the number of
-            threads, and the array of buffer addresses. MindSpore keeps the function loaded for the
-            life of the process.
+        kernel: C function of the kernel. Its arguments are a null pointer, a pointer to the number
+            of threads, and the array of buffer addresses. MindSpore does not unload the function
+            before the process ends.
         buffers: addresses of the kernel's inputs, then of its outputs.
     """
 
@@ -45,10 +45,11 @@ class _LaunchRecord(ctypes.Structure):
 
 @contextmanager
 def watch_launches() -> Iterator[list[Launch]]:
-    """Yields a list that receives the kernel launch of the ``with`` block when the block ends.
+    """Yields a list; at the end of the ``with`` block it receives the kernel launch in the block.
 
-    The list stays empty if the process launched no kernel or more than one, if the launch has
-    unknown or too many buffers, or if another watch is active.
+    The list stays empty if the process launched no kernel or several kernels, or if the number of
+    buffers is unknown or too large. It also stays empty if another such block is active, or if no
+    `Host` is installed.
     """
     seen: list[Launch] = []
     symbols = host.loaded_library()

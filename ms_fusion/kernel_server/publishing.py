@@ -1,4 +1,4 @@
-"""Publishes a kernel's library and its JSON file in the directory that MindSpore searches."""
+"""Writes a kernel's library and its JSON file to the directory from which MindSpore loads them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ def is_c_identifier(name: str) -> bool:
 
 
 def publish(built: Path, name: str, directory: Path, record: Build) -> None:
-    """Publishes a library for MindSpore.
+    """Writes a kernel's library and its JSON file to `directory`, where MindSpore looks for them.
 
-    The JSON file is written last, because for MindSpore the presence of this file means that the
-    library is complete.
+    The JSON file is written last, because MindSpore takes its presence as a sign that the library
+    is complete.
 
     Args:
-        record: how the kernel was built; written beside the library for the ledger.
+        built: the compiled library.
+        name: name of the kernel.
+        directory: MindSpore's directory for kernels.
+        record: how the kernel was built. It is written to a file beside the library, for the report
+            of `explain`.
     """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
@@ -48,10 +52,10 @@ OWN_SUFFIX = ".own"
 
 
 def publish_beside_own(name: str, directory: Path) -> None:
-    """Wraps a library of MindSpore's own generator in a stub that also has our entry function.
+    """Replaces a library of MindSpore's own generator by a stub that also has our entry function.
 
-    The original library is kept as ``NAME.own``. The stub forwards calls of MindSpore's own entry
-    function to the original library.
+    The original library is kept as ``NAME.own``. If MindSpore calls the entry function of its own
+    generator, the stub calls the original library.
 
     Raises:
         CompileError, MissingError: the compiler fails or is missing; the files are unchanged.

@@ -1,4 +1,4 @@
-"""Assembles the kernel sequence of a group with library calls: our kernels and oneDNN calls."""
+"""Divides a group of fused operators into a sequence of our kernels and oneDNN calls."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from tbe_impl.kernel import Kernel
 
 
 def has_library_operators(graph: Graph) -> bool:
-    """Returns whether a library call computes any operator of the graph."""
+    """Returns whether oneDNN computes at least one operator of the graph."""
     return any(is_library_operator(node, graph) for node in graph)
 
 
 class CompiledSequence(NamedTuple):
-    """The compiled kernel sequence of a group.
+    """The compiled kernel sequence of a group: the kernels and oneDNN calls that compute it.
 
     Attributes:
-        steps: the compiled parts of the whole group, for the ledger.
-        row: the kernel sequence; None if it cannot be recorded, for example because a member is no
-            C function.
+        steps: the compiled parts of the whole group, for the report of `explain`.
+        row: the kernel sequence; None if it cannot be stored in the compile cache, for example
+            because one of the kernels is no C function.
     """
 
     steps: tuple[BuildStep, ...]
@@ -55,7 +55,9 @@ class CompiledSequence(NamedTuple):
 
 
 def compile_own(kernel: CompositeKernel) -> CompiledSequence:
-    """Compiles our kernels of a group into the kernel cache, before the group's first call.
+    """Compiles the kernels for those operators of a group that oneDNN does not compute.
+
+    They are stored in the kernel cache, so that the first call of the group need not compile them.
 
     Raises:
         FusionError: `assemble` raises it, or the compiler fails.
@@ -113,9 +115,9 @@ def _describe_step(
 
 
 def assemble(kernel: CompositeKernel) -> Chain:
-    """Returns the kernel sequence of a group.
+    """Returns the sequence of our kernels and oneDNN calls that computes the fused kernel `kernel`.
 
-    The arguments of the sequence are the kernel's inputs, then the kernel's outputs.
+    The arguments of the sequence are the inputs of `kernel`, then its outputs.
 
     Raises:
         InputError: an operator, a dtype or a shape is not supported; the error names the operator.
@@ -136,7 +138,7 @@ def assemble(kernel: CompositeKernel) -> Chain:
 
 
 class _Member(NamedTuple):
-    """A member of a kernel sequence: one of our kernels, or a library call not yet prepared.
+    """A member of a kernel sequence: one of our kernels, or a description of a oneDNN call.
 
     `reads` and `writes` are the names of the arrays that the member reads and writes.
     """
@@ -154,11 +156,11 @@ def _step(member: _Member) -> Step:
 
 
 def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
-    """Returns the members of the kernel sequence.
+    """Returns the members of a kernel sequence: our kernels and oneDNN calls, in execution order.
 
-    A result that updates an input in place is first written to a new array if later members read
-    the input, or if the kernel that computes the result must not overwrite the input. The sequence
-    ends with copies from the new arrays to these inputs.
+    Some results update an input in place. Such a result is first written to a new array if later
+    members read the input, or if the kernel that computes the result must not overwrite the input.
+    The last members copy these new arrays to the inputs.
 
     Args:
         ready: result of `_prepare_graph` for the kernel's graph.
@@ -179,7 +181,10 @@ def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
 
 
 def _prepare_graph(graph: Graph) -> Graph:
-    """Runs the graph passes that library calls need: layouts, broadcasts, transposes, constants."""
+    """Changes the graph so that oneDNN can compute its operators; returns the new graph.
+
+    Among other things it changes layouts, removes broadcasts and transposes, and stores constants.
+    """
     graph = fold_transposes(remove_broadcasts(propagate_channels_last(widen_to_float64(graph))))
     return store_constants(
         graph, [part for part in partition_group(graph) if isinstance(part, LibraryStep)]
@@ -187,10 +192,10 @@ def _prepare_graph(graph: Graph) -> Graph:
 
 
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
-    """Yields our kernels of a group, each with its lowered group and its graph.
+    """Yields our kernels of a group, each with its operators in the DSL and its graph.
 
-    The kernels have default options. They are the units of tuning: a tuning record is stored by the
-    key of one of these kernels.
+    The kernels have default options. Each of them is tuned separately: a tuning record is stored
+    under the key of one such kernel.
 
     Raises:
         InputError: an operator, a dtype or a shape is not supported.
@@ -212,10 +217,10 @@ def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup,
 def _make_own_kernel(
     region: Region, kernel: CompositeKernel, later: Container[str]
 ) -> tuple[_Member, list[_Member]]:
-    """Returns our kernel for a region, and the copies that must follow at the end of the sequence.
+    """Returns our kernel for a region, and the copies that must be made at the end of the sequence.
 
     Args:
-        region: the operators of the kernel.
+        region: the operators that the kernel computes.
         kernel: the kernel of the whole group.
         later: names of the values that later members of the sequence read.
     """
@@ -242,7 +247,7 @@ def _make_own_kernel(
 
 
 def _copy(like: Tensor, source: str, target: str) -> _Member:
-    """Returns a member that copies the array `source` to the array `target`."""
+    """Returns a kernel sequence member that copies the array `source` to the array `target`."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(

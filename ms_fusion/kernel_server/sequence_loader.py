@@ -1,4 +1,4 @@
-"""Loads a kernel sequence from its entry in the compile cache, without the generator."""
+"""Loads a sequence of kernels from the compile cache, without importing our generator."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tbe_impl.runtime.shared_library_loader import open_library
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared kernel.
+    """A kernel that is ready to be called by its stub, the library that MindSpore has loaded.
 
     Attributes:
-        function: address of the function that the stub calls.
-        state: address that the stub passes to the function.
+        function: address of the C function that the stub calls.
+        state: address that the stub passes to this function.
         kept: objects that must live as long as the function can be called.
     """
 
@@ -28,9 +28,9 @@ class Prepared:
 
 
 def reuse_cached(text: str) -> Prepared | None:
-    """Returns the cached kernel sequence of a kernel description.
+    """Loads the sequence of kernels that the compile cache contains for a kernel description.
 
-    Returns None if the cache has no kernel sequence for the description or a library is missing.
+    Returns None if the cache has no such sequence or a library is missing.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.
@@ -40,7 +40,7 @@ def reuse_cached(text: str) -> Prepared | None:
 
 
 def load_sequence(row: SequenceRecord) -> Prepared | None:
-    """Loads a kernel sequence; returns None if a member is missing or is no C function here.
+    """Loads a sequence of kernels; returns None if a library is missing or a step is no C function.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.
@@ -57,9 +57,9 @@ def load_sequence(row: SequenceRecord) -> Prepared | None:
 
 
 def _load_kernel(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[CFunction, Any] | None:
-    """Returns a kernel as a C function, with the object that keeps the function alive.
+    """Returns (C function of a kernel, object that keeps this function alive).
 
-    Returns None if the library is missing or the oneDNN call is no C function.
+    Returns None if the kernel's library is missing, or if a oneDNN call is no C function.
     """
     if isinstance(kernel, OnednnCall):
         call = kernel.prepare()

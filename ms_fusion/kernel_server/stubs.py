@@ -1,8 +1,8 @@
-"""Emits C stubs: kernels that are prepared at their first call.
+"""Emits C stubs: small libraries for kernels that are prepared when they are called first.
 
-MindSpore gives a group the same name under every generator. It keeps the library that it loaded
-under that name for the life of the process. So each library exports two entry functions: ours,
-``NAME``, and that of MindSpore's own generator, ``NAME_kernel``.
+A kernel has the same name whether our generator or MindSpore's builds it. MindSpore loads a library
+of this name once and does not unload it before the process ends. So each library exports two entry
+functions: ours, ``NAME``, and that of MindSpore's own generator, ``NAME_kernel``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ STUB, OWN_STUB, SUBNORMALS = (
 
 
 def stub(name: str, buffers: int) -> str:
-    """Returns the C code of a stub with `buffers` buffers.
+    """Returns the C code of a stub for a kernel with `buffers` input and output buffers.
 
-    The first call of either entry function prepares the kernel.
+    The kernel is prepared when one of its two entry functions is called first.
     """
     return f"{_stub(name, buffers)}{chr(10).join(akg_entry_alias(name))}\n"
 
@@ -26,14 +26,14 @@ def stub(name: str, buffers: int) -> str:
 def stub_beside_own(name: str) -> str:
     """Returns the C code of a stub for a kernel that MindSpore's own generator has built.
 
-    Our entry function prepares the kernel at its first call. The entry function of MindSpore's
-    generator calls the library ``NAME.own``.
+    Our entry function prepares our own kernel when it is called first. The entry function of
+    MindSpore's generator calls the original library, which is kept as ``NAME.own``.
     """
     return f"{_stub(name, UNKNOWN_COUNT)}{OWN_STUB.read_text('utf-8')}\n"
 
 
 def akg_entry_alias(name: str) -> list[str]:
-    """Returns C code: the entry function of MindSpore's own generator, which calls ours."""
+    """Returns C code of an entry function as MindSpore's generator defines it; it calls ours."""
     return [
         f"void {name}_kernel(void **all) {{",
         f"int threads = 1; {name}(all[0], &threads, all + 1);",
@@ -44,7 +44,7 @@ def akg_entry_alias(name: str) -> list[str]:
 def launch_report(name: str, buffers: int) -> list[str]:
     """Returns C code that reports a kernel launch to `host.c`.
 
-    The first item is a declaration. The second item is the first statement of the kernel.
+    The result has two items: a declaration, and a statement for the start of the kernel function.
     """
     return [
         "extern void ms_fusion_launched(const char *, void *, int, void **) __attribute__((weak));",

@@ -1,4 +1,6 @@
-"""Lists calls that MindSpore 2.10 computes wrongly on CPU even without fusion, with replacements.
+"""Lists calls that MindSpore 2.10 computes wrongly on CPU even without fusion.
+
+Each entry also names what to use instead.
 
 `ms-fusion doctor` and docs/presets.md show the list.
 """

@@ -1,5 +1,5 @@
 """Implements the fast call path: a repeated call of a Cell skips MindSpore's Python code.
 
-In: a call of a Cell. Out: the result, from the compiled graph or from the graph's only kernel. Must
-not compile.
+In: a call of a Cell. Out: the result of the call, computed by the compiled graph or, if the graph
+has only one kernel, by this kernel. Must not compile a graph.
 """

@@ -63,7 +63,7 @@ OutputArray = tuple[np.ndarray, int]
 
 
 class KernelParameter(NamedTuple):
-    """A parameter of the net that the kernel reads, and its address in the recorded launch."""
+    """A parameter of the net that the kernel reads, and its address when MindSpore ran it."""
 
     parameter: Any
     address: int
@@ -82,15 +82,16 @@ class DirectKernel:
 
     Args:
         launch: the recorded launch of the kernel by MindSpore.
-        sources: for each kernel input, what it reads: the index of an argument, or a
-            `KernelParameter`.
+        sources: for each kernel input, where its data come from: the index of an argument of the
+            call, or a `KernelParameter`.
         results: for each kernel output, the corresponding result of the net.
         order: for each result of the net, the index of the corresponding kernel output; None if the
             net returns a single tensor.
 
     Attributes:
-        is_outdated: whether a parameter has moved to another address. MindSpore then executes the
-            next calls, and a later check finds the kernel again.
+        is_outdated: whether a parameter has moved to another address, so that this object cannot
+            be used any more. MindSpore then executes the next calls, until a new object is created
+            with the new address.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class DirectKernel:
 
 
 def _take_array(result: KernelResult) -> OutputArray:
-    """Returns an array of the pool that is not in use, or a new array.
+    """Returns an unused array from the pool of output arrays of `result`, or a new array.
 
     An array is in use as long as a tensor, a view or another NumPy array uses its memory: each of
     these objects holds a reference to the array.
@@ -180,10 +181,10 @@ def find_direct_kernel(
 
     Args:
         cell: the net.
-        phase: MindSpore's name of the graph.
+        phase: the name under which MindSpore stores the graph.
         args: arguments of the net's last call; all are tensors.
         result: the result of the last call.
-        seen: kernel launches during the last call.
+        seen: the kernel launches that were recorded during the last call.
     """
     if len(seen) != 1 or os.environ.get(DUMP_VARIABLE):
         return None
@@ -205,8 +206,8 @@ def _match_by_address(
 ) -> DirectKernel | None:
     """Matches the buffers of a kernel launch to arguments, parameters and results by address.
 
-    Returns None without a complete and unambiguous match, for example if a buffer is only a part of
-    a tensor.
+    Returns None if a buffer is not exactly one of these tensors, for example only a part of a
+    tensor, or if two of these tensors share an address.
     """
     from mindspore import Tensor
 
@@ -251,7 +252,7 @@ def _match_by_address(
 
 
 def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
-    """Returns a map from address to index of the tensor; None if two tensors share an address."""
+    """Maps the address of each tensor to its index; returns None if two share an address."""
     found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
     return found if len(found) == len(tensors) else None
 
@@ -268,8 +269,9 @@ def _size_bytes(kernel: CompositeKernel, name: str) -> int | None:
 
 
 def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
-    """Returns the NumPy dtype of a tensor; None if `Tensor.from_numpy` does not convert it back.
+    """Returns the NumPy dtype of a tensor; None if NumPy has no equivalent dtype.
 
+    A NumPy dtype is equivalent if `Tensor.from_numpy` converts it back to the dtype of the tensor.
     For example, the result is None for bfloat16.
     """
     from mindspore import Tensor
@@ -294,8 +296,9 @@ def _read_description(name: str) -> CompositeKernel | None:
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
     """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
 
-    Also returns False if a constant tensor could have the address of an argument or a parameter, or
-    if the graph reads a parameter that is not among the parameters of `cell`.
+    Also returns False if the buffers cannot be identified by address, because a constant tensor of
+    the graph could have the address of an argument or a parameter. The result is also False if the
+    graph reads a parameter that does not belong to `cell`.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
@@ -320,7 +323,10 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Returns the number of elements of the largest tensor in a constant; 0 if it has no tensor."""
+    """Returns the number of elements of the largest tensor in a constant; 0 for no tensor.
+
+    A constant may be a nested tuple that contains tensors.
+    """
     own = math.prod(value.tensor_val.dims) if value.HasField("tensor_val") else 0
     return max([own, *map(_size_of_tensors, value.values)])
 

@@ -1,8 +1,9 @@
 """Installs the fast call path: monkeypatches six methods of MindSpore's class Cell.
 
-Each replacement handles the common case and delegates all other cases to the original method. The
-replacements are installed with the first preset and stay installed. A method that this MindSpore
-version lacks, or that another package has replaced, is not replaced.
+Each replacement handles the common case and calls the original method in all other cases. The
+replacements are installed when the first preset (a named set of fusion flags) is enabled, and stay
+installed. A method is not replaced if this MindSpore version lacks it or if another package has
+already replaced it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ NO_ENTRIES: Mapping[Any, Any] = {}
 
 
 def install(scopes: Scopes) -> None:
-    """Installs the replacements in MindSpore's class Cell; idempotent.
+    """Replaces methods of MindSpore's class Cell by our faster ones; idempotent.
 
     Args:
         scopes: the flags in force. A call takes the fast path only if the flags are the same as at
-            the recorded call.
+            the Cell's last call.
     """
     from mindspore import nn
 
@@ -68,15 +69,16 @@ def _defining_module(method: Any) -> str:
 
 
 def _is_mindspore_method(method: Any) -> bool:
-    """Returns whether a method is MindSpore's original."""
+    """Returns whether a method is still MindSpore's own, and not a replacement."""
     return _defining_module(method).startswith("mindspore.nn.")
 
 
 def wrap_check_arguments(original: Callable[..., None]) -> Callable[..., None]:
     """Wraps `Cell._check_construct_args` and caches successful signature checks.
 
-    The cache is keyed by the function `construct` (weak reference), the number of its defaults and
-    the number of arguments. An entry is valid as long as the function has the same code object.
+    The cache key consists of the function `construct` (a weak reference), the number of its default
+    values and the number of arguments. A cache entry is valid as long as the function has the same
+    code object.
     """
     right: WeakKeyDictionary[FunctionType, dict[tuple[int, int], CodeType]] = WeakKeyDictionary()
 
@@ -98,10 +100,10 @@ def wrap_check_arguments(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
-    """Wraps `Cell.__setattr__`; the wrapper replaces plain attributes without MindSpore's checks.
+    """Wraps `Cell.__setattr__`; the wrapper sets plain attributes without MindSpore's checks.
 
-    An attribute is plain if it exists in the Cell, the type of the new value is in `PLAIN_TYPES`,
-    and the attribute's name is no registered parameter, Cell or buffer.
+    An attribute is plain if it already exists in the Cell, the type of the new value is in
+    `PLAIN_TYPES`, and the name is not that of a registered parameter, Cell or buffer.
     """
 
     @functools.wraps(original)
@@ -129,8 +131,8 @@ def wrap_compile_phase(
     Args:
         owner: MindSpore's Cell class.
         found: the original property.
-        setters: the known ``__setattr__`` functions of Cells and containers. In a Cell with another
-            ``__setattr__``, the property is set through that function.
+        setters: the ``__setattr__`` functions of Cells and containers that may be bypassed. If a
+            Cell has another ``__setattr__``, the wrapper calls it to set the property.
     """
 
     def spread(self: Any, value: str) -> None:

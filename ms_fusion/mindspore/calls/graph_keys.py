@@ -1,12 +1,11 @@
-"""Adds the flags in force to MindSpore's key of compiled graphs.
+"""Adds the flags in force to the key under which MindSpore caches a compiled graph.
 
-MindSpore's own key covers only types and shapes. Without the flags in the key, a net that was
-compiled before a change of flags would keep its graph. With the flags in the key, the next call
-compiles the net again. Both graphs stay cached, so after a change back the first graph is used
-again.
+MindSpore's own key contains only types and shapes. So after a change of the fusion flags MindSpore
+would still use the old graph of a net. With the flags in the key, the next call compiles the net
+again. Both graphs stay cached: if the flags are changed back, the first graph is used again.
 
-A net that is first compiled in a ``with fusion():`` block keeps the flags of this block: its calls
-outside of all blocks use the same graph.
+A net that is first compiled in a ``with fusion():`` block keeps the flags of this block: if it is
+called outside of all ``with fusion():`` blocks, it uses the same graph.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ class Scopes(Protocol):
 
     @property
     def flags_in_scope(self) -> tuple[str, bool]:
-        """Returns (flags, whether they are those of a ``with fusion():`` block).
+        """Returns (flags, whether a ``with fusion():`` block set them).
 
-        The flags are those of the innermost block; outside of all blocks, they are those of the
-        process. They are empty if no preset is in force.
+        The flags are those of the innermost ``with fusion():`` block. Outside of all blocks they
+        are those that `enable` set for the process. They are empty if no preset is in force.
         """
 
 
@@ -45,13 +44,13 @@ outside of all blocks. A net that was compiled before ms_fusion was active is ma
 
 
 def forget(net: Any) -> None:
-    """Removes the records of a net whose graphs were freed."""
+    """Forgets the flags of the first calls of a net, because its graphs were freed."""
     with contextlib.suppress(TypeError):
         _first_calls.pop(net, None)
 
 
 def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
-    """Wraps MindSpore's ``generate_arguments_key``; the wrapper adds the flags to the key.
+    """Wraps MindSpore's ``generate_arguments_key``; the wrapper adds the fusion flags to the key.
 
     Args:
         original: MindSpore's own method.
@@ -68,7 +67,13 @@ def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable
 
 
 def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
-    """Returns the flags that select the graph of a call; empty if no preset applies."""
+    """Returns the flags for which a graph is looked up at a call; empty if no preset applies.
+
+    Args:
+        net: the called net.
+        key: MindSpore's own key of the call.
+        scopes: the flags in force.
+    """
     own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
     if own is not None:
         return str(own.flags)
@@ -84,7 +89,7 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
 
 
 def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
-    """Returns the flags of a patched Cell; for other Cells, `scopes.flags_in_scope`."""
+    """Returns the flags that `patch` set on a Cell; if it set none, `scopes.flags_in_scope`."""
     own = cell.__dict__.get(CELL_FLAGS)
     return scopes.flags_in_scope if own is None else str(own.flags)
 
@@ -92,7 +97,8 @@ def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
 def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
     """Wraps ``Cell._predict`` so that it looks up the graph again after a change of flags.
 
-    In text generation phases the original method reuses the Cell's last graph without a check.
+    In the phases of text generation the original method reuses the Cell's last graph without
+    checking the flags.
 
     Args:
         original: MindSpore's own method.

@@ -1,14 +1,15 @@
-"""Fast call path: a call that matches a Cell's last call runs the last graph or kernel directly.
+"""Fast call path: a call like a Cell's last call runs the same graph or kernel directly.
 
-At each call MindSpore computes a key of the arguments and looks up the graph. This takes more than
-half of the call time of a small net. This module compares shapes and dtypes with those of the last
-call instead. MindSpore handles the call if anything has changed since the last call, or if an
-argument is not a plain tensor.
+At each call MindSpore computes a key from the arguments and looks up the compiled graph. This takes
+more than half of the call time of a small net. Instead, this module compares shapes and dtypes with
+those of the Cell's last call. MindSpore handles the call if anything has changed since the last
+call, or if an argument is not a plain tensor.
 
-`CallRecords` holds the last call of each Cell. `wrap_compile_and_run` skips the graph lookup.
-`wrap_call` skips all of MindSpore's Python code for a graph that is a single kernel. MindSpore's
-checks take as long as a small kernel. They take ten times as long if another kernel has evicted the
-processor's caches. So `wrap_call` reads only a few objects, directly from their storage.
+`CallRecords` holds a record of the last call of each Cell. `wrap_compile_and_run` skips the graph
+lookup. `wrap_call` skips all of MindSpore's Python code if the graph has only one kernel.
+MindSpore's checks take as long as a small kernel. They take ten times as long if another kernel has
+evicted the processor's caches. So `wrap_call` reads only a few attributes, directly from the
+``__dict__`` of the Cell.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ CALL_MEMBERS = ("compile_and_run", "_check_construct_args", "_self_check", "_pre
 
 @dataclass(slots=True)
 class SingleKernel:
-    """The state of the search for a kernel that is equivalent to a graph.
+    """State of the search for a single kernel that is equivalent to a compiled graph.
 
     Attributes:
-        direct: the equivalent kernel; None if no kernel has been found so far.
-        calls: number of repeated calls of the graph; the count ends at the last of `PROBE_CALLS`.
+        direct: the equivalent kernel; None if none has been found so far.
+        calls: number of repeated calls of the graph. Calls after the last number in `PROBE_CALLS`
+            are not counted.
     """
 
     direct: DirectKernel | None = None
@@ -58,16 +60,16 @@ class SingleKernel:
 
 
 class CallRecord(NamedTuple):
-    """The last call of a Cell.
+    """A record of the last call of a Cell.
 
     Attributes:
         phase: the Cell's `phase`, for example ``train`` or ``predict``.
-        key: MindSpore's key of the arguments.
+        key: the key that MindSpore computed from the arguments.
         graph: the name of the executed graph.
         arguments: (shape, dtype) of each argument.
         construct: the function behind the method `construct` of the Cell.
-        held: the flags that applied to the Cell.
-        kernel: the state of the search for a kernel that is equivalent to the graph.
+        held: the fusion flags that applied to the Cell (`effective_flags`).
+        kernel: the state of the search for a single kernel that is equivalent to the graph.
     """
 
     phase: str
@@ -84,9 +86,9 @@ class CallRecords:
 
     Attributes:
         scopes: the flags in force.
-        of: Cell → record of its last call.
-        kernels: ``id`` of a live Cell → the same record, only for Cells whose graph is a single
-            kernel.
+        of: maps a Cell to the record of its last call.
+        kernels: maps the ``id`` of a live Cell to the same record, but only if a single kernel is
+            equivalent to the Cell's graph.
     """
 
     def __init__(self, scopes: Scopes) -> None:
@@ -100,12 +102,12 @@ class CallRecords:
         self.kernels: dict[int, CallRecord] = {}
 
     def keep(self, cell: Any, last: CallRecord) -> None:
-        """Replaces the record of `cell` by `last`."""
+        """Stores `last` as the record of the last call of `cell`."""
         self.of[cell] = last
         self.kernels.pop(id(cell), None)
 
     def record_kernel(self, cell: Any, last: CallRecord, direct: DirectKernel) -> None:
-        """Records that the graph of the call `last` is equivalent to the kernel `direct`."""
+        """Records that the kernel `direct` is equivalent to the graph of the call `last`."""
         last.kernel.direct = direct
         self.kernels[id(cell)] = last
         if id(cell) not in self._watched:
@@ -117,9 +119,10 @@ class CallRecords:
         self._watched.discard(number)
 
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
-        """Runs the kernel and returns the results; None if MindSpore has to execute the call.
+        """Runs the kernel that `last` found; returns the results, or None if it cannot be used.
 
-        Precondition: the call matches `last` (`is_like`).
+        In the second case MindSpore has to execute the call. Precondition: `is_like` is true for
+        `last` and this call.
         """
         # Another thread may reset the attribute in the meantime.
         direct = last.kernel.direct
@@ -132,7 +135,10 @@ class CallRecords:
         return result
 
     def is_like(self, last: CallRecord, cell: Any, args: Sequence[Any]) -> bool:
-        """Returns whether a call with `args` matches `last` and the Cell has not changed since."""
+        """Returns whether a call of `cell` with `args` uses the same graph as the call `last`.
+
+        This is so if shapes, dtypes, flags and all relevant attributes of the Cell are the same.
+        """
         own = cell.__dict__
         if (
             own.get("_phase") != last.phase
@@ -150,21 +156,27 @@ class CallRecords:
         return True
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
-        """Returns whether the Cell uses MindSpore's own compilation, with static shapes."""
+        """Returns whether MindSpore's own methods compile the Cell, and its shapes are static.
+
+        `COMPILE_MEMBERS` lists these methods.
+        """
         return (
             _has_members(cell, self._compiled_by)
             and cell.__dict__.get("_dynamic_shape_inputs", cell) is None
         )
 
     def is_called_as_mindspore_has_it(self, last: CallRecord, cell: Any) -> bool:
-        """Returns whether the Cell overrides no `CALL_MEMBERS` and has the same `construct`."""
+        """Returns whether MindSpore's own methods call the Cell, and its `construct` is unchanged.
+
+        `CALL_MEMBERS` lists these methods. `construct` is compared with that of the call `last`.
+        """
         return (
             _has_members(cell, self._called_by)
             and getattr(cell.construct, "__func__", None) is last.construct
         )
 
     def refresh_call_members(self) -> None:
-        """Reads the `CALL_MEMBERS` of MindSpore's Cell class again after we replaced them."""
+        """Reads the `CALL_MEMBERS` of MindSpore's class Cell again after we replaced some."""
         self._called_by = _attributes(self._cell, CALL_MEMBERS)
 
     def is_plain(self, value: Any) -> bool:
@@ -182,7 +194,10 @@ def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether all members in `wanted` are unchanged in the Cell's class and in the Cell."""
+    """Returns whether neither the Cell nor its class overrides a member in `wanted`.
+
+    `wanted` maps the name of each member to its value in MindSpore's class Cell.
+    """
     kind, own = type(cell), cell.__dict__
     for name, value in wanted.items():
         if name in own or getattr(kind, name) is not value:
@@ -191,7 +206,10 @@ def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
 
 
 def has_known_storage(cell: Any) -> bool:
-    """Returns whether a Cell stores its attributes under `STORAGE_NAMES`, as in MindSpore 2.10."""
+    """Returns whether a Cell stores its attributes under the names that MindSpore 2.10 uses.
+
+    `STORAGE_NAMES` lists these names.
+    """
     own, missing = cell.__dict__, object()
     found = (
         (getattr(cell, name, missing), own.get(stored)) for name, stored in STORAGE_NAMES.items()
@@ -202,7 +220,7 @@ def has_known_storage(cell: Any) -> bool:
 def make_switch_check() -> Callable[[], bool]:
     """Returns a function that checks whether environment variables disable compiled graphs.
 
-    The function returns True if ``MS_JIT`` is 0 or ``MS_DEV_PRECOMPILE_ONLY`` is set.
+    The function returns True if the variable ``MS_JIT`` is 0 or ``MS_DEV_PRECOMPILE_ONLY`` is set.
     """
     names = ("MS_JIT", "MS_DEV_PRECOMPILE_ONLY")
     variables: Any = getattr(os.environ, "_data", None)
@@ -251,7 +269,10 @@ launched kernels during the first check.
 
 
 def is_known_compile_and_run(method: Any) -> bool:
-    """Returns whether `method` is the `Cell.compile_and_run` that we can replace."""
+    """Returns whether `method` is the `Cell.compile_and_run` of MindSpore 2.10.
+
+    Only this version of the method is replaced.
+    """
     return (
         frozenset(getattr(getattr(method, "__code__", None), "co_names", ()))
         == COMPILE_AND_RUN_NAMES
@@ -259,7 +280,7 @@ def is_known_compile_and_run(method: Any) -> bool:
 
 
 def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """Wraps `Cell.compile_and_run`: a call that matches the last call skips the graph lookup."""
+    """Wraps `Cell.compile_and_run`: a call like the Cell's last call skips the graph lookup."""
     from mindspore import nn
 
     known = original.__globals__
@@ -318,9 +339,9 @@ def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Ca
         return result
 
     def record_call(cell: Any, args: tuple[Any, ...]) -> CallRecord | None:
-        """Returns the record of a call that MindSpore executed.
+        """Returns a record of a call that MindSpore has just executed.
 
-        Returns None if MindSpore must execute the next call, too.
+        Returns None if the next call cannot skip the graph lookup.
         """
         if (
             not calls.is_as_mindspore_has_it(cell)
@@ -365,9 +386,10 @@ A method whose code uses other names is not replaced.
 
 
 def is_known_call(method: Any) -> bool:
-    """Returns whether `method` is the `Cell.__call__` that `wrap_call` can replace.
+    """Returns whether `method` is the `Cell.__call__` of MindSpore 2.10, so that we can replace it.
 
-    The method `get_mode` of MindSpore's context must also return its attribute `_mode`.
+    The result is also False if the method `get_mode` of MindSpore's context does more than return
+    the attribute `_mode`, since `wrap_call` reads `_mode` directly.
     """
     from mindspore import context
 
@@ -377,9 +399,9 @@ def is_known_call(method: Any) -> bool:
 
 
 def wrap_call(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """Wraps `Cell.__call__`: a call that matches the last call runs the graph's kernel directly.
+    """Wraps `Cell.__call__`: a call like the Cell's last call runs the graph's kernel directly.
 
-    This applies only if the graph of the last call is equivalent to a single kernel.
+    Other calls, and calls of a graph with several kernels, go to the original method.
     """
     from mindspore import context
 

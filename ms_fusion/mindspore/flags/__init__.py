@@ -1,5 +1,6 @@
-"""Defines MindSpore's graph kernel flags: fields, lint, presets, limits of the generators.
+"""Defines MindSpore's graph kernel flags, finds mistakes in them, and defines the presets.
 
-In: a flag string or a preset's name. Out: `GraphKernelFlags` and findings.
+A preset is a named set of flags. In: a flag string or the name of a preset. Out: `GraphKernelFlags`
+and findings (mistakes or remarks for the user).
 Must not import MindSpore.
 """

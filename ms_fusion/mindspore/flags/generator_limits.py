@@ -1,7 +1,7 @@
-"""Refuses operators and kernels that crash a generator or are miscompiled by it.
+"""Finds operators and kernels that crash a kernel generator or that it compiles wrongly.
 
-The compile server checks the composite JSON of each kernel before the kernel is built. Presets and
-reports check single operators of a graph.
+The compile server uses this module to refuse kernels: it checks the composite JSON of each kernel
+before it builds the kernel. Presets and reports check single operators of a graph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def refusal(op: str, source: str, target: str) -> str:
     Args:
         op: operator type.
         source: working dtype of the operator (`dtypes_of`).
-        target: dtype of its first result.
+        target: dtype of the operator's first result.
     """
     if "bfloat16" in (source, target):
         return f"it cannot build bfloat16 ({op})"
@@ -80,13 +80,13 @@ def generator_of(flags: str) -> str:
 
 
 class KernelRefusal(NamedTuple):
-    """A kernel that a generator does not build.
+    """The refusal of a generator to build a kernel.
 
     Attributes:
-        op: the responsible operator; empty if no single operator is responsible.
+        op: type of the operator that causes the refusal; empty if no single operator causes it.
         reason: why the kernel is not built.
-        left: for our generator, whether there is no substitute kernel either. MindSpore then runs
-            the operators one by one.
+        left: only for our generator: True if it could not even build a slow substitute for the
+            kernel. MindSpore then runs the kernel's operators one by one.
     """
 
     op: str
@@ -95,10 +95,12 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Checks whether MindSpore's CPU generator may build a kernel, given as composite JSON.
+    """Returns the reason why MindSpore's CPU generator must not build a kernel; None if it may.
 
-    Returns None if the generator may build the kernel. Returns a refusal if it must not, or if the
-    JSON is malformed.
+    A kernel with malformed JSON is refused, too.
+
+    Args:
+        text: the kernel as composite JSON.
     """
     try:
         description = json.loads(text)
@@ -122,7 +124,9 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
-    """Returns the reason why the shapes or axes of an operator forbid its build; empty if none do.
+    """Returns the reason why MindSpore's generator must not build an operator; empty if it may.
+
+    Only the shapes and axes of the operator are checked, not its dtypes.
 
     Args:
         step: the operator in composite JSON.

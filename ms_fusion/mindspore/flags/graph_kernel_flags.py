@@ -30,9 +30,9 @@ def _flag(
     minimum: int | None = None,
     killed_by: tuple[object, ...] = (),
 ) -> Any:
-    """Returns a dataclass field with default None whose metadata describe the flag.
+    """Returns a dataclass field for a flag; its metadata describe the flag in MindSpore 2.10.
 
-    The metadata are for MindSpore 2.10.
+    The default value of the field is None.
 
     Args:
         doc: effect of the flag.
@@ -59,10 +59,10 @@ def _flag(
 
 @dataclass(frozen=True)
 class GraphKernelFlags:
-    """A set of flags; a field that is None leaves MindSpore's own default.
+    """A set of flags for graph kernel fusion; None means that MindSpore uses its own default.
 
-    The ``metadata`` of a field have its documentation, kind, default and allowed values. `describe`
-    returns them as a string.
+    The ``metadata`` of each field contain the flag's documentation, kind, default and allowed
+    values. `describe` returns them as a string.
     """
 
     opt_level: int | None = _flag(
@@ -315,7 +315,7 @@ class GraphKernelFlags:
                     )
 
     def render(self) -> str:
-        """Returns the flag string that MindSpore reads, without unset flags and empty lists."""
+        """Returns the flag string that MindSpore reads; it omits unset flags and empty lists."""
         parts = []
         for item in fields(self):
             value = getattr(self, item.name)
@@ -385,15 +385,15 @@ class GraphKernelFlags:
         )
 
     def merge(self, other: GraphKernelFlags) -> GraphKernelFlags:
-        """Returns these flags with `other` merged over them by `merge_values`."""
+        """Returns these flags merged with `other`; `other` takes precedence (`merge_values`)."""
         return GraphKernelFlags(**merge_values(self.set_flags(), other.set_flags()))
 
     def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
-        """Returns the differences from `base` as short strings.
+        """Returns short strings that describe how these flags differ from the flags `base`.
 
-        A string is ``+Reshape`` or ``−Sub`` for a clustered operator and ``+expand:Softmax`` for an
-        expanded operator. For another flag, it is the whole flag, or ``no --NAME`` if `base` has
-        the flag and these flags do not.
+        ``+Reshape`` or ``−Sub`` means that an operator is clustered or is not clustered, and
+        ``+expand:Softmax`` that it is expanded into basic operators. For any other flag the string
+        is the whole flag, or ``no --NAME`` if only `base` has the flag.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))
@@ -450,10 +450,11 @@ MindSpore would treat an empty list as an absent list.
 def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merges the flags `over` into the flags `base`; returns a dict from name to value.
 
-    A single value in `over` replaces the value in `base`. A name in a list of `over` is added to
-    the same list and removed from the opposite list. If `base` has an ``…_only`` list, the name is
-    added to or removed from that list. An ``…_only`` list in `over` replaces all lists of its
-    family.
+    A single value in `over` replaces the value in `base`. Lists come in families of three, such as
+    ``enable_cluster_ops``, ``disable_cluster_ops`` and ``enable_cluster_ops_only``. A name in an
+    ``enable…`` list of `over` is added to the same list of `base` and removed from the
+    ``disable…`` list, and vice versa. If `base` has the ``…_only`` list, the name is added to or
+    removed from that list instead. An ``…_only`` list in `over` replaces all three lists.
 
     >>> merge_values({"disable_cluster_ops": ("Exp", "Log")}, {"enable_cluster_ops": ("Exp",)})
     {'disable_cluster_ops': ('Log',), 'enable_cluster_ops': ('Exp',)}

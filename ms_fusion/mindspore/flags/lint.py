@@ -1,10 +1,9 @@
 """Finds mistakes in a graph kernel flag string; MindSpore ignores most of them silently.
 
-MindSpore accepts an unknown operator or pattern name without effect and without message. It warns
-of an unknown flag only in its log, and of a wrong pass name only at process exit. `lint` returns a
-warning for a name outside of `ms_fusion.vocabulary` if the name resembles a known name. Otherwise
-it returns a note, since MindSpore may know the name. A suggested flag never has the opposite
-meaning of the written flag.
+MindSpore silently ignores unknown names of operators and patterns. It reports an unknown flag only
+in its log, and a wrong pass name only at process exit. `lint` returns a warning for a name outside
+of `ms_fusion.vocabulary` if the name resembles a known name. Otherwise it returns a note, since
+MindSpore may know the name. `lint` never suggests a flag with the opposite meaning.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ class Finding:
             or misread, or that ends the process.
         code: short name of the kind of finding.
         message: the mistake, as one sentence.
-        column: column in the flag string from 1; 0 if the finding is not about a flag string.
+        column: column in the flag string, counted from 1; 0 if the finding is about something else.
         nearest: the most similar valid name; empty if no valid name is similar.
         remedy: the suggested change.
-        place: the Cell, operator or source line of a finding that is not about a flag string.
+        place: for a finding about something else: the Cell, operator or source line.
     """
 
     severity: str
@@ -199,7 +198,7 @@ class _LintContext:
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: generator of the kernels on CPU.
         known: operators and passes of this MindSpore version.
-        expanded: operators that MindSpore expands on CPU under these flags.
+        expanded: operators that these flags make MindSpore expand into basic operators on CPU.
     """
 
     device: str
@@ -209,7 +208,7 @@ class _LintContext:
 
 
 def _expanded_operators(text: str) -> frozenset[str]:
-    """Returns the operators that MindSpore expands on CPU under the flag string `text`."""
+    """Returns the operators that MindSpore expands into basic ones on CPU under flags `text`."""
     lists: dict[str, set[str]] = {}
     for _, key, value in split_flags(text):
         lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))
@@ -327,7 +326,7 @@ def _value_findings(
 
 
 def _suggested_values(key: str, value: str) -> tuple[str, ...]:
-    """Returns the valid values nearest to the wrong `value`; empty if the intention is unclear.
+    """Returns the valid values that the user may have meant by the wrong `value`; may be empty.
 
     >>> _suggested_values("opt_level", "9"), _suggested_values("enable_stitch_fusion", "True")
     (('3',), ('true',))
@@ -485,7 +484,7 @@ def _unknown_name_finding(
 
 
 def _write(texts: Iterable[str]) -> str:
-    """Returns the remedy "Write … or …." with the strings `texts`; empty if there are none."""
+    """Returns the advice "Write … or …." with the strings `texts`; empty if `texts` is empty."""
     joined = " or ".join(f"`{text}`" for text in texts)
     return f"Write {joined}." if joined else ""
 

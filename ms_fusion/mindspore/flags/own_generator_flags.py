@@ -1,4 +1,7 @@
-"""Defines MindSpore's flags for our generator on CPU: clusters stay whole, most operators fuse."""
+"""Defines MindSpore's flags for our generator on CPU.
+
+With them MindSpore clusters most operators, and does not split the clusters into smaller kernels.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ EXPANDED_OPERATORS = tuple(sorted(selections.CPU_EXPAND_OPS_OF_OWN_GENERATOR))
 
 
 def flags_for_own_generator(level: int) -> GraphKernelFlags:
-    """Returns the flags for our generator at an opt_level."""
+    """Returns MindSpore's flags for our generator with ``--opt_level=LEVEL``."""
     return GraphKernelFlags(
         opt_level=level,
         kernel_generator=GENERATOR,
@@ -90,7 +93,7 @@ Without oneDNN they are not clustered, since MindSpore's own kernels are then fa
 
 
 def drop_excluded_operators(flags: GraphKernelFlags, *, library: bool = True) -> GraphKernelFlags:
-    """Returns `flags` without `EXCLUDED_OPERATORS` in the lists of clustered operators.
+    """Removes `EXCLUDED_OPERATORS` from the lists of operators to cluster; returns the new flags.
 
     Excluded operators that MindSpore clusters by default are added to ``disable_cluster_ops``.
 

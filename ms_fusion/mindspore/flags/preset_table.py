@@ -1,4 +1,4 @@
-"""Defines the presets: graph kernel flags for each device and version, with reasons.
+"""Defines the presets: named sets of graph kernel flags for each device and MindSpore version.
 
 The statements about MindSpore's CPU generator were measured with MindSpore 2.10 on x86-64 with
 AVX2 kernels. Each operator was measured alone, on 262,144 random values and on edge values, against
@@ -28,7 +28,7 @@ VERSIONS = ("2.7", "2.8", "2.9", "2.10")
 
 @dataclass(frozen=True)
 class Preset:
-    """One preset.
+    """Description of a preset, a named set of graph kernel flags.
 
     Attributes:
         name: name of the preset.
@@ -187,9 +187,9 @@ def resolve(
         version: MindSpore's version.
         flags: explicit flags, merged into the flags of the preset
             (`ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`).
-        generator: ``mindspore``, or ``ms_fusion`` for our generator, the default of `enable` on
-            CPU. The exclusions for MindSpore's generator do not apply to ours. Our generator is
-            used only for `auto`, `basic`, `aggressive` and `expert` on CPU.
+        generator: generator of the kernels: ``mindspore``, or ``ms_fusion`` for our generator.
+            Operators that only MindSpore's generator cannot build are not excluded for ours. Our
+            generator is used only on CPU, for `auto`, `basic`, `aggressive` and `expert`.
 
     Raises:
         InputError: the preset or device does not exist, the flags are malformed, or the version is
@@ -209,10 +209,15 @@ def resolve(
 
 
 def shown_flags(text: str, preset: str, *, device: str = "CPU", version: str = "2.10.0") -> str:
-    """Shortens a flag string to a preset's name and the differences, such as ``auto +Reshape``.
+    """Describes a flag string by its differences from a preset, for example ``auto +Reshape``.
 
-    Returns `text` unchanged if this would not shorten it, if `preset` is empty, or if `text` or
-    `preset` is invalid.
+    Returns `text` unchanged if the description would be longer, if `preset` is empty, or if `text`
+    or `preset` is invalid.
+
+    Args:
+        text: the flag string.
+        preset: name of the preset.
+        device, version: as for `resolve`.
     """
     if not (text and preset):
         return text
@@ -233,7 +238,7 @@ def is_built_by_own_generator(preset: str) -> bool:
 
 
 def version_number(version: str) -> tuple[int, int]:
-    """Returns the major and the minor number of a version: (2, 10) for ``2.10.0``.
+    """Returns the major and minor number of a version string: (2, 10) for ``2.10.0``.
 
     Raises:
         InputError: the version is malformed.
@@ -299,10 +304,10 @@ _EXPANDED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_EXPANDABLE_OPS))
 
 
 def _accelerator_flags(preset: str) -> GraphKernelFlags:
-    """Returns the flags for GPU and Ascend.
+    """Returns the flags of a preset for GPU and Ascend.
 
-    Except for `precise`, the flags keep MindSpore's own lists of operators. The flags were derived
-    from MindSpore's source and not measured.
+    Except for `precise`, the presets do not change MindSpore's own lists of fused operators. The
+    flags were derived from MindSpore's source code; their effect was not measured.
     """
     if preset == "precise":
         return GraphKernelFlags(

@@ -31,7 +31,7 @@ _batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
 # MindSpore parses the following functions. `_expand_to_rank` uses ExpandDims, since MindSpore would
 # end the group at a Reshape.
 def _expand_to_rank(weight: Any, x: Any) -> Any:
-    """Appends axes to a vector with one element per channel, so that it broadcasts against x."""
+    """Appends axes of size 1 to a vector of one element per channel, so that it broadcasts to x."""
     for _ in range(x.ndim - 2):
         weight = ops.expand_dims(weight, -1)
     return weight
@@ -63,11 +63,12 @@ def normalize_batch(
 ) -> Any:
     """Returns (x − mean) · gamma / √(variance + eps) + beta with the batch's mean and variance.
 
-    Also updates the moving mean and variance, unless they are None: new = old · (1 − share) +
-    batch · share, with the unbiased variance of the batch.
+    Also updates the moving mean and the moving variance, unless they are None: new = old ·
+    (1 − share) + batch · share, with the unbiased variance of the batch.
 
-    Where the gradient of the batch's mean cancels, the mean is treated as a constant. So the
-    gradient of x needs only two sums: of dy and of dy · (x − mean).
+    The derivative of the variance with respect to the mean is 0, so the mean is a constant in the
+    formula of the variance. Then the gradient of x needs only two sums: of dy and of
+    dy · (x − mean).
     """
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
     number = 1
@@ -155,7 +156,7 @@ def _replacements() -> dict[Any, Any]:
 
 @contextlib.contextmanager
 def expand_batch_norm() -> Iterator[None]:
-    """Expands batch normalisation in compilations during the ``with`` block; reentrant."""
+    """Makes compilations in the ``with`` block expand batch normalisation; blocks may be nested."""
     construct, is_outermost = OWNER.construct, not hasattr(OWNER, "construct_of_mindspore")
     OWNER.construct_of_mindspore = _original_construct
     OWNER.construct = construct_expanded

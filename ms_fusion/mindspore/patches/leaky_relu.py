@@ -24,11 +24,11 @@ MIN_ALPHA = 1e-3
 
 # MindSpore parses this function.
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
-    """Returns dout times 1 for x > 0, alpha for x < 0, and (1 + alpha) / 2 for x = 0, as MindSpore.
+    """Returns dout · s with s = 1 for x > 0, s = alpha for x < 0, s = (1 + alpha) / 2 for x = 0.
 
-    The sign of x is read from `out` if `out` is float32, else from `x`, since alpha · x may
-    underflow to 0. In float16 this happens for values that occur in nets; in float32 it happens
-    only for abs(x) below 1.2e-38 / alpha.
+    MindSpore's own gradient is the same. The sign of x is read from `out` if `out` is float32, else
+    from `x`, since alpha · x may underflow to 0. In float16 this happens for values that occur in
+    nets; in float32 it happens only for abs(x) below 1.2e-38 / alpha.
     """
     known = out if out.dtype == ms.float32 else ops.cast(x, out.dtype)
     below = ops.select(known < 0, dout * self.alpha, dout * ((1 + self.alpha) / 2))
@@ -36,10 +36,10 @@ def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
 
 
 class _Gradient:
-    """Descriptor that adds `bprop` to LeakyReLU Cells with the original `construct`.
+    """Descriptor that adds the gradient method `bprop` to LeakyReLU Cells.
 
-    Other Cells have no `bprop`, for example subclasses with their own `construct` or Cells with an
-    alpha below `MIN_ALPHA`.
+    It adds no `bprop` to subclasses with their own `construct` and to Cells with an alpha below
+    `MIN_ALPHA`.
     """
 
     def __get__(self, cell: Any, owner: Any = None) -> Callable[..., Any]:
@@ -51,7 +51,7 @@ class _Gradient:
 
 @contextlib.contextmanager
 def differentiate_by_result() -> Iterator[None]:
-    """Installs this module's gradient for compilations during the ``with`` block; reentrant."""
+    """Makes compilations in the ``with`` block use this module's gradient; blocks may be nested."""
     before = vars(OWNER).get("bprop")
     OWNER.bprop = _Gradient()
     try:

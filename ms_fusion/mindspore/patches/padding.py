@@ -1,9 +1,10 @@
-"""Replaces constant padding in compiled nets, since MindSpore's gradient of it is wrong.
+"""Replaces constant padding in compiled nets, since MindSpore computes its gradient wrongly.
 
 The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. Its CPU kernel in
-MindSpore 2.10 crops more at each call: for ``ops.pad(x, (1, 2))`` of 7 elements the gradient has 4
-elements in the second call and 1 in the third. This module uses the operator Pad instead, whose
-gradient is a Slice. This module imports MindSpore, so import it only inside of functions.
+MindSpore 2.10 removes more elements at each call: for ``ops.pad(x, (1, 2))`` and an x of 7 elements
+the gradient has 4 elements in the second call and 1 in the third. This module uses the operator Pad
+instead, whose gradient is the operator Slice. This module imports MindSpore, so import it only
+inside of functions.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ _pad_of_mindspore = FunctionType(
 
 
 def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Any:
-    """Replaces `mindspore.ops.pad`; other cases than constant padding go to the original function.
+    """Replaces `mindspore.ops.pad`; pads float tensors by a constant value.
 
-    The original function also handles integers and shapes or paddings that are not static.
+    The shape and the padding must be known at compile time. In all other cases the original
+    function is called.
     """
     if mode != "constant" or not isinstance(padding, (tuple, list)) or input_x.dtype not in FLOATS:
         return _pad_of_mindspore(input_x, padding, mode, value)
@@ -77,7 +79,7 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
 
 @ops.constexpr
 def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
-    """Returns a boolean tensor for each padded axis; it is True at the elements of the input.
+    """Returns a boolean tensor for each padded axis: True for input elements, False for padding.
 
     The tensor has the rank of the input, and the extent 1 in all axes except the padded axis.
     """
@@ -92,11 +94,14 @@ def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tupl
 
 
 def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
-    """Returns (before, behind) for each axis; MindSpore's `padding` begins with the last axis."""
+    """Returns the padding (before, behind) for each axis, beginning with axis 0.
+
+    MindSpore's `padding` is a flat sequence that begins with the last axis.
+    """
     told = [(padding[at], padding[at + 1]) for at in range(0, len(padding), 2)]
     return (*[(0, 0)] * (rank - len(told)), *reversed(told))
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager that replaces `mindspore.ops.pad` in compilations in its block."""
+    """Returns a context manager; compilations in its block use our `mindspore.ops.pad`."""
     return replace_in_parser({_pad: pad_constant})

@@ -17,11 +17,13 @@ RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resou
 
 @contextlib.contextmanager
 def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
-    """Replaces functions in compilations during the ``with`` block; reentrant.
+    """Makes compilations in the ``with`` block use our replacements of MindSpore functions.
+
+    Blocks may be nested.
 
     Args:
-        own: function of MindSpore → replacement. The replacement must not call this function, since
-            the parser would replace that call, too.
+        own: maps a function of MindSpore to its replacement. The replacement must not call this
+            function, since the parser would replace that call, too.
     """
     table = _table()
     before = {name: table[name] for name in own if name in table}

@@ -1,4 +1,4 @@
-"""Lists the monkeypatched functions of MindSpore, with the file and the period of the replacement.
+"""Lists the monkeypatched functions of MindSpore: which file replaces them, when and for how long.
 
 `docs/mindspore_patches.md` is generated from this table. A test compares the table with the
 functions that are replaced in a process.

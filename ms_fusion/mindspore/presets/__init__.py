@@ -1,7 +1,8 @@
-"""Applies presets: scopes, checks of a net, compilation under flags, retry of a compilation.
+"""Applies presets: sets their flags, checks nets, wraps compilations and repeats failed ones.
 
-In: the name of a preset, flags. Out: MindSpore's changed state, a record of the preset, and the
-functions that restore the state. Must not decide what is fused.
+A preset is a named set of MindSpore's fusion flags. In: the name of a preset, flags. Out: changed
+state of MindSpore, a record of the settings in force, and functions that restore the state. Must
+not decide what is fused.
 
 Names are imported lazily, since the compile server, a separate process, needs only few of them.
 """

@@ -59,10 +59,11 @@ def compile_under_flags(
 
 @contextlib.contextmanager
 def _block_signals() -> Iterator[None]:
-    """Blocks signals that have Python handlers in this thread during the ``with`` block.
+    """Blocks in this thread, during the ``with`` block, the signals that have Python handlers.
 
-    Otherwise MindSpore's read from its kernel generator would fail with EINTR. SIGINT and signals
-    without a Python handler are not blocked.
+    Otherwise such a signal would interrupt MindSpore while it reads the answer of its kernel
+    generator, and the read would fail with EINTR. SIGINT and signals without a Python handler are
+    not blocked.
     """
     waited_for = {
         one for one in signal.valid_signals() - {signal.SIGINT} if callable(signal.getsignal(one))
@@ -81,7 +82,7 @@ def _apply_flags(
     """Sets the flags of `net` during the ``with`` block, and then reports refused kernels.
 
     Args:
-        attempt: the operators that this attempt excludes from clustering.
+        attempt: which operators are excluded from clustering in this compilation.
     """
     place = kernel_directory()
     if has_fixed_flags():
@@ -117,9 +118,9 @@ def _apply_flags(
 
 
 def _buildable_flags(flags: str, name: str) -> str:
-    """Returns `flags`, or ``--opt_level=0`` if kernels cannot be written to the kernel directory.
+    """Returns `flags`, or ``--opt_level=0`` if no kernel can be written to the kernel directory.
 
-    In the second case, the function warns the user once for each reason.
+    In the second case the function also warns the user, but only once for the same reason.
     """
     why = mindspore_state.why_no_kernels()
     if why:
@@ -134,10 +135,9 @@ def _buildable_flags(flags: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _apply_patches(flags: str) -> Iterator[None]:
-    """Applies the patches for our generator during the ``with`` block.
+    """Replaces functions of MindSpore during the ``with`` block if our generator is used.
 
-    The patches express layers and gradients by operators that our generator supports. The function
-    does nothing if our generator is not used.
+    The replacements express layers and gradients by operators that our generator supports.
     """
     if not has_fusion(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
         yield

@@ -32,14 +32,14 @@ def report_refusals(
 
     Args:
         net: a Cell or a function.
-        name: name of the net in messages.
+        name: name of the net for messages.
         inputs: arguments of the call.
-        kernel_directory: directory of the compile server.
+        kernel_directory: directory in which the compile server records the refused kernels.
         by_mindspore: whether MindSpore's generator builds the kernels.
 
     Raises:
-        UnsafeError: MindSpore cannot compile the net with fusion, because the net computes in
-            bfloat16, or because a kernel was refused.
+        UnsafeError: MindSpore's generator is used, and cannot compile the net with fusion. The net
+            computes in bfloat16, or the compile server refused a kernel.
     """
     if net not in _seen_nets:
         if by_mindspore:
@@ -79,7 +79,8 @@ def report_refusals(
 def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
-    `left` is the attribute `KernelRefusal.left`, which is equal for all these kernels.
+    `left` is the value of `KernelRefusal.left`, the same for all these kernels: whether there is no
+    slow substitute for them either.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"

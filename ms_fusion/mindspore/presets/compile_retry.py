@@ -2,8 +2,9 @@
 
 MindSpore forms groups of operators, one for each fused kernel. It serializes each group before our
 generator builds the kernel. MindSpore raises an error for a group that it cannot serialize, for
-example with a bfloat16 constant or an operator with several results. It also raises an error for
-some groups that our generator refuses. If no group contains the failing operator, the net compiles.
+example if the group contains a bfloat16 constant or an operator with several results. It also
+raises an error for some groups that our generator refuses to build. The net compiles if the
+operator that causes the error is in no group.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Attempt:
     """One attempt to compile a net.
 
     Attributes:
-        out: operators excluded from clustering.
-        fused: whether the net is fused at all.
-        why: MindSpore's error in the previous attempt; empty for the first attempt.
+        out: operators that MindSpore must not put into groups.
+        fused: whether this attempt uses fusion at all.
+        why: the error of the previous attempt; empty for the first attempt.
     """
 
     out: tuple[str, ...] = ()
@@ -58,12 +59,12 @@ class Attempt:
     why: str = ""
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags` with the exclusions of this attempt."""
+        """Returns `flags`, changed so that they exclude the operators of this attempt."""
         return NetChoice(kept_out=self.out, fused=self.fused).apply_to(flags)
 
     @property
     def sentence(self) -> str:
-        """A sentence with the excluded operators and the reason."""
+        """A sentence that names the excluded operators and the reason."""
         names = " and ".join(filter(None, (", ".join(self.out[:-1]), *self.out[-1:])))
         verb = "stays" if len(self.out) == 1 else "stay"
         done = f"{names} {verb} out of the groups" if self.fused else "compiled without fusion"
@@ -74,7 +75,7 @@ UNFUSED_FOR_BFLOAT16 = Attempt(fused=False, why="it cannot hand over a number of
 
 
 class _Retry(Exception):
-    """Raised to request another compilation with `attempt`."""
+    """Raised to request that the net be compiled again as `attempt` describes."""
 
     def __init__(self, attempt: Attempt):
         super().__init__(attempt.sentence)
@@ -90,7 +91,7 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 
     Args:
         once: compiles the net inside of `supervise_attempt`.
-        net: the net; its next compilation starts with the attempt that succeeded last.
+        net: the net. The first attempt is the one that succeeded in its previous compilation.
     """
     attempt = Attempt()
     # Some objects cannot be keys of a weak dictionary.
@@ -114,13 +115,14 @@ def supervise_attempt(
 ) -> Iterator[None]:
     """Requests a retry if the compilation in the ``with`` block fails.
 
-    If the compilation succeeds, the operators that `attempt` excludes are recorded as refusals.
+    If the compilation succeeds, the operators that `attempt` excludes from clustering are recorded
+    like kernels that were not built.
 
     Args:
-        attempt: the exclusions of this attempt.
+        attempt: describes which operators this compilation excludes from clustering.
         flags: the flags without these exclusions.
-        kernel_directory: directory of the compile server.
-        name: name of the net for a message about the exclusions; empty for no message.
+        kernel_directory: directory in which the compile server records refused kernels.
+        name: name of the net in the message about the excluded operators; empty for no message.
     """
     start = refusals.length(kernel_directory)
     try:
@@ -148,17 +150,17 @@ def supervise_attempt(
 
 
 def _attempt_without(attempt: Attempt, refused: KernelRefusal) -> Attempt:
-    """Returns the next attempt after our generator refused the kernel `refused`.
+    """Returns the next attempt, without the operator for which our generator refused a kernel.
 
-    A retry is needed if MindSpore cannot run the operators of this kernel one by one.
+    It is needed if MindSpore cannot run the operators of the refused kernel one by one.
     """
     return _exclude_operator(attempt, refused.op, refused.reason.rstrip("."))
 
 
 def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
-    """Returns the next attempt after MindSpore's error `message`.
+    """Returns the next attempt after MindSpore failed with the error text `message`.
 
-    Returns None if the error does not come from MindSpore's fusion.
+    Returns None if fusion did not cause the error.
     """
     if _NO_TYPE in message:
         return _exclude_operator(
@@ -176,10 +178,10 @@ def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
 
 
 def _exclude_operator(attempt: Attempt, operator: str, why: str) -> Attempt:
-    """Returns `attempt` with `operator` excluded, too.
+    """Returns an attempt that excludes `operator` from clustering, too.
 
     Returns an attempt without fusion if `operator` is empty or already excluded, or if
-    `MAX_EXCLUDED` operators are excluded.
+    `MAX_EXCLUDED` operators are already excluded.
     """
     if not operator or operator in attempt.out or len(attempt.out) == MAX_EXCLUDED:
         return Attempt(fused=False, why=why)

@@ -1,6 +1,6 @@
-"""Chooses the kernel generator: ours if its self-test succeeded on this machine, else MindSpore's.
+"""Chooses the kernel generator: ours if its self-test succeeds on this machine, else MindSpore's.
 
-The self-test is `generator_proof`.
+The module `generator_proof` contains the self-test.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ PRECISE_NOTE = (
 def choose(
     preset: str, device: str, *, wanted: str | None = None, flags: str = ""
 ) -> tuple[str, tuple[Finding, ...]]:
-    """Returns the kernel generator of a preset on this device, and findings for the user.
+    """Returns (name of the kernel generator to use for a preset, findings for the user).
 
-    The first call on a machine that considers our generator takes some seconds, since it runs the
-    self-test of our generator (`generator_proof`).
+    If the result may be our generator, the first such call on a machine runs the generator's
+    self-test (`generator_proof`), which takes some seconds.
 
     Args:
         preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
         device: MindSpore's device target.
-        wanted: a name in `GENERATORS`; None for our generator if it can build the kernels of this
-            preset.
-        flags: explicit flags. If they contain ``--kernel_generator`` with another generator than
-            ours, the result is ``mindspore``.
+        wanted: the generator that the user selected, a name in `GENERATORS`. None selects our
+            generator if it can build the kernels of this preset.
+        flags: the user's explicit flags. If their ``--kernel_generator`` names another generator
+            than ours, the result is ``mindspore``.
 
     Raises:
         InputError: the generator `wanted` does not exist.
@@ -85,7 +85,12 @@ def choose(
 
 
 def _fallback_finding(reason: str, remedy: str) -> Finding:
-    """Returns the finding that MindSpore's generator is used instead of ours."""
+    """Returns a warning that MindSpore's generator is used because ours cannot be used.
+
+    Args:
+        reason: why our generator cannot be used.
+        remedy: what the user can do about it.
+    """
     return _make_finding(
         "warning",
         "generator",

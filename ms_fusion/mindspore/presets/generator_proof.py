@@ -1,8 +1,8 @@
 """Self-test of our generator: verifies that MindSpore calls its kernels correctly.
 
-The calling convention differs between versions of MindSpore. So once per version and machine a
-child process compiles a small net through MindSpore and compares the results with NumPy. The
-function names call this self-test the proof.
+MindSpore's calling convention for kernels differs between versions. So once per MindSpore version
+and machine a child process compiles a small net through MindSpore and compares the net's results
+with NumPy. Names in this module call this self-test the proof.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def known_reason(version: str) -> str | None:
 def why_no_library(version: str) -> str:
     """Returns the reason why our generator does not build matrix products and convolutions.
 
-    The reason is empty if our generator builds them. Precondition: `why_unusable` was called;
-    otherwise the reason is empty, too.
+    The reason is empty if our generator builds them. Call `why_unusable` first; otherwise the
+    result is always empty.
     """
     found = _cached_proof(version)
     return "" if found is None else found.without_onednn
@@ -121,10 +121,10 @@ def _key(version: str) -> str:
 
 @contextlib.contextmanager
 def _hold_proof_lock() -> Iterator[None]:
-    """Context manager that holds a lock file during its ``with`` block.
+    """Context manager that locks a file during its ``with`` block.
 
-    So only one process of this user runs the generator's self-test at a time. If the lock file
-    cannot be created, each process runs the self-test.
+    So only one process of this user at a time runs the self-test of our generator. If the file
+    cannot be created, nothing is locked, and each process runs the self-test.
     """
     import fcntl  # Lazy import: Windows lacks it, but can read dumps.
 
@@ -146,10 +146,10 @@ def _hold_proof_lock() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _announce_trial() -> Iterator[None]:
-    """Context manager that announces the self-test that runs in its ``with`` block.
+    """Context manager that tells the user about the self-test that runs in its ``with`` block.
 
-    In a terminal or notebook, it writes messages before and after the self-test to standard error.
-    Otherwise it writes one message to the log before the self-test.
+    In a terminal or notebook it writes to standard error before and after the self-test. Otherwise
+    it writes one message to the log before the self-test.
     """
     shown = sys.stderr.isatty() or "ipykernel" in sys.modules
     if shown:
@@ -200,7 +200,10 @@ def _run_proof() -> GeneratorProof:
 
 @lru_cache(maxsize=1)
 def _source_digest() -> str:
-    """Returns a digest of the source files that the self-test covers, for the cache key."""
+    """Returns a digest of the source files that the self-test tests.
+
+    It is part of the key under which the result of the self-test is cached.
+    """
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for name in _SOURCES:

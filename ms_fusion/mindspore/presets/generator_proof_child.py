@@ -45,7 +45,7 @@ def try_generator() -> str:
     weight = random.standard_normal((SHAPE[1], 24)).astype(np.float32)
 
     class Known(nn.Cell):
-        """A net with a row reduction, several results, a matrix product and an in-place write."""
+        """A net with a sum over rows, several results, a matrix product and an in-place write."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -53,7 +53,7 @@ def try_generator() -> str:
             self.count = Parameter(Tensor(np.zeros(SHAPE[1:], np.float32)), name="count")
 
         def construct(self, x: Any, y: Any) -> Any:
-            """Returns three results."""
+            """Returns the three results of the net."""
             level = ops.sub(ops.exp(x), y)
             share = ops.div(level, ops.sum(ops.abs(level), 1, True))
             ops.assign(self.count, ops.add(self.count, 2.0))

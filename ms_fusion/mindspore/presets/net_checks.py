@@ -1,4 +1,7 @@
-"""Checks a call of a net and the operators of its graph before compilation; yields findings."""
+"""Checks a call of a net and the operators of its graph before MindSpore compiles the net.
+
+A finding is a problem or remark that is reported to the user.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +63,13 @@ def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator
 
 
 def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Iterator[Finding]:
-    """Yields findings about the operators of a graph, at most one per operator type and dtypes.
+    """Yields findings about operators of a graph; a finding is not repeated for equal operators.
+
+    Operators are equal if they have the same type and the same dtypes.
 
     Args:
         graph: the graph from MindSpore's front end.
-        flags: the flags in force; None assumes that every operator can be clustered.
+        flags: the flags in force; if None, each operator counts as one that can be clustered.
         device: MindSpore's device target; there are findings only for ``CPU``.
     """
     if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
@@ -110,7 +115,7 @@ def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> It
 def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
     """Returns whether an operator of type `op` can become part of a fused kernel on CPU.
 
-    `flags` are the flags in force; None assumes that every operator can.
+    `flags` are the flags in force; if they are None, the result is True.
     """
     if flags is None:
         return True
@@ -133,8 +138,8 @@ def front_end_graph(
     Args:
         net: a Cell or a function.
         inputs: arguments of the call.
-        read_by_front_end: function of (Cell, inputs, directory). It compiles the Cell only as far
-            as the front end and writes the graph to the directory.
+        read_by_front_end: function with the arguments Cell, inputs and directory. It stops the
+            compilation of the Cell after the front end and writes the graph to the directory.
 
     Raises:
         InputError: MindSpore cannot compile the net, or writes no graph. The error contains the

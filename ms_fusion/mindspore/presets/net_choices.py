@@ -1,4 +1,8 @@
-"""Stores and applies the tuning results of whole nets: excluded operators, or no fusion at all."""
+"""Stores and applies the results of tuning whole nets.
+
+A result lists operators that must not be clustered, or says that the net is fastest without fusion.
+It is applied when the same net is compiled again.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ _reported_texts: set[str] = set()
 
 
 class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The tuned choice for a net.
+    """The fastest way to compile a net, as found by tuning.
 
     Attributes:
         kept_out: operators excluded from clustering.
-        fused: False if the net is fastest unfused.
+        fused: False if the net is fastest without fusion.
         why: a sentence with the measurement.
         losses: a sentence for each variant that is slower than the unfused net.
     """
@@ -41,7 +45,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags` with this choice applied; flags for another generator stay unchanged."""
+        """Returns `flags` changed by this choice; flags for MindSpore's generator are kept."""
         if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
             return flags
         known = GraphKernelFlags.parse(flags)
@@ -52,7 +56,11 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()
 
     def notes(self, flags: str) -> tuple[str, ...]:
-        """Returns remarks about tuning for the ledger of a net that is compiled under `flags`."""
+        """Returns remarks about tuning for the ledger, the fusion report of a compiled net.
+
+        Args:
+            flags: the flags for which the net is compiled.
+        """
         if generator_of(flags) != "ms_fusion":
             return ()
         decided = () if self.apply_to(flags) == flags else (self.why,)
@@ -60,15 +68,15 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The record of a net on disk.
+    """The tuning result of a net for certain inputs, as stored in a file.
 
     Attributes:
         schema: version of the record's format.
-        key: key of the net with these inputs.
-        net: key of the net without inputs.
+        key: key of the net together with these inputs.
+        net: key of the net for all inputs.
         name: name of the net.
         inputs: shapes and dtypes of the inputs, as a string.
-        choice: the tuned choice.
+        choice: the fastest way to compile the net.
         kernels: keys of the tuning records of the net's kernels.
     """
 
@@ -81,13 +89,13 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     kernels: tuple[Key, ...] = ()
 
     def line(self) -> str:
-        """Returns the record as one line of a list of records."""
+        """Returns one line of text about this record, for a list of records."""
         measured = f" {len(self.kernels)} of its kernels were measured." if self.kernels else ""
         return f"{self.name} ({self.inputs}): {self.choice.why or 'all is fused.'}{measured}"
 
 
 def store() -> RecordStore[TunedNetRecord]:
-    """Returns the user's store of net records."""
+    """Returns the store in which the user's `TunedNetRecord` files are kept."""
     return RecordStore(tuning_store.user_store().root / "nets", TunedNetRecord)
 
 
@@ -98,9 +106,9 @@ def remember(
 
     Args:
         net, inputs: the tuned net and its inputs.
-        choice: the tuned choice.
-        kernels: keys of the tuning records of the net's kernels. They are added to the keys in an
-            earlier record of the net.
+        choice: the fastest way to compile the net.
+        kernels: keys of the tuning records of the net's kernels. If the net already has a record,
+            the keys in it are kept, too.
     """
     key = _key(net, inputs)
     earlier = store().load(key)
@@ -140,7 +148,10 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
 
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
-    """Returns `flags` with the tuned choice for this net applied; reports a change once."""
+    """Changes `flags` as tuning found to be fastest for this net; returns the new flags.
+
+    If the flags change, the user is told once why.
+    """
     if generator_of(flags) != "ms_fusion":
         return flags
     found = recall(net, inputs)
@@ -156,9 +167,9 @@ def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
 
 
 def _key(net: Any, inputs: Sequence[Any] | None = None) -> str:
-    """Returns the key of a net: a digest of its classes, code and parameters, and of the inputs.
+    """Returns the key of a net: a digest of its classes, code, parameters and inputs.
 
-    Each key also depends on the machine. If `inputs` is None, the key is valid for all inputs.
+    The key also depends on the machine. If `inputs` is None, the key stands for all inputs.
     """
     net = getattr(net, CALLED_NET, net)
     kind = net if hasattr(net, "__qualname__") else type(net)
@@ -180,7 +191,7 @@ def _name(net: Any) -> str:
 
 
 def _text_of(given: Any) -> str:
-    """Returns shape and dtype of an input as a string; for an input without a shape, its type."""
+    """Returns shape and dtype of an input as a string, or its type if it has no shape."""
     shape = getattr(given, "shape", None)
     if shape is None:
         return type(given).__name__

@@ -1,4 +1,7 @@
-"""Handles PyNative mode, in which only compiled steps, Cells and gradients are fused."""
+"""Handles PyNative mode, in which MindSpore fuses only what it compiles.
+
+This can be a training step, a Cell or a gradient.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _is_watching = False
 
 
 def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns `step` compiled by ``ms.jit``; a compiled function is returned unchanged.
+    """Returns the training step `step`, compiled by ``ms.jit`` if it is not compiled yet.
 
     If `step` is a Cell, the same Cell is returned; in PyNative mode its `construct` is compiled.
     """
@@ -50,9 +53,9 @@ def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_jitted(net: Any) -> bool:
-    """Returns whether MindSpore compiles the net in PyNative mode, too.
+    """Returns whether MindSpore compiles the net even in PyNative mode.
 
-    This is so for a net under ``@ms.jit`` and for a patched net.
+    This is so for a net with ``@ms.jit`` and for a Cell to which `patch` was applied.
     """
     return hasattr(getattr(net, "construct", net), "__wrapped__")
 
@@ -61,7 +64,7 @@ def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
     """Warns at the next call of a Cell if the Cell runs uncompiled in PyNative mode.
 
     Args:
-        fuses_now: returns whether a compilation would be fused at this time.
+        fuses_now: function that returns whether a compilation would be fused now.
     """
     global _is_watching
     from mindspore import nn
@@ -90,13 +93,13 @@ def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
 
 
 def compile_gradients_under(flags: Callable[[], str]) -> None:
-    """Makes MindSpore compile gradients of PyNative mode under the flags that `flags` returns.
+    """Makes MindSpore compile gradients in PyNative mode under the flags that `flags` returns.
 
-    If `flags` returns an empty string, the flags in the environment variable stay in force.
-    MindSpore compiles the gradient of a compiled function when it computes the gradient, without a
-    call of ``compile`` in Python. So the methods ``grad`` and ``grad_jit`` of MindSpore's PyNative
-    executor are wrapped instead. MindSpore runs each compiled function by ``grad_jit``, which
-    compiles only while a gradient is recorded.
+    If `flags` returns an empty string, the flags in the environment variable remain in force.
+    MindSpore compiles the gradient of a compiled function when it computes the gradient. It does
+    not call the Python method ``compile`` for it. So this function wraps the methods ``grad`` and
+    ``grad_jit`` of MindSpore's PyNative executor instead. MindSpore calls ``grad_jit`` for each
+    compiled function, but ``grad_jit`` compiles only while MindSpore records a gradient.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
@@ -108,9 +111,12 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
 def _wrap_gradient(
     original: Callable[..., Any], flags: Callable[[], str], compiles: Callable[[Any], bool]
 ) -> Callable[..., Any]:
-    """Wraps `original`; the wrapper sets the flags during calls for which `compiles` returns True.
+    """Wraps `original`; the wrapper sets the fusion flags while `original` runs.
 
-    The flags are the result of `flags`, or the user's environment variable if the result is empty.
+    Args:
+        original: a method of MindSpore's PyNative executor.
+        flags: returns the flags. If the result is empty, the user's environment variable is used.
+        compiles: returns whether a call of `original` may compile; other calls set no flags.
     """
 
     @functools.wraps(original)

@@ -1,10 +1,11 @@
-"""Implements enable(), disable(), fusion(), patch(), check() and in_force(): scopes of a preset.
+"""Implements enable(), disable(), fusion(), patch(), check() and in_force().
 
-MindSpore reads flags from an environment variable, from a Cell's JitConfig and from the context, in
-this order of precedence. It reads the variable at each compilation, so all scopes use the variable.
-During a compilation the variable contains the flags of the process, of the ``with fusion():`` block
-or of the patched Cell. Otherwise it contains the user's own value, so that child processes do not
-inherit a generator that they lack.
+These functions apply a preset, a named set of MindSpore's fusion flags, in a scope: the process, a
+``with fusion():`` block or a Cell to which `patch` was applied. MindSpore reads flags from an
+environment variable, from a Cell's JitConfig and from the context, in this order of precedence. It
+reads the variable at each compilation, so all scopes use the variable. During a compilation the
+variable contains the flags of the scope. Otherwise it contains the user's own value, so that child
+processes do not inherit a generator that they lack.
 
 The narrower scope takes precedence: first the patched Cell, then the innermost block, then the
 process, then the user's own value of the variable. A compiled net is compiled again at its next
@@ -68,13 +69,14 @@ Net = TypeVar("Net")
 
 @dataclass(frozen=True)
 class Setting:
-    """A preset, resolved to flags.
+    """A preset and its flags for this device.
 
     Attributes:
         preset: name of the preset.
         flags: MindSpore's flag string.
-        asked: the generator that the user selected; None for the default.
-        compiled: for a patched Cell, whether `patch` compiled its `construct` in PyNative mode.
+        asked: the kernel generator that the user selected; None for the default.
+        compiled: only for a Cell to which `patch` was applied: whether `patch` compiled its
+            `construct` in PyNative mode.
     """
 
     preset: str
@@ -85,7 +87,7 @@ class Setting:
 
 @dataclass
 class _State:
-    """The settings of this process, and the user's state before the first setting."""
+    """The presets in force in this process, and the user's settings that they replace."""
 
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
@@ -108,7 +110,10 @@ class _State:
 
     @property
     def top(self) -> Setting | None:
-        """The setting of the innermost block, else of the process; None if there is neither."""
+        """The setting of the innermost ``with fusion():`` block, else that of the process.
+
+        None if there is neither.
+        """
         return self.blocks[-1] if self.blocks else self.process
 
 
@@ -129,11 +134,11 @@ def enable(
 
     Args:
         preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
-        step: a function or Cell that does one step. The attribute `step` of the returned record is
-            the compiled step, which is fused in PyNative mode, too:
+        step: a function or Cell that does one training step. The attribute `step` of the returned
+            record is the compiled function or Cell, which is fused even in PyNative mode:
             ``train_step = mf.enable(step=train_step).step``.
-        flags: explicit flags, merged into the flags of the preset. Names are added to the preset's
-            lists and removed from the opposite lists.
+        flags: explicit flags, merged into the flags of the preset. For example, a name in
+            ``enable_cluster_ops`` is added to that list and removed from ``disable_cluster_ops``.
         generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. The default on CPU is
             ``ms_fusion`` if its self-test succeeds, which takes some seconds once per machine. If
             the self-test fails, ``mindspore`` is used, with a warning.
@@ -188,14 +193,15 @@ def fusion(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Iterator[InForce]:
-    """Compiles nets that are called in the ``with`` block under `preset`; then restores the state.
+    """Applies `preset` to nets that are compiled in the ``with`` block; then restores the state.
 
     A net that was compiled before the block is compiled again in the block, and has two graphs from
     then on. Outside of the block it uses the first graph again. A net that is first compiled in the
     block uses this graph outside of the block, too.
 
-    Blocks nest; the innermost block takes precedence. A block applies to the whole process, not to
-    one thread. Without `generator` a block uses the generator of the enclosing scope.
+    Blocks may be nested; the innermost block takes precedence. A block applies to the whole
+    process, not to one thread. Without `generator` a block uses the kernel generator that the user
+    selected for the enclosing block or for the process.
 
     Raises:
         as `enable`.
@@ -227,7 +233,7 @@ def patch(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Net:
-    """Makes MindSpore compile the Cell `net` under `preset`; returns `net`.
+    """Makes MindSpore compile the Cell `net` with the flags of `preset`; returns `net`.
 
     The preset takes precedence over the presets of ``with fusion():`` blocks and of the process.
 
@@ -267,7 +273,7 @@ def patch(
 
 
 def unpatch(net: Net) -> Net:
-    """Reverts `patch`; the next call compiles again."""
+    """Reverts `patch`: removes the preset from the Cell; its next call compiles it again."""
     setting = vars(net).pop(CELL_FLAGS, None)
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
@@ -277,7 +283,7 @@ def unpatch(net: Net) -> Net:
 
 
 def compile_anew(net: Any) -> None:
-    """Drops all compilations of this Cell or function; the next call compiles."""
+    """Deletes all compiled graphs of this Cell or function; its next call compiles it again."""
     with compile_lock:
         mindspore_state.forget(net, mindspore_state.graphs_of(net))
         graph_keys.forget(net)
@@ -324,8 +330,9 @@ def in_force(net: Any = None) -> InForce:
 def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     """Returns (preset, flags, scope, route, remarks) of the next compilation.
 
-    A patched Cell takes precedence. Then MindSpore's order applies: environment variable,
-    JitConfig, context.
+    The first four are fields of `InForce`; the remarks are messages for the user. The flags of a
+    patched Cell take precedence. Then MindSpore's order applies: environment variable, JitConfig,
+    context.
     """
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
@@ -370,7 +377,7 @@ def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
 
 
 def findings_of_call(net: Any, inputs: Sequence[Any]) -> tuple[Finding, ...]:
-    """Returns the findings of `check` about the call: mode, dynamic shapes, sizes of the inputs."""
+    """Returns the findings of `check` about mode, dynamic shapes and input sizes of a call."""
     from ms_fusion.mindspore.presets import net_checks
 
     return tuple(net_checks.check_call(net, inputs, graph_mode=is_graph_mode()))
@@ -405,7 +412,7 @@ def _off_record(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _resolve_setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
-    """Calls `prepare`, then returns the setting of a preset and findings for the user.
+    """Calls `prepare`, then returns (`Setting` of a preset, findings for the user).
 
     Raises:
         as `enable`.
@@ -453,7 +460,10 @@ def _resolve_setting(
 
 
 def user_generator() -> str | None:
-    """Returns the generator that the user selected for the scope in force; None for the default."""
+    """Returns the kernel generator that the user selected; None if the user selected none.
+
+    The result is that of the innermost ``with fusion():`` block, else that of the process.
+    """
     around = _state.top
     return around.asked if around else None
 
@@ -464,7 +474,7 @@ def flags_of(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> tuple[str, tuple[Finding, ...]]:
-    """Returns the flags of a preset with `flags` merged in, and findings; enables nothing.
+    """Returns (flags of a preset merged with `flags`, findings for the user); enables nothing.
 
     Raises:
         as `enable`.
@@ -509,9 +519,10 @@ def _is_overruled() -> bool:
 
 
 def _flags_in_force() -> str:
-    """Returns the flags of the innermost block, else of the process; empty without a preset.
+    """Returns the flags of the innermost ``with fusion():`` block, else those of the process.
 
-    If the user changed the environment variable after `enable`, the result is the variable's value.
+    The result is empty if no preset is in force. If the user changed the environment variable after
+    `enable`, the result is the variable's value.
     """
     top = _state.top
     if top is None:
@@ -520,18 +531,19 @@ def _flags_in_force() -> str:
 
 
 def _apply_scope_change() -> None:
-    """Updates the state that depends on the setting of the process or the innermost block."""
+    """Updates cached flags and MindSpore's ``jit_level`` after a change of the preset in force."""
     _state.flags_in_scope = (_state.top.flags if _state.top else "", bool(_state.blocks))
     _switch_device()
 
 
 def _switch_device(own: Setting | None = None) -> None:
-    """Sets ``jit_level=O1`` on Ascend if the setting in force fuses, else restores the level.
+    """Sets ``jit_level=O1`` on Ascend if the flags in force enable fusion; else restores the level.
 
-    Fusion requires this level on Ascend, according to MindSpore's source.
+    According to MindSpore's source, fusion requires this level on Ascend.
 
     Args:
-        own: setting of the patched Cell to be compiled; takes precedence over block and process.
+        own: setting of the patched Cell that is to be compiled; it takes precedence over the
+            settings of ``with fusion():`` blocks and of the process.
     """
     if device_target() != "Ascend":
         return
@@ -546,7 +558,7 @@ def _switch_device(own: Setting | None = None) -> None:
 
 
 def _watch(now: InForce) -> None:
-    """Calls `pynative.warn_of_uncompiled` if fusion is on but PyNative mode is set."""
+    """Calls `pynative.warn_of_uncompiled` if fusion is enabled in PyNative mode."""
     if now.fused and now.remedy:
         pynative.warn_of_uncompiled(lambda: has_fusion(_flags_in_force()))
 
@@ -557,10 +569,10 @@ def _set_jit_level(level: str) -> None:
 
 
 def prepare() -> None:
-    """Wraps the compilation of Cells and ``@ms.jit`` functions with our lock and flags.
+    """Makes MindSpore compile Cells and ``@ms.jit`` functions under our lock and with our flags.
 
-    From then on each compilation runs in `ms_fusion.mindspore.presets.compile_context`, whatever
-    the source of its flags. The function also installs the fast call path
+    From then on `ms_fusion.mindspore.presets.compile_context` wraps each compilation, even if the
+    user has set the flags. The function also installs the fast call path
     (`ms_fusion.mindspore.calls.fast_call_path`).
 
     Raises:
@@ -580,7 +592,8 @@ def prepare() -> None:
 def _flags_of_gradients() -> str:
     """Returns the flags for gradients in PyNative mode; empty to keep the environment variable.
 
-    They are the flags of the Cell that was patched last, else the result of `_flags_in_force`.
+    They are the flags of the Cell to which `patch` was applied last. If there is no such Cell, they
+    are the result of `_flags_in_force`.
     """
     if is_off() or has_fixed_flags():
         return ""

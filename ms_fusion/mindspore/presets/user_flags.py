@@ -9,9 +9,9 @@ from ms_fusion.mindspore.state.preset_record import O1_ON_CPU
 
 
 def find_flag_errors(text: str, device: str, source: str = "") -> list[str]:
-    """Returns the errors in the flag string `text`, each prefixed by `source`.
+    """Returns messages about the errors in the flag string `text`.
 
-    `source` is the call that set the flags; empty for no prefix.
+    Each message begins with `source`, which says where the user set the flags, unless it is empty.
     """
     if not text:
         return []
@@ -24,15 +24,16 @@ def find_flag_errors(text: str, device: str, source: str = "") -> list[str]:
 
 
 def find_context_errors(device: str) -> list[str]:
-    """Returns the errors in the flags of ``set_context(graph_kernel_flags=…)``."""
+    """Returns messages about the errors in the flags of ``set_context(graph_kernel_flags=…)``."""
     text = str(context("graph_kernel_flags") or "")
     return find_flag_errors(text, device, "set_context(graph_kernel_flags=…)")
 
 
 def read_without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
-    """Returns (flags, scope, route, remarks) if the environment variable is not set.
+    """Returns (flags, scope, route, remarks) of `net` if the environment variable is not set.
 
-    The flags come from the JitConfig of `net`, else from MindSpore's context.
+    The first three are fields of `InForce`. The flags are those of the JitConfig of `net`, else
+    those of MindSpore's context.
     """
     config = getattr(net, "_jit_config_dict", None) or {}
     text = str(config.get("graph_kernel_flags") or "")

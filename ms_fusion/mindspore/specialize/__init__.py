@@ -1,7 +1,8 @@
 """Specializes nets with dynamic shapes: compiles a net for each shape that occurs.
 
-In: a Cell and the shapes of its calls. Out: results of compilations for these shapes. Must not pad
-a batch unless a proof shows that the padding does not change the results.
+In: a net and the inputs of its calls. Out: the results of the net, computed by graphs that are
+compiled for the shapes of these inputs. Must not pad a batch unless a proof shows that the padding
+does not change the results.
 """
 
 from ms_fusion.mindspore.specialize.specialized_net import SpecializedNet, specialize

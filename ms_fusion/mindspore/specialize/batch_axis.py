@@ -2,11 +2,10 @@
 
 MindSpore's front end compiles the net for a batch of n samples and for a batch of N samples. A
 tensor carries the batch if its shape differs between the two graphs: one extent n·m becomes N·m,
-with m consecutive elements for each sample. A rule in the record of each operator type
-(`ms_fusion.ops`) decides whether an operator keeps the samples separate and in order. An operator
-without a rule counts as mixing samples. If all operators keep the samples separate, the first n
-samples of the results at batch size N are the results at batch size n, whatever the other samples
-contain.
+with m consecutive elements for each sample. Each operator type has a rule (`ms_fusion.ops`) that
+decides whether an operator keeps the samples separate and in order. An operator without a rule is
+treated as if it mixed samples. If all operators keep the samples separate, the first n samples of
+the results at batch size N are the results at batch size n, whatever the other samples contain.
 
 This module exceeds 500 lines because the rules of all operator families belong to one proof.
 """
@@ -39,10 +38,10 @@ class BatchAxis:
 
 @dataclass(frozen=True)
 class PaddingProof:
-    """The outcome of `prove`.
+    """The result of `prove`: whether padding a batch leaves the results of the net unchanged.
 
     Attributes:
-        results: batch axis of each result of the net, None for a result without the batch; the
+        results: batch axis of each result of the net, None for a result without a batch axis; the
             tuple is empty if the proof failed.
         reason: the reason why the proof failed; empty if it succeeded.
     """
@@ -57,16 +56,16 @@ class _MixedError(Exception):
 
 @dataclass(frozen=True)
 class _Operator:
-    """One operator of the graph at the smaller batch size.
+    """One operator of the graph that is compiled for the smaller batch size.
 
     Attributes:
         node: the operator.
         shapes: shape of each input.
         data: value of each constant input; None for the other inputs.
-        carried: batch axis of each input; None for an input without the batch.
-        grows: indices of the inputs whose constant value grows with the batch size.
+        carried: batch axis of each input; None for an input without a batch axis.
+        grows: indices of the constant inputs whose value depends on the batch size.
         outputs: shape of each output.
-        results: batch axis of each output; None for an output without the batch.
+        results: batch axis of each output; None for an output without a batch axis.
     """
 
     node: Node
@@ -78,7 +77,10 @@ class _Operator:
     results: tuple[BatchAxis | None, ...]
 
     def constant(self, index: int, name: str, default: Any = None) -> Any:
-        """Returns the constant at input `index`; in older graphs it is the attribute `name`."""
+        """Returns the constant value of input `index`, else the value of the attribute `name`.
+
+        Older versions of MindSpore use an attribute instead of the input.
+        """
         if index < len(self.data) and self.data[index] is not None:
             return self.data[index]
         return self.node.attr(name, default)
@@ -89,11 +91,11 @@ Rule = Callable[[_Operator], bool]
 
 
 def prove(small: Graph, large: Graph, samples: int, padded: int) -> PaddingProof:
-    """Decides whether the graph `large` computes the same for each sample as the graph `small`.
+    """Decides whether the graphs `small` and `large` compute the same results for each sample.
 
     Args:
-        small: graph of the net at `samples` samples, from MindSpore's front end.
-        large: graph of the net at `padded` samples.
+        small: graph of the net for a batch of `samples` samples, from MindSpore's front end.
+        large: graph of the net for a batch of `padded` samples.
     """
     if len(small.nodes) != len(large.nodes) or len(small.inputs) != len(large.inputs):
         return PaddingProof(reason=f"its operators are others at a batch of {padded}")
@@ -143,9 +145,11 @@ def _find_batch_axis(
 ) -> BatchAxis | None:
     """Returns the axis in which the shapes of `one` and `other` differ; None if they are equal.
 
+    `one` and `other` are the same tensor in the graphs for `samples` and for `padded` samples.
+
     Raises:
-        _MixedError: a shape or dtype is unknown, the axis is no batch axis, or a constant or a
-            weight depends on the batch.
+        _MixedError: a shape or dtype is unknown, the sizes of the axis are not proportional to the
+            numbers of samples, or a constant or a weight depends on the batch size.
     """
     where = _place(node) if node else "a result"
     if one.is_dynamic or other.is_dynamic or one.dtype != other.dtype:
@@ -174,11 +178,11 @@ def _find_batch_axis(
 
 
 def _check_same_constant(one: Value, other: Value, samples: int, padded: int, where: str) -> None:
-    """Raises `_MixedError` unless the two constants are equal or are sizes.
+    """Raises `_MixedError` if two constants differ, unless they are vectors of sizes.
 
-    Scalars without a known value count as equal. Sizes are a vector of int64 whose elements are
-    equal or grow in proportion to the batch. `_check_operator` checks the operators that read
-    sizes.
+    In such an int64 vector each element is equal in both constants, or is proportional to the batch
+    size. `_check_operator` checks which operators may read it. Scalars whose values are unknown are
+    treated as equal.
     """
     if one.data is None and other.data is None and one.shape == ():
         return
@@ -235,7 +239,11 @@ def _place(node: Node) -> str:
 
 
 def _elementwise_rule(operator: _Operator) -> bool:
-    """Rule for elementwise operators, with broadcasting that aligns the last axes."""
+    """Returns whether an elementwise operator keeps the samples separate and in order.
+
+    Broadcasting aligns the last axes. So an input with a batch axis must have it at the same
+    position, counted from the last axis, as the result.
+    """
     return all(
         result is not None
         and all(
@@ -248,10 +256,10 @@ def _elementwise_rule(operator: _Operator) -> bool:
 
 
 def _axis_rule(operator: _Operator) -> bool:
-    """Rule for operators that reduce or reorder along some axes of their first input.
+    """Returns whether an operator that reduces or reorders along axes keeps the samples separate.
 
-    None of these axes may be the batch axis. The axes are the constant input 1, or an attribute in
-    older graphs.
+    None of these axes may be the batch axis of the first input. The axes are the constant value of
+    input 1, or an attribute in graphs of older MindSpore versions.
     """
     known = operator_info(operator.node.op).batch
     name, default = known.axis if known else ("axis", None)
@@ -273,7 +281,10 @@ def _numbers(data: Any) -> tuple[int, ...]:
 
 
 def _concat_rule(operator: _Operator) -> bool:
-    """Rule for Concat: all inputs have the same batch axis and are joined along another axis."""
+    """Returns whether Concat keeps the samples separate and in order.
+
+    All inputs must have the same batch axis, and must be joined along another axis.
+    """
     axis = operator.constant(len(operator.shapes) - 1, "axis")
     result, rank = operator.results[0], len(operator.outputs[0])
     tensors = [item for item, shape in zip(operator.carried, operator.shapes, strict=True) if shape]
@@ -286,7 +297,10 @@ def _concat_rule(operator: _Operator) -> bool:
 
 
 def _stack_rule(operator: _Operator) -> bool:
-    """Rule for Stack, which adds a new axis: all inputs must have the same batch axis."""
+    """Returns whether Stack keeps the samples separate and in order.
+
+    Stack joins its inputs along a new axis, so all inputs must have the same batch axis.
+    """
     result = operator.results[0]
     axis = operator.node.attr("axis", 0) % len(operator.outputs[0])
     before = {item for item, shape in zip(operator.carried, operator.shapes, strict=True) if shape}
@@ -297,9 +311,10 @@ def _stack_rule(operator: _Operator) -> bool:
 
 
 def _reshape_rule(operator: _Operator) -> bool:
-    """Rule for reshapes, which keep the order of the elements.
+    """Returns whether a reshape keeps the samples separate and in order.
 
-    The product of the extents before the batch axis must be equal in input and output.
+    A reshape keeps the order of the elements. So the number of elements of the axes before the
+    batch axis (product of the extents) must be equal in input and output.
     """
     item, result = operator.carried[0], operator.results[0]
     if item is None or result is None or any(operator.carried[1:]):
@@ -320,10 +335,10 @@ def _transpose_rule(operator: _Operator) -> bool:
 
 
 def _product_rule(operator: _Operator) -> bool:
-    """Rule for matrix products a · b.
+    """Returns whether a matrix product a · b keeps the samples separate and in order.
 
-    The batch may be the rows of a, the columns of b, or a leading axis. It must not be the
-    reduction axis.
+    The batch axis may be the rows of a, the columns of b, or an axis before the last two. It must
+    not be the axis over which the product sums.
     """
     result = operator.results[0]
     first, second = operator.carried[:2]
@@ -356,7 +371,10 @@ def _product_rule(operator: _Operator) -> bool:
 
 
 def _dense_rule(operator: _Operator) -> bool:
-    """Rule for x · wᵀ + b: the batch is any axis of x but the last; w and b do not carry it."""
+    """Returns whether a dense layer x · wᵀ + b keeps the samples separate and in order.
+
+    The batch axis must be any axis of x except the last; w and b must have no batch axis.
+    """
     item, result = operator.carried[0], operator.results[0]
     return (
         item is not None
@@ -367,9 +385,9 @@ def _dense_rule(operator: _Operator) -> bool:
 
 
 def _image_rule(operator: _Operator) -> bool:
-    """Rule for convolution, pooling and resizing of images of rank 4 or more.
+    """Returns whether a convolution, pooling or resizing keeps the samples separate and in order.
 
-    The batch must be axis 0 of the image. Weights must not carry the batch.
+    The images must have rank 4 or more and the batch axis 0. The weights must have no batch axis.
     """
     item = operator.carried[0]
     return (
@@ -382,7 +400,7 @@ def _image_rule(operator: _Operator) -> bool:
 
 
 def _batch_norm_rule(operator: _Operator) -> bool:
-    """Rule for BatchNorm in inference; in training its statistics reduce over the batch."""
+    """Returns whether BatchNorm keeps the samples separate; in training it averages over them."""
     item = operator.carried[0]
     training = operator.constant(5, "is_training", True)
     return item is not None and item.axis == 0 and training is False and operator.results[0] == item
@@ -403,7 +421,10 @@ def _layer_norm_ext_rule(operator: _Operator) -> bool:
 
 
 def _last_axis_rule(operator: _Operator) -> bool:
-    """Rule for operators along the last axis, which must not be the batch axis."""
+    """Returns whether an operator that works along the last axis keeps the samples separate.
+
+    The last axis must not be the batch axis.
+    """
     item = operator.carried[0]
     return (
         item is not None
@@ -414,10 +435,10 @@ def _last_axis_rule(operator: _Operator) -> bool:
 
 
 def _gather_rule(operator: _Operator) -> bool:
-    """Rule for Gather.
+    """Returns whether Gather keeps the samples separate and in order.
 
-    Two cases are allowed. Either only the indices carry the batch, or only the table carries the
-    batch, in another axis than the gathered one.
+    Two cases are allowed: only the indices have a batch axis, or only the table has one, and Gather
+    selects along another axis of the table.
     """
     table, indices = operator.carried[:2]
     axis = operator.constant(2, "axis", 0)
@@ -431,7 +452,10 @@ def _gather_rule(operator: _Operator) -> bool:
 
 
 def _embedding_rule(operator: _Operator) -> bool:
-    """Rule for Embedding(indices, table): the indices carry the batch, the table does not."""
+    """Returns whether Embedding(indices, table) keeps the samples separate and in order.
+
+    Only the indices may have a batch axis.
+    """
     return (
         operator.carried[0] is not None
         and not any(operator.carried[1:])
@@ -440,7 +464,10 @@ def _embedding_rule(operator: _Operator) -> bool:
 
 
 def _strided_slice_rule(operator: _Operator) -> bool:
-    """Rule for StridedSlice with strides 1 that drops only axes other than the batch axis."""
+    """Returns whether StridedSlice keeps the samples separate and in order.
+
+    All strides must be 1, and the result must still have the batch axis.
+    """
     item, result = operator.carried[0], operator.results[0]
     strides, masks = (
         operator.constant(3, "strides"),
@@ -476,7 +503,7 @@ def _tile_rule(operator: _Operator) -> bool:
 
 
 def _fill_rule(operator: _Operator) -> bool:
-    """Rule for operators that read only the dtype of their tensor, not its elements."""
+    """Returns True: the operator reads only the dtype of its tensor, so it cannot mix samples."""
     return True
 
 

@@ -10,16 +10,16 @@ from ms_fusion.mindspore.state import mindspore_state
 
 
 def batch_of(inputs: Sequence[Any], declared: Sequence[Any] | None) -> tuple[int, tuple[int, ...]]:
-    """Returns (number of samples, indices of the batch inputs).
+    """Returns (number of samples, indices of the inputs that contain a batch).
 
-    The first axis of a batch input is the batch. If there are no batch inputs, or if their numbers
-    of samples differ, the result is (0, ()).
+    In such an input the first axis is the batch axis. The result is (0, ()) if no input contains a
+    batch, or if the numbers of samples differ.
 
     Args:
         inputs: arguments of the net.
-        declared: inputs declared by ``set_inputs``; a declared dynamic first axis marks a batch
-            input. If `declared` is None, each tensor whose first extent equals that of the first
-            tensor is a batch input.
+        declared: the inputs that the user declared by ``set_inputs``. An input contains a batch if
+            its first axis is declared as dynamic. If `declared` is None, the inputs with a batch
+            are all tensors whose first extent equals that of the first tensor.
     """
     shapes: list[tuple[int, ...]] = [tuple(getattr(item, "shape", ())) for item in inputs]
     first = next((shape[:1] for shape in shapes if shape), ())
@@ -43,7 +43,7 @@ def _is_open(declared: Any) -> bool:
 
 
 def pad_batch(inputs: Sequence[Any], numbers: Sequence[int], samples: int) -> tuple[Any, ...]:
-    """Pads the inputs at the indices `numbers` to `samples` samples.
+    """Pads the inputs with the indices `numbers` to a batch of `samples` samples.
 
     The padding repeats the last sample, so that it contains no new values.
     """
@@ -70,8 +70,8 @@ def cut(result: Any, places: Iterator[BatchAxis | None], samples: int) -> Any:
 
     Args:
         result: a tensor, or nested tuples and lists of tensors.
-        places: batch axis of each tensor in the order of `flatten_result`. None stands for a tensor
-            that is returned unchanged.
+        places: batch axis of each tensor, in the order of `flatten_result`; None for a tensor
+            without a batch axis, which is returned unchanged.
         samples: number of samples to keep.
     """
     if isinstance(result, (tuple, list)):

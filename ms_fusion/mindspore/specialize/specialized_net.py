@@ -21,7 +21,9 @@ from tbe_impl.errors import InputError
 
 
 class CompiledNet:
-    """A net compiled for the shapes of its first call; shapes from ``set_inputs`` are ignored.
+    """A net that is compiled for the input shapes of its first call.
+
+    Shapes that the user declared by ``set_inputs`` are ignored.
 
     Attributes:
         seconds: duration of the first call, which includes the compilation; 0 before the first
@@ -29,7 +31,7 @@ class CompiledNet:
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
-        """Wraps the Cell or function `net`, whose weights are shared, not copied."""
+        """Wraps the Cell or function `net`; the wrapper uses the same weights, not copies."""
         from ms_fusion.mindspore.state.outer_cell import OneShape
 
         cell: Any = OneShape(net)
@@ -50,7 +52,7 @@ class CompiledNet:
         return result
 
     def drop(self) -> None:
-        """Frees the compilation; the next call compiles again."""
+        """Frees the compiled graph; the next call compiles the net again."""
         mindspore_state.forget(self._cell, self._phases)
         self._phases.clear()
         self.seconds = 0.0
@@ -58,7 +60,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Adds to `known` the names of the ``ms.jit`` compilations that the ``with`` block causes."""
+    """Adds to `known` MindSpore's names of the graphs that ``ms.jit`` compiles in the block."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield
@@ -74,15 +76,15 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class _Execution:
-    """The choice of compilation and padding for the calls with one set of input shapes.
+    """How calls with certain input shapes are executed: by which compiled net, padded or not.
 
     Attributes:
-        compiled_for: cache key of the `CompiledNet`.
+        compiled_for: cache key of the `CompiledNet` that executes the calls.
         samples: number of samples before the padding; 0 for no padding.
         padded_to: batch size to which the inputs are padded; 0 for no padding.
         numbers: indices of the inputs that are padded.
         results: for each result, the batch axis along which it is cropped; None for a result
-            without the batch.
+            without a batch axis.
     """
 
     compiled_for: Key
@@ -93,12 +95,14 @@ class _Execution:
 
 
 class SpecializedNet:
-    """A net that is compiled once for each set of input shapes or bucket; created by `specialize`.
+    """A net that is compiled once for each set of input shapes; created by `specialize`.
+
+    Inputs that are padded to the same batch size (a bucket) share a compilation.
 
     Attributes:
         net: the original net, with its weights.
         buckets: batch sizes to which batches are padded, ascending; empty for no padding.
-        keep: maximum number of cached compilations.
+        keep: maximum number of compiled nets in the cache.
     """
 
     def __init__(self, net: Callable[..., Any], buckets: tuple[int, ...], keep: int) -> None:
@@ -132,7 +136,7 @@ class SpecializedNet:
 
     @property
     def seen(self) -> tuple[SeenShape, ...]:
-        """Returns a record for each set of input shapes so far: calls, compilations, seconds."""
+        """Returns a record for each set of input shapes with which the net was called so far."""
         with self._lock:
             return tuple(
                 replace(item, kept=self._executions[key].compiled_for in self._compiled)
@@ -140,13 +144,16 @@ class SpecializedNet:
             )
 
     def single_shape_net(self) -> Callable[..., Any]:
-        """Returns the net, wrapped for `explain` in a Cell without inputs from ``set_inputs``."""
+        """Returns a Cell that calls the net, but has no input shapes declared by ``set_inputs``.
+
+        `explain` uses it, since MindSpore would compile the net itself for the declared shapes.
+        """
         from ms_fusion.mindspore.state.outer_cell import OneShape
 
         return OneShape(self.net)
 
     def __str__(self) -> str:
-        """Returns one line for each set of input shapes."""
+        """Returns one line of text for each set of input shapes with which the net was called."""
         return "\n".join(map(str, self.seen)) or "not called yet"
 
     def _key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Key:
@@ -160,7 +167,12 @@ class SpecializedNet:
     def _choose_execution(
         self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> _Execution:
-        """Chooses the next larger bucket if padding is proved safe, else the actual shapes."""
+        """Pads a batch to the next size in `buckets` if that is proved safe; else does not pad.
+
+        Args:
+            key: cache key of the inputs.
+            args, kwargs: the inputs.
+        """
         declared = getattr(self.net, "_dynamic_shape_inputs", None)
         samples, numbers = padding.batch_of(args, declared)
         bucket = next((size for size in self.buckets if size >= samples), 0) if samples else 0
@@ -237,23 +249,25 @@ def specialize(
 ) -> SpecializedNet:
     """Wraps a net so that it is compiled separately for each set of input shapes.
 
-    The reason is that MindSpore does not fuse dynamic shapes. The preset in force applies to each
-    compilation. Shapes declared by ``set_inputs`` are used only to find the batch axis.
+    The reason is that MindSpore does not fuse operators with dynamic shapes. The preset in force
+    applies to each compilation. Shapes declared by ``set_inputs`` are used only to find the batch
+    axis.
 
-    With `buckets` a batch is padded to the next bucket if the net's graph proves that samples stay
-    separate. This holds if the net does not reduce, normalise, sort, concatenate or draw random
-    numbers over the batch, and writes nothing in place. Otherwise, for example in training, the net
-    is compiled for the actual shape.
+    With `buckets` a batch is padded to the next larger size in `buckets` if the net's graph proves
+    that the net computes each sample independently of the others. This holds if the net does not
+    reduce, normalise, sort, concatenate or draw random numbers over the batch, and writes nothing
+    in place. Otherwise, for example in training, the net is compiled for the actual shape.
 
     Args:
         net: a Cell or a function that ``ms.jit`` can compile. Call it through the returned object,
             not inside another net.
-        buckets: batch sizes.
-        keep: maximum number of cached compilations; the least recently used one is dropped first.
+        buckets: batch sizes to which smaller batches are padded; empty for no padding.
+        keep: maximum number of compiled nets in the cache; the least recently used one is dropped
+            first.
 
     Returns:
         A `SpecializedNet`, which is called like the net. Its attribute ``seen`` lists the input
-        shapes so far. If it is passed to ``explain(…)``, the result is its ledger.
+        shapes of the calls so far. ``explain(…)`` accepts it like a net and reports what is fused.
 
     Raises:
         InputError: `net` is not callable, or a bucket or `keep` is no positive number.

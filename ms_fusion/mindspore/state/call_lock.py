@@ -12,10 +12,12 @@ _is_installed = False
 
 
 def install(is_wanted: Callable[[], bool]) -> None:
-    """Wraps calls of Cells in graph mode and of ``@ms.jit`` functions with the compile lock.
+    """Makes calls of Cells in graph mode and of ``@ms.jit`` functions wait for a common lock.
+
+    It is the same lock as for compilations (`compile_lock`).
 
     Args:
-        is_wanted: returns whether to take the lock; it is called at each call of a net.
+        is_wanted: returns whether a call must take the lock; it is called at each call of a net.
     """
     global _is_installed
     if _is_installed:

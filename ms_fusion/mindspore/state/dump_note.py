@@ -1,4 +1,7 @@
-"""Writes preset and flags to a JSON file beside MindSpore's graph dumps, for `ms_fusion.read`."""
+"""Writes preset and flags to a JSON file, the note, in the directory of MindSpore's graph dumps.
+
+`ms_fusion.read` reads this file together with the dumped graphs.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ _log = logging.getLogger("ms_fusion")
 
 
 class Compilation(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one compilation.
+    """The fusion settings of one compilation.
 
     Attributes:
-        net: name of the net.
+        net: name of the compiled net.
         preset: name of the preset; empty if the user set the flags.
         flags: MindSpore's flag string.
         generator: generator of the kernels.
@@ -44,7 +47,7 @@ class Compilation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the JSON file that a process writes beside its dumps.
+    """The content of the JSON file that a process writes beside its graph dumps.
 
     Attributes:
         device: MindSpore's device target.
@@ -60,13 +63,13 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chosen_compilation(self) -> Compilation:
-        """The last compilation with fusion; if there is none, the last compilation."""
+        """The latest compilation with fusion; if none used fusion, the latest compilation."""
         fused = [one for one in self.compilations if has_fusion(one.flags)]
         return (fused or [*self.compilations])[-1]
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks for the ledger of these dumps."""
+        """Remarks for the ledger, the fusion report that is made from these dumps."""
         found = [
             f"Preset and flags are those of {self.chosen_compilation.net}, left in {FILE} beside "
             "the dumps."
@@ -83,7 +86,10 @@ _compilations: dict[Path, tuple[Compilation, ...]] = {}
 
 
 def write_note(net: str, preset: str, flags: str) -> None:
-    """Adds the settings of a compilation to the note, if MindSpore dumps the graphs."""
+    """Adds the settings of a compilation to the JSON file beside MindSpore's graph dumps.
+
+    Does nothing if MindSpore does not dump graphs.
+    """
     place = mindspore_state.dump_directory()
     if place is None:
         return
@@ -108,7 +114,7 @@ def write_note(net: str, preset: str, flags: str) -> None:
 
 
 def find_note(*places: Path) -> DumpNote | None:
-    """Returns the first readable note in these directories; None if there is none."""
+    """Reads the JSON file in the first of these directories that has a valid one; else None."""
     for place in places:
         with contextlib.suppress(*READ_ERRORS):
             with (place / FILE).open("rb") as file:

@@ -1,4 +1,4 @@
-"""Reads and sets MindSpore's context, environment variables, kernel directory, compile server.
+"""Reads and sets MindSpore's context, environment variables, kernel directory and compile server.
 
 This module exceeds 500 lines because what it sets is recorded and restored together.
 """
@@ -61,7 +61,10 @@ MindSpore reads this list only once per process, so one list contains the passes
 
 
 def mindspore_module() -> Any:
-    """Imports and returns MindSpore; raises `MissingError` with the install command if absent."""
+    """Imports and returns MindSpore; raises `MissingError` if it is not installed.
+
+    The error contains the command that installs MindSpore.
+    """
     try:
         import mindspore
     except ImportError as error:
@@ -102,14 +105,17 @@ def pynative_executor() -> Any:
 
 
 def jit_executor() -> Any:
-    """Returns MindSpore's class that calls functions compiled by ``ms.jit``; None if absent."""
+    """Returns MindSpore's class that calls functions compiled by ``ms.jit``.
+
+    Returns None if this MindSpore version lacks the class.
+    """
     module = _compile_module()
     names = ("_JitExecutor", "_MindsporeFunctionExecutor")
     return next((getattr(module, name) for name in names if hasattr(module, name)), None)
 
 
 def compiled_functions() -> frozenset[str]:
-    """Returns the names of the compilations of ``ms.jit`` that MindSpore has cached."""
+    """Returns MindSpore's names of the cached graphs that ``ms.jit`` has compiled."""
     return frozenset(getattr(_compile_module(), "ms_compile_cache", ()))
 
 
@@ -119,7 +125,10 @@ def is_compiled(net: Any) -> bool:
 
 
 def graphs_of(net: Any) -> frozenset[str]:
-    """Returns the names of the ``ms.jit`` compilations of a function or a Cell's `construct`."""
+    """Returns MindSpore's names of the graphs that ``ms.jit`` has compiled for a net.
+
+    The net is a function, or a Cell whose `construct` is compiled.
+    """
     function = inspect.unwrap(getattr(net, "construct", net))
     code = getattr(function, "__code__", None)
     if code is None:
@@ -130,7 +139,7 @@ def graphs_of(net: Any) -> frozenset[str]:
 
 
 def forget(cell: Any, functions: Iterable[str] = ()) -> None:
-    """Frees the compilations of a Cell and the ``ms.jit`` compilations named in `functions`."""
+    """Frees the compiled graphs of a Cell, and the ``ms.jit`` graphs named in `functions`."""
     module, gone = _compile_module(), set(functions)
     if gone:
         module.ms_compile_cache.difference_update(gone)
@@ -173,7 +182,10 @@ def context(name: str) -> Any:
 
 
 def variable(name: str) -> str | None:
-    """Returns an environment variable as C code in this process reads it; None if it is not set."""
+    """Returns an environment variable as ``getenv`` in C reads it; None if it is not set.
+
+    Unlike `os.environ`, this includes changes that C code has made in this process.
+    """
     found = _getenv()(name.encode())
     return None if found is None else found.decode(errors="replace")
 
@@ -207,9 +219,9 @@ def override_variable(name: str, value: str) -> Iterator[None]:
 def kernel_directory() -> Path:
     """Returns MindSpore's directory for the fused kernels of this process.
 
-    It is the user's `MS_COMPILER_CACHE_PATH` if that is set. Otherwise the first call creates a
-    private directory, which is removed at exit. All calls return the result of the first call,
-    since MindSpore reads the variable only at the first fused compilation.
+    The user can set it by the environment variable `MS_COMPILER_CACHE_PATH`. Otherwise the first
+    call creates a private directory, which is removed at exit. All calls return the result of the
+    first call, since MindSpore reads the variable only at the first compilation with fusion.
     """
     global _place
     if _place is None:
@@ -226,9 +238,9 @@ def known_kernel_directory() -> str:
 
 
 def pin_kernel_directory() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager that sets `MS_COMPILER_CACHE_PATH` to `kernel_directory`.
+    """Returns a context manager that sets `MS_COMPILER_CACHE_PATH` to the `kernel_directory`.
 
-    It is needed because other code may have changed the variable.
+    It is needed because other code may have changed this environment variable.
     """
     return override_variable(KERNELS_VARIABLE, str(kernel_directory()))
 
@@ -267,9 +279,10 @@ _has_earlier_kernels = False
 
 
 def prepare() -> None:
-    """Prepares the first fused compilation: sets kernel directory and compile server; idempotent.
+    """Prepares compilations with fusion: sets kernel directory and compile server; idempotent.
 
-    The compile server is ours: it refuses kernels that MindSpore's generator must not build.
+    The compile server (the process that builds kernels) is ours. It refuses kernels that
+    MindSpore's generator must not build.
 
     Raises:
         MissingError: MindSpore or the package `decorator` is not installed. MindSpore's generator
@@ -302,8 +315,8 @@ def prepare() -> None:
 def _has_kernels_loaded() -> bool:
     """Returns whether this process has loaded a library from a MindSpore kernel directory.
 
-    `prepare` calls this function before our compile server is active. So MindSpore's own compile
-    server has built such a library.
+    `prepare` calls this function before our compile server is active. So if there is such a
+    library, MindSpore's own compile server has built it.
     """
     try:
         return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
@@ -312,17 +325,17 @@ def _has_kernels_loaded() -> bool:
 
 
 def has_earlier_kernels() -> bool:
-    """Returns whether MindSpore's generator built kernels in this process before `prepare`.
+    """Returns whether MindSpore's own compile server built kernels before the first `prepare`.
 
-    MindSpore would use these kernels instead of our kernels of the same names, but they lack our
-    entry function.
+    If one of our kernels had the same name as such a kernel, MindSpore would use the old kernel,
+    which lacks our entry function.
     """
     return _has_earlier_kernels
 
 
 @functools.cache
 def host_kernels() -> None:
-    """Installs the `Host` that prepares kernels with library calls in this process; idempotent.
+    """Installs the `Host` of this process, which prepares kernels that call oneDNN; idempotent.
 
     Raises:
         MissingError: there is no C compiler.
@@ -356,15 +369,18 @@ _last_flags = ""
 
 
 def has_fixed_flags() -> bool:
-    """Returns whether this thread is inside of `environment_flags`.
+    """Returns whether this thread is inside of a ``with environment_flags(…):`` block.
 
-    The flags of `environment_flags` take precedence over those of patched Cells.
+    The flags of such a block take precedence over those that `patch` set on a Cell.
     """
     return _fixed_depth.depth > 0
 
 
 def users_flags() -> str | None:
-    """Returns the value of the flags variable outside of our compilations; None if it is unset."""
+    """Returns the user's own value of MindSpore's flags variable; None if it is not set.
+
+    During a compilation the variable contains our flags instead.
+    """
     return _outer_values[0] if _outer_values else variable(FLAGS_VARIABLE)
 
 
@@ -384,10 +400,10 @@ def override_flags(text: str) -> Iterator[None]:
 
 
 def _leave_flags() -> None:
-    """Sets the flags variable at exit to the flags of the last compilation.
+    """Sets MindSpore's flags variable at exit to the flags of the last compilation.
 
-    At exit MindSpore compares the passes that it knows with those in the variable. MindSpore
-    crashes if the variable has fewer.
+    At exit MindSpore reads the variable again and compares the passes in it with those of the
+    compilations. MindSpore crashes if the variable names fewer passes.
     """
     if _last_flags:
         os.environ[FLAGS_VARIABLE] = _last_flags
@@ -395,10 +411,11 @@ def _leave_flags() -> None:
 
 @contextlib.contextmanager
 def environment_flags(text: str) -> Iterator[None]:
-    """Sets the flag string `text` for compilations in the ``with`` block; it overrides all presets.
+    """Makes compilations in the ``with`` block use the flags `text`, which override all presets.
 
     Raises:
-        UnsafeError: the flags select our generator, but MindSpore's generator was used before.
+        UnsafeError: the flags select our generator, but MindSpore's generator has already built
+            kernels in this process.
         MissingError, CompileError: as `host_kernels`.
     """
     prepare()
@@ -441,15 +458,15 @@ def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
 
 
 def redirect_failed_graphs(directory: Path) -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager with which MindSpore writes failing graphs to `directory`.
+    """Returns a context manager that sets the directory for graphs that fail to compile.
 
-    By default MindSpore writes graphs that fail to compile to the working directory.
+    By default MindSpore writes such graphs to the working directory.
     """
     return override_variable(FAILURES_VARIABLE, str(directory))
 
 
 def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> None:
-    """Compiles a Cell only as far as MindSpore's front end; writes the graph to `directory`.
+    """Compiles a Cell with MindSpore's front end only; writes the graph to `directory`.
 
     Compilations in other threads wait until this function returns; calls of compiled nets do not.
 

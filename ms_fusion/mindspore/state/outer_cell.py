@@ -13,8 +13,8 @@ from ms_fusion.mindspore.state.cell_attributes import CALLED_NET, CELL_FLAGS
 class OneShape(nn.Cell):
     """A Cell that calls a net and is compiled for the shapes of the arguments.
 
-    MindSpore uses the inputs declared by ``set_inputs`` only for the outermost Cell. That is this
-    Cell, which declares no inputs, so the net's declared inputs have no effect.
+    MindSpore uses shapes declared by ``set_inputs`` only if they are those of the outermost Cell.
+    This Cell is the outermost one and declares no shapes, so those of the net have no effect.
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
@@ -29,5 +29,5 @@ class OneShape(nn.Cell):
             setattr(self, CELL_FLAGS, own)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the result of the net."""
+        """Returns the result of the wrapped net."""
         return self.called_net(*args, **kwargs)

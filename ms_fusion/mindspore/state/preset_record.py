@@ -1,4 +1,4 @@
-"""Defines the record of the settings in force, `InForce`, and the messages about them."""
+"""Defines `InForce`, the record of the fusion settings in force, and messages about them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 class FusionWarning(UserWarning):
-    """Warns that a preset has no effect, or not the documented effect, in the current state."""
+    """Warning that a preset has no effect, or another effect than documented, in this process."""
 
 
 @dataclass(frozen=True)
 class InForce:
-    """The settings of the next compilation, as MindSpore will read them.
+    """The fusion settings that MindSpore will use for the next compilation.
 
     Attributes:
         preset: name of the preset; empty if the user set the flags.
@@ -28,7 +28,7 @@ class InForce:
         fused: whether MindSpore's next compilation is fused; in the record of a net, whether the
             net is fused. Operators that PyNative mode runs uncompiled are never fused.
         warnings: unexpected effects of the settings.
-        remedy: advice to the user how to get nets fused; empty for none.
+        remedy: what the user can do so that nets are fused; empty for no advice.
         generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty on other
             devices and without fusion.
         kernel_directory: MindSpore's directory for built kernels.

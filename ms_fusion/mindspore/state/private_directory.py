@@ -68,7 +68,10 @@ def is_made_here(place: Path) -> bool:
 
 
 def remove(place: Path) -> None:
-    """Removes a directory that `make` created; a forked child keeps those of its parent process."""
+    """Removes a directory that `make` created in this process.
+
+    A directory of the parent process is not removed, so that a forked child cannot delete it.
+    """
     owner, lock = _own_directories.pop(place)
     if owner == os.getpid():
         shutil.rmtree(place, ignore_errors=True)
@@ -82,7 +85,10 @@ def remove_all() -> None:
 
 
 def _sweep(parent: Path) -> None:
-    """Removes the private directories in `parent` whose lock is free: their process has ended."""
+    """Removes the private directories in `parent` that belong to processes that have ended.
+
+    Such a directory is recognised by its lock, which the ended process no longer holds.
+    """
     for place in parent.glob(f"{PREFIX}*"):
         try:
             lock = os.open(place / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
