@@ -101,8 +101,8 @@ CPU_LAUNCH_US = 1.2
 """Cost of one more operator in a compiled graph, µs; measured on MindSpore 2.10 on CPU."""
 
 _CANN = (
-    "CANN's published platform_config/{}.ini: cores x bytes per cycle x clock, cores x 2 "
-    "x 16^3 x clock, ub_size"
+    "from CANN's published platform_config/{}.ini: bandwidth = cores x bytes per cycle x clock, "
+    "FLOP/s = cores x 2 x 16^3 x clock, on-chip memory = ub_size"
 )
 _LAUNCH_ASSUMPTION = "; the launch cost is an assumption, measure it"
 

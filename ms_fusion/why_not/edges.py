@@ -166,7 +166,9 @@ class _EdgeExplainer:
             count = len(self.placement[node.name])
             if self.given.has_splitter:
                 code = "splitter-after-reduction"
-                why = f"on {self.given.device} nothing is fused behind a reduction"
+                why = (
+                    f"on {self.given.device} MindSpore's splitter fuses nothing behind a reduction"
+                )
             else:
                 code, why = "cycle", "what runs between its parts is in neither"
             detail = f"{node.name} ({node.op}) was expanded and cut into {count} kernels: {why}."

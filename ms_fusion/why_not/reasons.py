@@ -50,8 +50,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "cycle": "a kernel with both {producer} and {consumer} would have to wait for "
         "{through}, which itself waits for "
         "{producer}",
-        "splitter-after-reduction": "{reduction} reduces, and on {device} nothing is fused "
-        "behind a reduction",
+        "splitter-after-reduction": "{reduction} reduces, and on {device} MindSpore's "
+        "splitter fuses nothing behind a reduction",
         "splitter-transpose": "{name} transposes, and the splitter gives every transpose a "
         "kernel of its own",
         "splitter-opaque": "{name} ({op}) moves elements to other places, and the splitter "

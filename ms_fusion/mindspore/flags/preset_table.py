@@ -73,8 +73,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             ),
             Preset(
                 "expert",
-                "experimental passes too (opt_level 3; on CPU the kernels of auto); takes "
-                "explicit flags",
+                "experimental passes too (opt_level 3; on CPU the kernels of auto)",
                 SAME_ON_CPU,
             ),
             Preset(

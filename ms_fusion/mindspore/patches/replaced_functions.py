@@ -25,30 +25,31 @@ class Replacement:
 
 
 FIRST_PRESET = (
-    "the first `enable()`, `fusion()`, `explain()` or `patch(net)`; stays until the process ends "
-    "and has no effect without a preset"
+    "replaced by the first `enable()`, `fusion()`, `explain()` or `patch(net)`, until the process "
+    "ends; the replacements have no effect without a preset"
 )
 LOCK = (
-    "the first `enable(lock=True)`; stays until the process ends; "
+    "replaced by the first `enable(lock=True)`, until the process ends; "
     "each call checks whether the lock is on"
 )
-WARNING = "`enable()` in PyNative mode; until the first Cell is called"
+WARNING = "replaced by `enable()` in PyNative mode, until the first Cell is called"
 COMPILATION = (
-    "each compilation for our generator; undone when it ends, also where it ends with an error"
+    "replaced during each compilation for our generator; restored when the compilation ends, also "
+    "if it ends with an error"
 )
 IMPORT = (
-    "the import of `custom_ops` (with MindSpore, in either order); stays until the process ends; "
-    "not where `MS_FUSION=off`"
+    "replaced when `custom_ops` and MindSpore are both imported (in either order), until the process "
+    "ends; not replaced with `MS_FUSION=off`"
 )
 OPERATORS = (
-    "the first import of an operator of `custom_ops` as MindSpore's primitive; stays until the "
+    "replaced when an operator of `custom_ops` is first imported as MindSpore's primitive, until the "
     "process ends"
 )
 PATCHED_NETS = (
-    "the first `custom_ops.patch(net)`; stays until the process ends, other nets go to "
-    "MindSpore's own"
+    "replaced by the first `custom_ops.patch(net)`, until the process ends; for nets that are not "
+    "patched, the replacement calls MindSpore's own function"
 )
-COMPILE_SERVER = "the compile server process; until it ends"
+COMPILE_SERVER = "replaced in the process of the compile server, until it ends"
 
 CELL = "mindspore.nn.cell.Cell"
 GRAPH_EXECUTOR = "mindspore._c_expression.GraphExecutor_"
@@ -121,7 +122,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         Replacement(
             f"{PRIMITIVE}.__setattr_flag__",
             _HOOK,
-            "added: the parser asks a primitive for `_clone`",
+            "added: MindSpore's parser calls `_clone` only if a primitive has this attribute",
         ),
         Replacement(f"{PRIMITIVE}._clone", _HOOK, "a primitive with a TBE function becomes ours"),
         Replacement(f"{PRIMITIVE}.check_elim", _HOOK, "the same in PyNative mode"),

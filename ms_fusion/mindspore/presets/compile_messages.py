@@ -70,9 +70,8 @@ def report_refusals(
         return
     for one in found:
         say(
-            f"{name}: a kernel is left to MindSpore's single operators, since of its own CPU "
-            "generator is known: "
-            f"{one.reason}. {_remedy(one)}"
+            f"{name}: MindSpore's single operators compute a kernel that MindSpore's own CPU "
+            f"generator would build wrongly or crash on: {one.reason}. {_remedy(one)}"
         )
 
 

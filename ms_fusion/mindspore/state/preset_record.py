@@ -95,7 +95,7 @@ PYNATIVE_MESSAGE = f"PyNative mode fuses nothing. {PYNATIVE_REMEDY}"
 """Message about nets that run uncompiled in PyNative mode, MindSpore's default."""
 
 O1_ON_CPU = (
-    'jit_level="O1" switches no fusion on on CPU, and MindSpore does not say so. '
+    'jit_level="O1" enables no fusion on CPU, and MindSpore does not say so. '
     "Call `ms_fusion.enable()`."
 )
 """Message if ``jit_level="O1"``, which MindSpore recommends, is the user's only setting on CPU."""

@@ -72,7 +72,9 @@ def test_a_compiler_that_goes_away_leaves_kernels_to_mindspore(losing: dict[str,
 def test_a_full_disk_is_said_once(losing: dict[str, Any]) -> None:
     error, (told,), built = losing["full"]
     assert error < 1e-4 and built == losing["built"][2]
-    assert told.startswith("Net is compiled without fusion, and so is what follows: the disk of")
+    assert told.startswith(
+        "Net is compiled without fusion, like each later net while the cause persists: the disk of"
+    )
     assert losing["still full"][0] < 1e-4 and losing["still full"][1] == []
 
 
