@@ -1,4 +1,4 @@
-"""Compares arrays with expected values within tolerances by dtype."""
+"""Compares arrays with expected values; the tolerance depends on the dtype."""
 
 from __future__ import annotations
 

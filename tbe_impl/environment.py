@@ -18,7 +18,7 @@ class EnvironmentVariable:
 
     Attributes:
         name: name of the variable.
-        choices: permitted values; empty if any string may be permitted.
+        choices: permitted values; empty if they cannot be listed, as for a path.
         default: value if the variable is not set.
         doc: effect of the variable.
         takes: description of the permitted values, for a variable without `choices`.
@@ -125,11 +125,11 @@ def threads() -> int:
 
 
 def cache_dir() -> Path:
-    """Returns the absolute directory for compiled kernels and MindSpore's kernel files.
+    """Returns the absolute path of the directory for compiled kernels and MindSpore's kernel files.
 
-    The directory need not exist. A path that is relative or starts with ``~`` is resolved on the
-    first call. The absolute path then replaces it in the environment, because later calls and child
-    processes may have another working directory.
+    The directory need not exist. If its path is relative or starts with ``~``, the first call makes
+    it absolute and sets the environment variable `CACHE_DIR` to the absolute path, because later
+    calls and child processes may have another working directory.
 
     Raises:
         InputError: the directory cannot be made absolute.
@@ -147,9 +147,10 @@ def cache_dir() -> Path:
 
 
 def is_utf8_path(place: Path) -> bool:
-    """Whether MindSpore, which decodes paths as UTF-8, reads this path as the file system does.
+    """Whether MindSpore, which decodes paths as UTF-8, can use this path.
 
-    There are two cases in which MindSpore reads another path and its JSON fails:
+    In two cases, MindSpore decodes the bytes of the path to a different path, and its JSON code
+    fails:
 
     - the bytes of the path are not UTF-8, as for a home directory with a GBK name;
     - this process does not encode file names as UTF-8, as with ``LC_ALL=C`` without Python's UTF-8

@@ -63,7 +63,7 @@ class InputError(FusionError):
 
 
 class ParseError(InputError):
-    """A file is damaged or of another format.
+    """A file is damaged or does not have the expected format.
 
     Args:
         what: the error.
@@ -101,7 +101,7 @@ class MissingError(FusionError):
 
 
 class UnsafeError(FusionError):
-    """A combination was rejected because it is known to crash or to compute wrong values."""
+    """The requested flags, dtypes or kernels are known to crash or to compute wrong values."""
 
     code = "unsafe"
 
@@ -125,6 +125,6 @@ class CompileError(FusionError):
 
 
 class FusionNotFound(FusionError, AssertionError):
-    """An asserted fusion is missing; the message names the nearest kernel and the reason."""
+    """Operators that should be in one fused kernel are not; the message gives the reason."""
 
     code = "not-fused"

@@ -43,8 +43,7 @@ class Argument:
     """An input or output of a kernel.
 
     Attributes:
-        tensor: tensor of the graph. Its shape may differ from `shape`, because operators flatten
-            arrays.
+        tensor: tensor of the graph; its shape may differ from `shape` if the operator flattens it.
         shape: declared shape; a negative size is known only at call time.
         name: name of the argument in messages.
     """
@@ -60,7 +59,7 @@ class Argument:
 
     @cached_property
     def is_resized(self) -> bool:
-        """Whether the operator accesses more or fewer elements than declared.
+        """Whether the operator accesses more or fewer elements than the declared shape has.
 
         It accesses the elements in order, starting at the first.
         """
@@ -78,15 +77,13 @@ class Kernel:
         soc: the target chip.
         inputs, outputs: arguments in the order of the operator's arguments.
         schedule: the operator's schedule, or None.
-        scheduled: output tensors of the graph after a manual schedule has added memory copies and
-            partial sums for this processor; empty if the schedule adds none.
+        scheduled: if a manual schedule adds memory copies or partial sums to the graph, the output
+            tensors of the changed graph; else empty.
         options: code generation options for this processor.
         threads: maximum number of threads; 0 for the process default.
         tuning: measurements that selected the options; None without tuning.
         specialise: for a kernel of unknown sizes, a function of arrays. It returns a kernel for
-            the sizes of the arrays, or None if the arrays do not fit the operator.
-
-    `dataclasses.replace` creates a kernel with other options.
+            the sizes of the arrays, or None if the arrays cannot be inputs of the operator.
     """
 
     name: str
@@ -118,7 +115,7 @@ class Kernel:
             rounding: ``accurate``, ``device`` (each stage is rounded to its dtype) or, with
                 ``numpy``, ``float64``.
             out: output arrays; an array that is also an input is overwritten.
-            scalars: values of symbolic scalars (``tvm.var``) that are no size of an input, by name.
+            scalars: name of a ``tvm.var`` that is not the size of an input axis → its value.
 
         Raises:
             InputError: the number of arrays, a shape, a dtype or a name in `scalars` is wrong.
@@ -168,7 +165,7 @@ class Kernel:
 
     @property
     def computed(self) -> tuple[Tensor, ...]:
-        """The tensors that the code computes: `scheduled`; if it is empty, those of `outputs`."""
+        """The tensors that the code computes: `scheduled` or, if it is empty, the `outputs`."""
         return self.scheduled or tuple(item.tensor for item in self.outputs)
 
     @cached_property
@@ -183,7 +180,7 @@ class Kernel:
 
     @cached_property
     def planned(self) -> cpu.PlannedKernel:
-        """The kernel before compilation; `cpu.build_together` compiles several of them at once."""
+        """The prepared, uncompiled kernel; `cpu.build_together` compiles several at once."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.plan(
             self.computed,
@@ -310,7 +307,7 @@ class Kernel:
         return self._copy_options_to(found)
 
     def _copy_options_to(self, other: Kernel) -> Kernel:
-        """Returns another kernel with the options of this kernel."""
+        """Returns `other` with the options of this kernel, except the options of the loops."""
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )
@@ -485,7 +482,10 @@ class Kernel:
 def _fill_unknown_sizes(
     shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
 ) -> tuple[int, ...] | None:
-    """Returns `shape` with its unknown sizes taken from an array; None if no array fits."""
+    """Returns `shape` with its unknown sizes replaced by the sizes of an array; else None.
+
+    The array has one axis per unknown size, and the result has `total` elements.
+    """
     known = [size for size in shape if size >= 0]
     for array in given:
         if known and array.ndim == len(shape) - len(known) and array.size * prod(known) == total:

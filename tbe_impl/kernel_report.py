@@ -49,7 +49,7 @@ class CodeUse:
     Attributes:
         symbols: names of the C functions in execution order.
         libraries: files from which the functions were loaded.
-        words: DSL operations that a library computes between the functions.
+        words: DSL operations that a library computes between the calls of the functions.
         problem: the reason why there is no code, so that the NumPy back end runs; empty if there is
             code.
     """
@@ -77,7 +77,8 @@ class KernelReport:
         schedules: reports of the operator's schedules on the chip: tiles, on-chip bytes,
             alignment, traffic.
         problem: the reason why the schedule cannot be analysed; empty if it was analysed.
-        outcomes: for each request of a manual schedule, how this processor follows it.
+        outcomes: for each request of a manual schedule (a call such as ``split``), whether the code
+            for this processor follows it.
     """
 
     name: str
@@ -139,7 +140,9 @@ def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
 
 
 def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
-    """Returns how the code follows each request of a manual schedule.
+    """Returns, for each request of a manual schedule (a call such as ``split``), the outcome.
+
+    The outcome states whether the code for this processor follows the request.
 
     Returns an empty tuple for an automatic schedule, or if the requests cannot be compared with the
     code.

@@ -46,9 +46,9 @@ class Soc:
 
     Attributes:
         name: the full name, such as ``Ascend910A``.
-        short_name: the family as operators compare it, such as ``Ascend910``.
+        short_name: name of the chip family, such as ``Ascend910``; operators branch on it.
         unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: sizes of the on-chip
-            memories of a core; 0 for no limit.
+            memories of a core; 0 if unlimited.
         l2_bytes: size of the memory that all cores share.
         block_bytes: minimum size and alignment of a copy.
         cores: number of cores that a kernel can use.
@@ -75,7 +75,7 @@ class Soc:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether the chip supports every dtype and has no on-chip limit."""
+        """Whether the chip supports every dtype and its on-chip memory is unlimited."""
         return self.short_name == "cpu"
 
 

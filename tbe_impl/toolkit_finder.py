@@ -17,9 +17,10 @@ PROBERS = ("mindspore", "akg")
 
 
 class Finder:
-    """The last meta path finder; provides the toolkit's modules to all importers but `PROBERS`.
+    """The last meta path finder; provides the toolkit's modules.
 
-    The finder does nothing if ``MS_FUSION=off`` is set.
+    The packages in `PROBERS` do not get these modules. The finder does nothing if
+    ``MS_FUSION=off`` is set.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

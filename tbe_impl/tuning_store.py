@@ -60,7 +60,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stored: Annotated[tuple[StageNumber, ...], msgspec.Meta(max_length=256)] = ()
 
     def options(self, base: Options) -> Options:
-        """Returns `base` with the fields of this choice; the stored stages of `base` are kept."""
+        """Returns `base` with the fields of this choice; `stored` combines the stages of both."""
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
         chosen["stored"] = tuple(dict.fromkeys((*base.stored, *self.stored)))
@@ -79,11 +79,12 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The result of tuning a kernel.
 
     Attributes:
-        schema, key: format version and key of the record.
+        schema: version of the record format.
+        key: the key under which the record is stored; see `key_of`.
         name: name of the kernel.
         choice: the chosen options.
         default_us, tuned_us: median times in the final comparison, in microseconds.
-        ratio: median of tuned time divided by default time, measured in pairs.
+        ratio: median of the ratio of tuned time to default time, over pairs of measurements.
         bound: upper bound of `ratio` with 99 % confidence.
         steps: number of measurements.
         seconds: duration of the tuning.

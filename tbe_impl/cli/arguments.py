@@ -218,7 +218,7 @@ class _ArgumentBinder:
             yield self.name
 
     def check_rest(self) -> None:
-        """Raises `InputError` if more inputs or outputs were given than parameters take."""
+        """Raises `InputError` if there are more inputs or outputs than parameters for them."""
         takers = [
             item.name
             for item in self.parameters

@@ -183,7 +183,7 @@ def build(request: Request) -> BuiltOperator:
 
 
 def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
-    """Replaces unknown sizes; adds zeros as elements if the operator may read the values."""
+    """Replaces unknown sizes; adds zeros as elements if the operator may read elements."""
     known = replace(item, shape=item.array_shape, sizes=())
     matters = item.array is None and item.dtype in ("int32", "int64") and len(known.shape) <= 1
     return replace(known, array=np.zeros(known.shape, item.dtype)) if matters else known
@@ -399,7 +399,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[NamedArray]:
-    """Names the results after the output parameters if there are equally many, else by number."""
+    """Names the results after the output parameters or, if the counts differ, by number."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
         names = (
@@ -464,7 +464,7 @@ def _line_of(operator: Operator) -> int | str:
 
 
 def _tree_of(file: Path) -> tuple[str, ...]:
-    """Returns the parent of the ``impl`` directory that contains the file; empty without one."""
+    """Returns the parent of the directory ``impl`` above the file; empty if there is none."""
     return tuple(str(place.parent) for place in file.absolute().parents if place.name == "impl")[:1]
 
 

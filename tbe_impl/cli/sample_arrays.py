@@ -47,7 +47,7 @@ def make_inputs(
         operator: name of the operator; if it starts with ``logical``, integer inputs are 0 or 1.
 
     Raises:
-        InputError: a size is unspecified, or no description fits an input of the kernel.
+        InputError: a size is unspecified, or no description has the size of an input of the kernel.
     """
     limits = _index_limits(kernel)
     left = list(described)
@@ -87,7 +87,11 @@ def make_inputs(
 
 
 def _take_description(item: Argument, left: list[ArrayDescription]) -> ArrayDescription | None:
-    """Removes from `left`, and returns, the first description that fits an input; None if none."""
+    """Removes the first description of an input from `left` and returns it; None if there is none.
+
+    A description must have as many elements as the input or, with unknown sizes, the same shape.
+    Descriptions with the dtype of the input are preferred.
+    """
 
     def fits(one: ArrayDescription, *, dtype: bool) -> bool:
         same = one.shape == item.shape if not one.is_known else prod(one.shape) == prod(item.shape)
@@ -125,7 +129,7 @@ def _make_random_array(
 
 
 def _index_limits(kernel: Kernel) -> dict[int, int]:
-    """Returns a dict: ``id(tensor)`` of an input that is used as an index → size of the axis.
+    """Returns a dict: ``id(tensor)`` of an input used as an index → size of the indexed axis.
 
     If such an input indexes several axes, the size is that of the smallest axis.
     """

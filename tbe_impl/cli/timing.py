@@ -1,4 +1,4 @@
-"""Times a kernel, its NumPy definition, and a copy of as many bytes, in interleaved calls."""
+"""Times interleaved calls of a kernel, its NumPy definition and a copy of equally many bytes."""
 
 from __future__ import annotations
 

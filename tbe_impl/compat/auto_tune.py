@@ -1,4 +1,4 @@
-"""Implements ``tbe.auto_tune``: enables kernel tuning in operator builds and sets its limits."""
+"""Implements ``tbe.auto_tune``: settings that enable and limit tuning in operator builds."""
 
 from __future__ import annotations
 

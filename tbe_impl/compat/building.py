@@ -142,7 +142,7 @@ def build_fatbin(
     keys: Sequence[int],
     name: str,
 ) -> None:
-    """Records one build request per tiling of a kernel, as dynamic operators of 2021 need it.
+    """Records one build request per tiling of a kernel; dynamic operators of 2021 call it.
 
     Args:
         configs: the build options of each tiling; unused here.
@@ -157,7 +157,7 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """Returns the location of the call; the CANN toolkit returns the printed schedule instead."""
+    """Returns the file and line of its call; the CANN toolkit returns the schedule as text."""
     return f"lowered at {user_location()}"
 
 

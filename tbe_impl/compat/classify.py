@@ -1,9 +1,10 @@
 """Computes the variants of a dynamic operator (``tbe.dsl.classify``).
 
-The CANN toolkit splits a dynamic shape into many variants and merges axes in each. Here one kernel
-serves all sizes, so there is one variant: the list of inputs. Shapes that broadcast are padded to
-the same rank. Axes are merged for ``gather`` and ``gather_nd`` only, because the operator files of
-these two operators depend on merged axes.
+A variant is a list of inputs; an operator file defines its computation once for each variant. The
+CANN toolkit returns many variants, each for certain shapes, and merges axes in each variant. Here
+one kernel serves all sizes, so there is only one variant. In this variant, shapes that broadcast
+are padded to the same rank. Axes are merged for ``gather`` and ``gather_nd`` only, because the
+operator files of these two operators depend on merged axes.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
 def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
     """Raises `CheckError` unless the tensors may broadcast.
 
-    They may broadcast if, on each axis, all size ranges that exclude 1 have a size in common.
+    On each axis, the size ranges that do not contain 1 must have at least one size in common.
     """
     for bounds in zip(*map(_size_bounds, tensors), strict=True):
         wide = [one for one in bounds if one[0] > 1]
@@ -129,9 +130,9 @@ def classify(
             reduced axes. For ``reduce``, the item ``value`` of one description is this list.
         mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the CANN
             toolkit.
-        extra_params: parameters of the pattern. A list of axes under ``disable_fuse_axes`` is
-            replaced in place by a list that contains such a list for each variant, as in the CANN
-            toolkit.
+        extra_params: parameters of the pattern. As in the CANN toolkit, a list of axes under
+            ``disable_fuse_axes`` is replaced in place by a list of lists: one list of axes for
+            each variant.
 
     Raises:
         OperatorError: the rank or the reduced axes are unknown, or the CANN toolkit would reject
@@ -211,8 +212,8 @@ def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
 def _classify_gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """Returns the variant of a ``gather``.
 
-    `ins` contains the description of the params, the description of the indices, the axis or None,
-    and the number of batch axes. The last two items may be missing.
+    `ins` contains the descriptions of the tensors ``params`` and ``indices``, the axis or None, and
+    the number of batch axes. The last two items may be missing.
     """
     axis = ins[2] if len(ins) > 2 else None
     along = None if axis is None else _axis_number(axis)
@@ -222,9 +223,9 @@ def _classify_gather(ins: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 def _declared_inputs(
     ins: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns copies of the first two inputs with the shapes from `ins`.
+    """Returns copies of the first two items of `inputs`, with the original shapes from `ins`.
 
-    In `inputs`, the shape of a rank-0 input is ``[1]``; the copies keep rank 0.
+    `classify` replaces the shape ``[]`` by ``[1]`` in `inputs`; the copies have the shape ``[]``.
     """
     params, indices = (
         {**checked, "shape": list(item["shape"])}
@@ -234,7 +235,9 @@ def _declared_inputs(
 
 
 def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
-    """Returns the image's description, with the window parameters added, and the windowed axes.
+    """Returns the variant of a pooling: the image, and the axes along which the windows move.
+
+    The window parameters are added to the description of the image.
 
     Raises:
         OperatorError: a window parameter is unknown, or its length differs from the number of axes.
@@ -309,9 +312,10 @@ def _axis_number(item: Any) -> int:
 
 
 def _copy_description(item: Any) -> Any:
-    """Returns a copy of a tensor description with its ``mode`` set.
+    """Copies a tensor description; sets its ``mode`` to ``const`` or ``original``.
 
-    A list is copied item by item; any other value is returned unchanged.
+    The mode is ``original`` if a size is unknown. A list is copied item by item. Any other value is
+    returned unchanged.
     """
     if isinstance(item, (list, tuple)):
         return [_copy_description(part) for part in item]

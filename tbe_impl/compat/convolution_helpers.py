@@ -12,7 +12,7 @@ from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Returns the items of a tensor description that a tiling function reads; None for None."""
+    """Selects the items of a tensor description that a tiling function reads; None stays None."""
     if tensor is None:
         return None
     wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
@@ -138,13 +138,13 @@ def _letter_attributes(stem: str, letters: Iterable[str], values: Sequence[Any])
 
 
 class Classifier:
-    """Classifies the inputs of a convolution; the only variant has unchanged inputs."""
+    """Computes the variants of a convolution: here always one variant, with unchanged inputs."""
 
     def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
         self._inputs = inputs
 
     def classify(self) -> list[tuple[Any, Any, Any]]:
-        """Returns a list with the only variant: a tuple of tensors, attributes and options."""
+        """Returns a list that contains one variant: a tuple of tensors, attributes and options."""
         tensors, attributes, _ = self._inputs
         return [(tensors, attributes, [{"options": {}}])]
 

@@ -102,7 +102,11 @@ def get_error_message(args: Mapping[str, Any]) -> str:
 
 
 def raise_runtime_error(args_dict: dict[str, Any], *messages: Any) -> NoReturn:
-    """Raises `CheckError` with the dict `args_dict`; its message is `messages`, else the dict."""
+    """Raises `CheckError` with the dict `args_dict`.
+
+    The message of the error is `messages`, joined by spaces. Without `messages`, it is the
+    formatted dict.
+    """
     text = " ".join(map(str, messages)) or get_error_message(args_dict)
     raise CheckError(dict(args_dict), text.rstrip("."))
 

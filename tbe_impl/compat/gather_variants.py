@@ -30,8 +30,8 @@ def gather_variant(
     Args:
         params, indices: the declared tensor descriptions.
         axis: an axis of `params`; None selects the first axis after the batch axes.
-        batch_dims: number of leading axes that `params` and `indices` share. The rank of `indices`
-            is added to a negative number.
+        batch_dims: number of leading axes that `params` and `indices` share. If it is negative,
+            the rank of `indices` is added.
 
     Raises:
         OperatorError: the axis or the number of batch axes is out of range.
@@ -67,8 +67,8 @@ def gather_nd_variant(
 
     Args:
         params, indices: the declared tensor descriptions; the last size of `indices` is known.
-        batch_dims: number of leading axes that `params` and `indices` share. The rank of `indices`
-            minus 1 is added to a negative number.
+        batch_dims: number of leading axes that `params` and `indices` share. If it is negative,
+            the rank of `indices` minus 1 is added.
 
     Raises:
         OperatorError: `batch_dims` is out of range, or the last size of `indices` is unknown or
@@ -127,7 +127,8 @@ def _merge_axes(
 ) -> dict[str, Any]:
     """Returns a copy of a tensor description in which each group of axes is merged into one axis.
 
-    With `any_unknown`, the size of a merged axis is −1 unless all axes of its group are in `known`.
+    If `any_unknown` is True, the size of a merged axis is −1 (unknown) unless all axes of its
+    group are in `known`.
     """
     sizes = list(item["shape"])
 

@@ -33,7 +33,7 @@ HELPER_ROOTS = ("impl",)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module below the packages `roots`; unknown modules contain placeholders."""
+    """Finds every module below the packages `roots`; names in unknown modules are placeholders."""
 
     def __init__(self, roots: Sequence[str]):
         self.roots = frozenset(roots)

@@ -426,7 +426,7 @@ The first pair that matches a module counts.
 
 
 def names_of(module: str) -> Names:
-    """Returns the names that a module defines, with their values; no names if it is unknown."""
+    """Returns the names that a module defines, with their values; none for an unknown module."""
     if module in NAMES_BY_MODULE:
         return NAMES_BY_MODULE[module]
     for root in ("te.tvm", "tbe.tvm"):

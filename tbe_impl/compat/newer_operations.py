@@ -45,7 +45,7 @@ def topk(
     indices_dtype: str = "int32",
     need_cast: bool = False,
 ) -> Any:
-    """Returns the first k elements that `sort` returns along the axis, for the same arguments."""
+    """Sorts as `sort` does, and returns only the first k elements along the axis."""
     found = ext.topk(x, k, sort_axis, _is_descending(direction))
     return _select_results(found, return_type, indices_dtype, need_cast)
 

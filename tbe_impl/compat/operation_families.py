@@ -123,7 +123,7 @@ def _can_bind(word: DslOperation, args: tuple[Any, ...], keywords: dict[str, Any
 
 @functools.cache
 def find_casting_operation(name: str) -> Callable[..., Any] | None:
-    """Returns a DSL operation with the implicit casts of ``te.lang.cce``; None if unknown."""
+    """Returns a DSL operation with the casts of ``te.lang.cce``; None for an unknown name."""
     word = find_operation(name)
     if word is None:
         return None
@@ -154,9 +154,9 @@ def find_casting_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises `InputError` if, in the bit mode of ``vcmp``, the last size is no multiple of 8.
+    """Raises `InputError` if the last size is no multiple of 8 in the bit mode of ``vcmp``.
 
-    ``tbe.dsl`` pads such an axis instead.
+    Only ``te.lang.cce`` rejects such an axis; ``tbe.dsl`` pads it.
     """
     mode = args[3] if len(args) > 3 else keywords.get("mode", "bool")
     tensor = args[0] if args else keywords.get("lhs")
@@ -175,7 +175,7 @@ def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
 
 @functools.cache
 def find_checking_operation(name: str) -> Callable[..., Any] | None:
-    """Returns a DSL operation with the dtype checks of ``tbe.dsl``; None if unknown."""
+    """Returns a DSL operation with the dtype checks of ``tbe.dsl``; None for an unknown name."""
     word = find_operation(name)
     if word is None:
         return None
@@ -204,9 +204,10 @@ def find_checking_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _adapt_split_result(word: DslOperation, made: Any) -> Any:
-    """Returns the result of a DSL operation, without the shapes for a split in a variant block.
+    """Returns the result `made` of the DSL operation `word`; converts the result of a split.
 
-    Outside of variant blocks, the result of a split is the pair (shapes, parts).
+    The result of a split is the pair (shapes, parts). Inside a variant block
+    (``with tbe.dsl.compute():``), operator files expect only the parts.
     """
     return made[1] if word.name == "split" and is_in_variant() else made
 
@@ -217,9 +218,9 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether `word` is a rounding that the chip performs in one instruction, with the cast.
+    """Whether the operation `word` is a rounding that the chip performs by one conversion.
 
-    The cast is that to the dtype which the arguments request, or to int32.
+    The target dtype of the conversion is the dtype in the arguments, or int32 by default.
     """
     mode = _ROUNDING_MODES.get(word)
     target = args[1] if len(args) > 1 else keywords.get("dtype", "int32")
@@ -349,7 +350,7 @@ def _can_convert_on(chip: Soc, source: str, target: str) -> bool:
 
 
 def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
-    """Casts a tensor to `dtype`; other than an explicit cast, it does not prevent `cast_back`."""
+    """Casts a tensor to `dtype`; unlike an explicit cast, it does not prevent `cast_back`."""
     if tensor.dtype == dtype:
         return tensor
     cast_to = find_operation("cast_to")
@@ -380,7 +381,7 @@ def _cast_and_reduce(
 ) -> Any:
     """Reduces in a dtype that the chip supports, and casts back to the dtype of the operand.
 
-    `exact` permits maxima and minima in float32, which are slow on the device.
+    If `exact` is True, maxima and minima may be computed in float32, which is slow on the device.
     """
     tensor = args[0]
     axis = args[1] if len(args) > 1 else keywords.get("axis")
@@ -433,7 +434,7 @@ def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _is_exempt_from_cast_back(output: Tensor, dtype: str) -> bool:
-    """Whether `cast_back` to `dtype` leaves an output unchanged."""
+    """Whether `cast_back` keeps the dtype of an output although it casts others to `dtype`."""
     return (
         not output.op.input_tensors
         or output.dtype in ("bool", "uint8", "int8")

@@ -202,7 +202,10 @@ def _variable_dtype(dtype: str) -> str:
 
 @contextlib.contextmanager
 def compute(*_: Any, **__: Any) -> Iterator[Context]:
-    """Context manager of a variant block, in which an operator defines one of its variants."""
+    """Context manager of a variant block, in which an operator defines its computation.
+
+    Operator files execute the block once for each variant that ``tbe.dsl.classify`` returns.
+    """
     record = session()
     before, record.in_variant = record.in_variant, True
     try:
@@ -214,11 +217,11 @@ def compute(*_: Any, **__: Any) -> Iterator[Context]:
 def variable_shape(
     inputs: Sequence[Any], op_mode: str | bool = "elewise", support_broadcast: bool = False
 ) -> Any:
-    """Returns one shape per input for placeholders; unknown sizes become symbolic variables.
+    """Returns one shape per input for ``tvm.placeholder``; unknown sizes become symbolic variables.
 
     Unknown sizes at the same position, counted from the last axis, share one variable in all
-    inputs. Thus elementwise operators see equal shapes. Only an input that holds reduction axes has
-    its own variable. For some patterns, the function returns other values:
+    inputs. Thus elementwise operators see equal shapes. An input that contains the axes of a
+    reduction has its own variable. For some patterns, the function returns other values:
 
     - ``transpose``: one shape, not in a list.
     - ``concat``: the shapes of the joined tensors, which share no variables.
@@ -230,12 +233,12 @@ def variable_shape(
 
     Args:
         inputs: tensor descriptions.
-        op_mode: name of a pattern, such as ``elewise``. True, as operator files of 2020 pass it,
-            has the effect of `support_broadcast`.
+        op_mode: name of a pattern, such as ``elewise``. Operator files of 2020 pass True
+            instead, which has the effect of `support_broadcast`.
         support_broadcast: whether to left-pad all shapes with ones to the greatest rank.
 
     Raises:
-        OperatorError: the number of inputs does not fit the pattern.
+        OperatorError: the pattern takes a different number of inputs.
     """
     if op_mode is True or support_broadcast:
         if len(inputs) != 2:
@@ -304,7 +307,11 @@ def _count_or_variable(given: Any, name: str) -> Any:
 
 
 def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
-    """Returns the sizes of merged axes; an unknown size is the product of one variable per axis."""
+    """Returns the shape of an input whose axes are merged.
+
+    If the size of a merged axis is unknown, it is the product of one symbolic variable for each of
+    the original axes.
+    """
     sizes: list[Any] = []
     for place, (size, axes) in enumerate(zip(given["shape"], given["merged_axes"], strict=True)):
         if size >= 0:
@@ -316,7 +323,7 @@ def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
 
 
 def _size_of_axis(name: str, axis: int) -> Var:
-    """Returns the variable for the size of an axis of the declared array."""
+    """Returns the symbolic variable for the size of an axis of the declared (unmerged) array."""
     found: Var = session().variables.setdefault(name, Var(name, "int32", (1, None), axis))
     return found
 

@@ -86,7 +86,7 @@ def is_dynamic_input(inputs: Sequence[Any]) -> bool:
 
 
 def _adapter_names(load: Callable[[str], Any]) -> Mapping[str, Any]:
-    """Returns the names, with values, of ``impl.util.platform_adapter``, which only re-exports."""
+    """Returns the names, with their values, that ``impl.util.platform_adapter`` re-exports."""
     common, dsl = load("tbe.common"), load("tbe.dsl")
     utils = load("tbe.common.utils")
     errors = load("tbe.common.utils.errormgr")
@@ -165,7 +165,7 @@ _CONSTANTS = {
 
 
 def names_of(module: str, load: Callable[[str], ModuleType]) -> Mapping[str, Any]:
-    """Returns the names, with values, of a module below ``impl``; no names if it is unknown."""
+    """Returns the names, with values, of a module below ``impl``; none for an unknown module."""
     if module == "impl.util.platform_adapter":
         return _adapter_names(load)
     known: dict[str, Mapping[str, Any]] = {

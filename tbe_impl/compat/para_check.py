@@ -165,7 +165,10 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 
 
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
-    """Raises the error of the first kind if the value fits none of the kinds."""
+    """Raises `OperatorError` unless the value is valid for at least one of the parameter kinds.
+
+    The error is that of the first kind.
+    """
     refused: OperatorError | None = None
     for kind in kinds:
         try:
@@ -423,10 +426,10 @@ def check_format(
 
 
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
-    """Raises `CheckError` if the size ranges of two adjacent inputs have no size in common.
+    """Raises `CheckError` if, on an axis, the size ranges of two adjacent inputs are disjoint.
 
     Operators without unknown sizes are not checked. With `support_broadcast`, a range that contains
-    1 fits every other range.
+    1 is compatible with every other range.
     """
     if not in_dynamic() or len(inputs) < 2:
         return

@@ -16,13 +16,13 @@ from tbe_impl.errors import MissingError
 
 
 class NotWritten(MissingError, RuntimeError):
-    """The error that an operator used a name of the CANN toolkit that has no counterpart here."""
+    """Raised if an operator uses a name of the CANN toolkit that is not implemented here."""
 
     code = "not-written"
 
 
 def _missing_name_hint(module: str, attribute: str) -> str:
-    """Returns a remedy that names a TVM function or an extension operation; empty if none fits."""
+    """Returns a remedy that names a TVM function or extension operation; empty if there is none."""
     if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
         return (
             f"`{module}` is the toolkit's package; "

@@ -234,7 +234,7 @@ def api_check_support(intrinsic: str, dtype: str = "") -> bool:
 def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
     """Whether the current chip has an instruction for a dtype; without a dtype, whether for any.
 
-    For ``Intrinsic_vconv``, `dtype` names a conversion.
+    For ``Intrinsic_vconv``, `dtype` is the name of a conversion, such as ``f322s32z``.
     """
     chip = current_soc()
     name = intrinsic.removeprefix("Intrinsic_")

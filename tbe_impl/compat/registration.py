@@ -128,7 +128,7 @@ def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
 
 
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
-    """Returns the build options of an operator type; without a type, those of all types by type."""
+    """Returns the build options of an operator type; without a type, a dict: type → its options."""
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found
 

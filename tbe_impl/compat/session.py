@@ -72,7 +72,7 @@ class Session:
         operator_type: registered type of the running operator.
         in_variant: whether an operator is inside a variant block (``with tbe.dsl.compute():``).
         compile_info: data that operators pass to the tiling functions of their kernels.
-        build_config: options of the current builds.
+        build_config: the build options that are set, by name.
         variables: symbolic sizes and attributes by name.
         cast_outputs: ``id`` of an output that ``te.lang.cce`` casts back → the cast output.
         auto_casts: ``id`` of each cast that ``te.lang.cce`` inserted.

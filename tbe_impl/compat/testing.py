@@ -1,7 +1,7 @@
 """Implements ``tbe.common.testing``, with which the author of an operator tests it on arrays.
 
-As in the CANN toolkit, the operator runs on the host processor. Each tensor is computed as its
-definition states.
+As in the CANN toolkit, the operator runs on the host processor. Its schedule has no effect:
+each tensor is evaluated from its definition.
 """
 
 from __future__ import annotations
@@ -196,9 +196,10 @@ _Results = list[tuple[Tensor, Any]]
 def _compute_tensors(
     name: str, tensors: Sequence[Tensor], arrays: Sequence[Any], looked_at: Sequence[Tensor] = ()
 ) -> tuple[dict[int, np.ndarray], _Results]:
-    """Evaluates the outputs and the tensors in `looked_at`.
+    """Evaluates the outputs among `tensors`, and also the tensors `looked_at`.
 
-    Returns a dict (``id`` of a tensor → its elements) and the pairs of an output and its array.
+    Returns a dict (``id`` of a tensor → its elements), and a pair for each output: the tensor and
+    its array from `arrays`.
     """
     if not tensors or len(arrays) != len(tensors):
         raise fault(

@@ -24,7 +24,8 @@ def get_block_factor_radical(
 ) -> tuple[list[int], int]:
     """Returns the axes to distribute over the cores, and the split factor of the first such axis.
 
-    Only the first of these axes is split; the others are distributed completely.
+    The factor is the number of elements in a part of the first axis. The parts of the other axes
+    have one element each.
 
     Args:
         shape: sizes of the axes.
@@ -67,9 +68,10 @@ def get_block_factor_conservative(
 
 
 def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tuple[int, int]:
-    """Returns the outermost axis of a tile, and the size of the tile on this axis.
+    """Returns the axis to split into tiles, and the size of a tile on this axis.
 
-    The tile has at most `room` elements. The axes in `barrier` are not considered.
+    A tile covers all later axes completely, and has at most `room` elements. The axes in `barrier`
+    are ignored.
 
     >>> get_ub_factor([4, 16, 8], [], 100)
     (1, 8)

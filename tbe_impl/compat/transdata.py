@@ -65,10 +65,11 @@ def infer_shapes(
     axes_map: Mapping[Any, Any],
     late: Callable[[str], Any],
 ) -> list[list[Any]]:
-    """Returns `source` and `target`, with the unknown sizes (−1) of `target` inferred.
+    """Returns the shapes `source` and `target`; unknown sizes (−1) in `target` are inferred.
 
-    An unknown block size is 16. The size of a merged axis cannot be inferred, because the last
-    block may be incomplete. It becomes a variable that `late` creates, named ``_dst_<axis>``.
+    An unknown block size becomes 16. The size of a merged axis cannot be inferred, because the last
+    block may be incomplete. If it is unknown, it becomes the variable ``_dst_<axis>``, which is
+    created by `late`, a function of the name.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _axis_pairs(axes_map, len(source), len(target)):

@@ -14,9 +14,10 @@ from tbe_impl.kernel import Kernel
 
 @dataclass(frozen=True)
 class DeferredKernel(Kernel):
-    """A kernel that is built only when it is called; it has no inputs and outputs itself.
+    """Stands for the kernels of an operator that can be built only when all sizes are known.
 
-    The first call with arrays of certain shapes builds the kernel for these shapes.
+    The first call with arrays of certain shapes builds the kernel for these shapes. The attributes
+    `inputs` and `outputs` of this object are empty.
 
     Attributes:
         problem: the error that occurred when the operator was built for unknown sizes.

@@ -1,4 +1,4 @@
-"""Caches the file locations of loaded modules, because every build queries all of them."""
+"""Caches the file locations of loaded modules, because every operator build reads all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _location_cache: dict[str, tuple[Callable[[], Any], str]] = {}
 
 
 def find_modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
-    """Returns the names of modules in `loaded` whose file or first directory is below `places`."""
+    """Returns the names of the modules in `loaded` that are located below one of `places`.
+
+    The location of a module is its file or, for a package without a file, its first directory.
+    """
     if len(_location_cache) > 2 * len(sys.modules) + 1000:
         _location_cache.clear()  # drops names of unloaded modules
     found = []

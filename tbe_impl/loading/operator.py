@@ -177,10 +177,12 @@ def load_operator(
 
     Args:
         source: the file, or a function object.
-        function: name of the operator function. By default, the first of these criteria that
-            exactly one function fulfils selects it: the function is named like the file, is
-            registered as an operator, has a parameter ``kernel_name``, is public.
-        search_path: parent directories of the operator's own packages, such as ``impl``.
+        function: name of the operator function. By default, the function is selected by the first
+            criterion that exactly one function fulfils. The criteria in order: the function is
+            named like the file, is registered as an operator, has a parameter ``kernel_name``, is
+            public.
+        search_path: directories that contain the operator's own packages, such as the parent
+            directory of ``impl``.
 
     Raises:
         InputError: the file or function does not exist, or the import fails.
@@ -238,7 +240,11 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 
 
 def _make_packages(name: str, file: Path) -> None:
-    """Creates a file's parent packages; does not run them, as they may import every operator."""
+    """Creates the parent packages of a file without running the code of their ``__init__``.
+
+    This code may import every operator. The names that an ``__init__`` only re-exports are imported
+    on first access.
+    """
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
             package = types.ModuleType(parent)

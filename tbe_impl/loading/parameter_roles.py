@@ -81,7 +81,7 @@ def infer_parameter_roles(
     Args:
         function: the operator function with its decorators.
         inputs: number of inputs.
-        outputs: number of outputs that have a description, or 0.
+        outputs: number of outputs for which the caller has a description.
         attributes: names of the parameters for which the caller has an attribute value; such a
             parameter is neither an input nor an output.
     """
@@ -280,7 +280,7 @@ def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) ->
 
 
 def _uses(function: Callable[..., Any]) -> dict[str, str]:
-    """Returns a dict: name that the source code uses as dict or list → ``dict`` or ``list``."""
+    """Returns a dict: variable → ``dict`` or ``list``, as the source code uses the variable."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):

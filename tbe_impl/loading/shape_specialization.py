@@ -151,10 +151,11 @@ def _descriptions(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
-    """Writes `shapes` into the first descriptions, those of the inputs; returns whether all fit.
+    """Writes `shapes` into the descriptions of the inputs; returns False if this is impossible.
 
-    The other descriptions are those of the outputs. Each unknown size in them is replaced by the
-    size of the broadcast shape or, if the ranks differ, by 1.
+    It is impossible if a shape differs from its description in a known rank or size. The first
+    items of `found` describe the inputs, and the other items describe the outputs. Each unknown
+    size of an output is replaced by the size of the broadcast shape or, if the ranks differ, by 1.
     """
     if len(found) < len(shapes) or not shapes:
         return False

@@ -80,8 +80,9 @@ def _check_tensor_list(
 def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Splits a tensor list into inputs and outputs.
 
-    If an input occurs twice, the second occurrence is an output, which is a copy of the input. This
-    rule holds only after the first computed tensor, or in a list without computed tensors.
+    Placeholders are inputs, and computed tensors are outputs. A placeholder that is listed again
+    after the first computed tensor is also an output: a copy of the input. In a list without
+    computed tensors, every repeated placeholder is such an output.
     """
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
@@ -99,10 +100,11 @@ def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], 
 def _lower_schedule(
     schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, has_memories: bool
 ) -> tuple[tuple[Tensor, ...], Options]:
-    """Returns the outputs and the loop options of a manual schedule on this processor.
+    """Returns the outputs of the changed graph, and the code options, for a manual schedule.
 
-    The tuple of outputs is empty if the schedule does not change the graph. For an automatic
-    schedule, it is empty, too, and the options are the default options.
+    A manual schedule may add stages, such as memory copies, to the graph. If it adds none, the
+    tuple of outputs is empty. For an automatic schedule, the tuple is also empty, and the options
+    are the default options.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT_OPTIONS
@@ -133,7 +135,7 @@ def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
 
 
 def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
-    """Returns the number of leading outputs that overwrite inputs.
+    """Returns the number of outputs, at the start of their list, that overwrite inputs.
 
     Operators of optimizers list each such output twice.
     """
@@ -180,9 +182,9 @@ def _match_shapes(
     Args:
         tensors: the inputs, or the outputs.
         declared: the declared shapes.
-        others: for inputs, the number of declared shapes that are reserved for outputs; None for
-            outputs. If other declared shapes are left, an input may also consist of the first
-            elements of the next declared tensor.
+        others: None if `tensors` are the outputs. If they are the inputs, the number of declared
+            shapes at the end that belong to outputs. An input for which no declared shape matches
+            may be the first elements of the next declared input.
         unread: ``id(tensor)`` of each input that no output reads; its declared shape may have any
             number of elements.
 
@@ -228,10 +230,11 @@ def _match_shapes(
 
 
 def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
-    """Whether a tensor fits the declared shape.
+    """Whether `declared` may be the declared shape of a tensor.
 
-    `own` is the shape of the tensor, or None if a size is unknown. `merged` is the number of
-    declared axes of unknown size that are merged in the tensor, or 0.
+    `own` is the shape of the tensor in the graph, or None if a size is unknown. `merged` is the
+    number of declared axes of unknown size that are merged in the tensor, or 0. If all sizes are
+    known, the numbers of elements must be equal.
     """
     if merged:
         return len(declared) >= merged
@@ -252,9 +255,9 @@ def _may_be_prefix(
 
 
 def _is_padded_to_blocks(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
-    """Whether `own` is the size of `declared`, padded to whole blocks of the matrix unit.
+    """Whether `own` is `declared`, padded to whole blocks of the matrix unit.
 
-    Both shapes must have one axis, as the shape of a bias has.
+    This is possible for shapes with one axis only, such as the shape of a bias.
     """
     return (
         own is not None
@@ -298,7 +301,10 @@ def normalize_argument(value: Any) -> Any:
 
 
 def check_schedule(kernel: Kernel) -> None:
-    """Raises `InputError` if the chip cannot run a manual schedule; automatic ones always fit."""
+    """Raises `InputError` if the chip cannot run a manual schedule.
+
+    An automatic schedule is not checked: it never exceeds the limits of the chip.
+    """
     schedule = kernel.schedule
     if isinstance(schedule, Schedule) and not schedule.is_automatic:
         check(schedule, kernel.soc, raise_errors=True)

@@ -30,10 +30,10 @@ def tune(
         op: an operator, an operator function, or a built kernel.
         build_args, kw: arguments of `Operator.build`.
         steps: maximum number of measurements.
-        seconds: maximum time in seconds; a compilation that is running then is completed.
+        seconds: maximum time in seconds; a compilation that is running at its end is completed.
         soc: the chip that the operator targets.
         progress: whether to show a progress bar when the error stream is a terminal.
-        also: choices of options to measure in addition to the default candidates.
+        also: combinations of options to measure in addition to the default candidates.
 
     Returns:
         The kernel with the fastest options, or with the default options if no other options are

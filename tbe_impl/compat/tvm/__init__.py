@@ -1,6 +1,6 @@
 """Implements `tvm` and `topi`, the tensor language below the DSL operations.
 
 In: the calls that operator files make to functions of ``tvm`` and ``topi``.
-Out: DSL stages; unimplemented names raise an error on use.
+Out: DSL stages (tensors of the graph); unimplemented names raise an error on use.
 Must not: compile kernels.
 """

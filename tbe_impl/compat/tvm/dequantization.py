@@ -15,10 +15,12 @@ _OFFSET_AT, _OFFSET_BITS = 37, 9
 
 
 def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = False) -> Expr:
-    """Returns ``x · scale`` as float16, rounded to int16, or rounded plus offset as int8.
+    """Returns ``x · scale`` in `dtype`.
+
+    For int16 and int8, the product is rounded. For int8, the offset is then added.
 
     Args:
-        x: an integer.
+        x: an integer expression.
         deq_scale: a device scale (a uint64 that contains a float32 scale and an offset), or the
             scale as a number; a number has no offset.
         dtype: dtype of the result; the conversion saturates.
@@ -33,7 +35,7 @@ def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = Fal
 
 
 def conv_vdeq(x: Any, deq_scale: Any) -> Expr:
-    """Returns ``x · scale``, rounded, plus the offset; both are parts of the device scale.
+    """Returns ``round(x · scale) + offset``; `deq_scale` contains the scale and the offset.
 
     The operator casts the result to int8.
     """

@@ -132,7 +132,7 @@ def extern(
 
 
 def _result_tensors(shape: Any, dtype: Any) -> list[_DeviceTensor]:
-    """Returns one stand-in per result of an `extern`; `shape` is one shape or several shapes."""
+    """Returns a `_DeviceTensor` for each result of `extern`; `shape` is one or several shapes."""
     several = bool(shape) and isinstance(shape[0], (list, tuple))
     shapes = [as_shape(item) for item in (shape if several else (shape,))]
     dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype or ""] * len(shapes)

@@ -95,7 +95,11 @@ def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
 
 
 def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
-    """Returns the tensor of row indices and the expression of the new row."""
+    """Parses the body of a row update.
+
+    Returns the tensor that contains the indices of the updated rows, and the expression of a new
+    row.
+    """
     choice = body.value
     condition = choice.condition if isinstance(choice, Select) else None
     if isinstance(condition, Binary) and condition.op == "eq":
@@ -123,7 +127,11 @@ def _strip_casts(value: Expr) -> Expr:
 
 
 def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tensor:
-    """Returns the new rows as a tensor: an existing tensor if it has these rows, else a new one."""
+    """Returns a tensor that contains the new rows.
+
+    If the expression `value` reads exactly the rows of an existing tensor, that tensor is returned;
+    else a stage is created.
+    """
     wanted = (axis, *index[1:])
     if isinstance(value, Read) and len(value.indices) == len(wanted):
         same = all(one is other for one, other in zip(value.indices, wanted, strict=True))
