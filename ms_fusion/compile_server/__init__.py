@@ -1,4 +1,4 @@
-"""The compile server: replaces the process in which MindSpore builds fused kernels by a safer one.
+"""The compile server: a safer replacement for the process in which MindSpore builds fused kernels.
 
 In: the composite JSON of kernels, from MindSpore. Out: built kernels, and a reason for each kernel
 that was not built. Must not build a kernel in the server process: each kernel is built in a worker

@@ -44,9 +44,9 @@ def length(directory: Path) -> int:
 
 
 def read_since(directory: Path, start: int) -> tuple[KernelRefusal, ...]:
-    """Returns the refusals for this process, without duplicates, that were recorded since `start`.
+    """Returns the refusals for this process that the file contains after its first `start` bytes.
 
-    `start` is the length of the file at that time, in bytes. Incomplete lines are skipped.
+    Duplicates and incomplete lines are skipped. `start` is an earlier result of `length`.
     """
     try:
         with (directory / FILE).open("rb") as stream:

@@ -142,7 +142,10 @@ class _Generator(Protocol):
     """A kernel generator. The argument `text` of its methods is a kernel in composite JSON."""
 
     def reuse_cached(self, text: str) -> bool:
-        """Copies a kernel from the compile cache to the kernel directory; False if not cached."""
+        """Copies a kernel from the compile cache to the kernel directory, where MindSpore finds it.
+
+        Returns False if the cache does not contain the kernel.
+        """
 
     def builder(self) -> Callable[[str], object]:
         """Loads the generator; returns its function that builds a kernel from composite JSON."""

@@ -299,7 +299,7 @@ def remember(
 def publish_cached(text: str, directory: Path) -> bool:
     """Copies the cached kernel of a kernel description to `directory`, for MindSpore.
 
-    Returns False if the cache does not have the kernel and all its libraries.
+    Returns False if the kernel or one of its libraries is missing from the cache.
 
     Raises:
         OSError: `directory` is not writable.

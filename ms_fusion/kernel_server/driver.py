@@ -157,8 +157,8 @@ class BuiltKernel(NamedTuple):
         built: library that exports a function with the kernel's name.
         steps: the compiled parts of the kernel, for the report of `explain`.
         row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
-        lasting: whether the result may be cached. False if the kernel could be compiled only with
-            other options than the chosen ones, or if the kernel sequence cannot be stored.
+        lasting: whether the result may be cached. False if compilation with the chosen options
+            failed and other options were used, or if the kernel sequence cannot be stored.
     """
 
     built: Path
@@ -195,7 +195,7 @@ def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
 
 
 def _compile_group(group: LoweredGroup, graph: Graph, own: Kernel) -> BuiltKernel:
-    """Compiles a group of fused operators with the code generation options of `own`.
+    """Compiles a group of fused operators; `own` contains the options and the number of threads.
 
     The code assumes the alignment of MindSpore's buffers (`MALLOC_OFFSET_BYTES`).
     """

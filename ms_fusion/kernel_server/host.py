@@ -107,7 +107,7 @@ def _load_cached(text: str) -> Prepared | None:
 def loaded_library() -> ctypes.CDLL | None:
     """Returns the loaded library that is compiled from `host.c`; None if no `Host` is installed.
 
-    In it the stubs of kernels find the callback that prepares them and the log of kernel launches.
+    The stubs of kernels call it to prepare a kernel and to log a kernel launch.
     """
     return _library() if _installed_hosts else None
 

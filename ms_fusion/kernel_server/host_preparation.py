@@ -24,9 +24,10 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 
 
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
-    """Prepares the kernels and oneDNN calls that compute a kernel; returns the C function to call.
+    """Prepares a kernel that calls oneDNN or NumPy; returns the C function that computes it.
 
-    If that fails, the C function computes the kernel by the NumPy formulas of its operators.
+    The function runs a sequence of our kernels and oneDNN calls. If they cannot be
+    prepared, the function computes the kernel by the NumPy formulas of its operators.
 
     Args:
         kernel: the description of the kernel.

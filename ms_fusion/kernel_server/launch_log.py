@@ -45,11 +45,11 @@ class _LaunchRecord(ctypes.Structure):
 
 @contextmanager
 def watch_launches() -> Iterator[list[Launch]]:
-    """Yields a list; at the end of the ``with`` block it receives the kernel launch in the block.
+    """Yields an empty list; after the ``with`` block it contains the block's only launch.
 
-    The list stays empty if the process launched no kernel or several kernels, or if the number of
-    buffers is unknown or too large. It also stays empty if another such block is active, or if no
-    `Host` is installed.
+    The list stays empty if the process launched no kernel or several kernels, or if the kernel's
+    number of buffers is unknown or above `MOST_BUFFERS`. It also stays empty if another such block
+    is active, or if no `Host` is installed.
     """
     seen: list[Launch] = []
     symbols = host.loaded_library()

@@ -194,8 +194,8 @@ def _prepare_graph(graph: Graph) -> Graph:
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
     """Yields our kernels of a group, each with its operators in the DSL and its graph.
 
-    The kernels have default options. Each of them is tuned separately: a tuning record is stored
-    under the key of one such kernel.
+    The kernels have default options. Each of them is tuned separately, and its tuning record is
+    stored under its own key.
 
     Raises:
         InputError: an operator, a dtype or a shape is not supported.

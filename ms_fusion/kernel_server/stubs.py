@@ -33,7 +33,7 @@ def stub_beside_own(name: str) -> str:
 
 
 def akg_entry_alias(name: str) -> list[str]:
-    """Returns C code of an entry function as MindSpore's generator defines it; it calls ours."""
+    """Returns C code of the entry function ``NAME_kernel``, which calls our entry function."""
     return [
         f"void {name}_kernel(void **all) {{",
         f"int threads = 1; {name}(all[0], &threads, all + 1);",
@@ -59,5 +59,8 @@ def _stub(name: str, buffers: int) -> str:
 
 
 def subnormals() -> str:
-    """Returns the C code of the functions `keep_subnormals` and `restore_subnormals`."""
+    """Returns the C code of the functions `keep_subnormals` and `restore_subnormals`.
+
+    The first stops the processor from flushing subnormal numbers to 0; the second undoes this.
+    """
     return SUBNORMALS.read_text("utf-8")

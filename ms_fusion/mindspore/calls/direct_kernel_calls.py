@@ -7,9 +7,9 @@ A graph is equivalent to its kernel under four conditions. Each kernel input is 
 parameter of the net. Each kernel output is a result of the net. The graph has the kernel's
 operators and no others. All operators are pure.
 
-One call through MindSpore shows which kernel buffer is which tensor of the net. Then the kernel is
-called directly with the same inputs. If both results have the same bits, later calls run the kernel
-directly.
+One call through MindSpore shows which tensor of the net each kernel buffer contains. Then the
+kernel is called directly with the same inputs. If its results have the same bits as MindSpore's
+results, later calls run the kernel directly.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OutputArray = tuple[np.ndarray, int]
 
 
 class KernelParameter(NamedTuple):
-    """A parameter of the net that the kernel reads, and its address when MindSpore ran it."""
+    """A net parameter that the kernel reads, and its address in the kernel launch by MindSpore."""
 
     parameter: Any
     address: int
@@ -206,8 +206,8 @@ def _match_by_address(
 ) -> DirectKernel | None:
     """Matches the buffers of a kernel launch to arguments, parameters and results by address.
 
-    Returns None if a buffer is not exactly one of these tensors, for example only a part of a
-    tensor, or if two of these tensors share an address.
+    Returns None if two of these tensors share an address, or if a buffer is not the memory of one
+    whole tensor, for example if it is only a part of a tensor.
     """
     from mindspore import Tensor
 
@@ -296,9 +296,9 @@ def _read_description(name: str) -> CompositeKernel | None:
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
     """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
 
-    Also returns False if the buffers cannot be identified by address, because a constant tensor of
-    the graph could have the address of an argument or a parameter. The result is also False if the
-    graph reads a parameter that does not belong to `cell`.
+    Also returns False if a constant tensor of the graph could have the same address as an argument
+    or a parameter, since a buffer at this address could be either. The result is also False if
+    the graph reads a parameter that is not a parameter of `cell`.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
@@ -323,7 +323,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Returns the number of elements of the largest tensor in a constant; 0 for no tensor.
+    """Returns the number of elements of the largest tensor in a constant; 0 without tensors.
 
     A constant may be a nested tuple that contains tensors.
     """

@@ -126,13 +126,16 @@ def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
 def wrap_compile_phase(
     owner: Any, found: property, setters: Collection[Callable[..., None]]
 ) -> property:
-    """Returns a property `Cell.compile_phase` whose setter also sets all inner Cells directly.
+    """Returns a faster property `Cell.compile_phase`.
+
+    Its setter also sets the property of all inner Cells, as the original setter does, but writes
+    directly to the attribute ``_compile_phase``.
 
     Args:
         owner: MindSpore's Cell class.
         found: the original property.
         setters: the ``__setattr__`` functions of Cells and containers that may be bypassed. If a
-            Cell has another ``__setattr__``, the wrapper calls it to set the property.
+            Cell has another ``__setattr__``, the setter calls it.
     """
 
     def spread(self: Any, value: str) -> None:

@@ -24,7 +24,7 @@ GENERATION_PHASES = ("prefill", "increment")
 
 
 class Scopes(Protocol):
-    """The flags in force in this process."""
+    """Object that knows which fusion flags are in force in this process."""
 
     @property
     def flags_in_scope(self) -> tuple[str, bool]:
@@ -44,7 +44,10 @@ outside of all blocks. A net that was compiled before ms_fusion was active is ma
 
 
 def forget(net: Any) -> None:
-    """Forgets the flags of the first calls of a net, because its graphs were freed."""
+    """Deletes the record of the flags under which a net was first called.
+
+    Call it when the compiled graphs of the net have been freed.
+    """
     with contextlib.suppress(TypeError):
         _first_calls.pop(net, None)
 
@@ -67,7 +70,7 @@ def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable
 
 
 def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
-    """Returns the flags for which a graph is looked up at a call; empty if no preset applies.
+    """Returns the flags under which the graph of a call must be compiled; empty without a preset.
 
     Args:
         net: the called net.
@@ -89,7 +92,7 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
 
 
 def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
-    """Returns the flags that `patch` set on a Cell; if it set none, `scopes.flags_in_scope`."""
+    """Returns the flags that `patch` set on a Cell; without `patch`, `scopes.flags_in_scope`."""
     own = cell.__dict__.get(CELL_FLAGS)
     return scopes.flags_in_scope if own is None else str(own.flags)
 

@@ -1,4 +1,7 @@
-"""Fast call path: a call like a Cell's last call runs the same graph or kernel directly.
+"""Fast call path: a repeated call of a Cell directly runs the graph or kernel of its last call.
+
+A call is repeated if its arguments have the same shapes and dtypes as in the Cell's last call, and
+the Cell and the flags have not changed.
 
 At each call MindSpore computes a key from the arguments and looks up the compiled graph. This takes
 more than half of the call time of a small net. Instead, this module compares shapes and dtypes with
@@ -7,7 +10,7 @@ call, or if an argument is not a plain tensor.
 
 `CallRecords` holds a record of the last call of each Cell. `wrap_compile_and_run` skips the graph
 lookup. `wrap_call` skips all of MindSpore's Python code if the graph has only one kernel.
-MindSpore's checks take as long as a small kernel. They take ten times as long if another kernel has
+MindSpore's checks take as long as a small kernel, and ten times as long if another kernel has
 evicted the processor's caches. So `wrap_call` reads only a few attributes, directly from the
 ``__dict__`` of the Cell.
 """
@@ -51,8 +54,8 @@ class SingleKernel:
 
     Attributes:
         direct: the equivalent kernel; None if none has been found so far.
-        calls: number of repeated calls of the graph. Calls after the last number in `PROBE_CALLS`
-            are not counted.
+        calls: number of repeated calls of the graph so far; it stops at the last number in
+            `PROBE_CALLS`, since later calls do not search for a kernel.
     """
 
     direct: DirectKernel | None = None
@@ -119,10 +122,10 @@ class CallRecords:
         self._watched.discard(number)
 
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
-        """Runs the kernel that `last` found; returns the results, or None if it cannot be used.
+        """Runs the kernel that is equivalent to the graph of the call `last`; returns the results.
 
-        In the second case MindSpore has to execute the call. Precondition: `is_like` is true for
-        `last` and this call.
+        Returns None if there is no such kernel or it cannot be used; MindSpore then has to execute
+        the call. Precondition: `is_like` is true for `last` and this call.
         """
         # Another thread may reset the attribute in the meantime.
         direct = last.kernel.direct
@@ -176,7 +179,7 @@ class CallRecords:
         )
 
     def refresh_call_members(self) -> None:
-        """Reads the `CALL_MEMBERS` of MindSpore's class Cell again after we replaced some."""
+        """Reads the `CALL_MEMBERS` of class Cell again, after we have replaced some of them."""
         self._called_by = _attributes(self._cell, CALL_MEMBERS)
 
     def is_plain(self, value: Any) -> bool:
@@ -194,9 +197,10 @@ def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether neither the Cell nor its class overrides a member in `wanted`.
+    """Returns whether a Cell has all these members unchanged from MindSpore's class Cell.
 
-    `wanted` maps the name of each member to its value in MindSpore's class Cell.
+    `wanted` maps the name of each member to its value in MindSpore's class Cell. A member is
+    changed if the Cell or its class overrides it.
     """
     kind, own = type(cell), cell.__dict__
     for name, value in wanted.items():
@@ -280,7 +284,7 @@ def is_known_compile_and_run(method: Any) -> bool:
 
 
 def wrap_compile_and_run(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """Wraps `Cell.compile_and_run`: a call like the Cell's last call skips the graph lookup."""
+    """Wraps `Cell.compile_and_run`: a repeated call of a Cell skips MindSpore's graph lookup."""
     from mindspore import nn
 
     known = original.__globals__
@@ -399,7 +403,7 @@ def is_known_call(method: Any) -> bool:
 
 
 def wrap_call(original: Callable[..., Any], calls: CallRecords) -> Callable[..., Any]:
-    """Wraps `Cell.__call__`: a call like the Cell's last call runs the graph's kernel directly.
+    """Wraps `Cell.__call__`: a repeated call runs the only kernel of the Cell's graph directly.
 
     Other calls, and calls of a graph with several kernels, go to the original method.
     """

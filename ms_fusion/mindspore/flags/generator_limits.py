@@ -1,4 +1,4 @@
-"""Finds operators and kernels that crash a kernel generator or that it compiles wrongly.
+"""Finds operators and kernels that a kernel generator compiles wrongly or crashes on.
 
 The compile server uses this module to refuse kernels: it checks the composite JSON of each kernel
 before it builds the kernel. Presets and reports check single operators of a graph.

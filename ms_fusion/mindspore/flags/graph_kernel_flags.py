@@ -391,9 +391,10 @@ class GraphKernelFlags:
     def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
         """Returns short strings that describe how these flags differ from the flags `base`.
 
-        ``+Reshape`` or ``−Sub`` means that an operator is clustered or is not clustered, and
-        ``+expand:Softmax`` that it is expanded into basic operators. For any other flag the string
-        is the whole flag, or ``no --NAME`` if only `base` has the flag.
+        For example, ``+Reshape`` means that these flags cluster the operator Reshape and ``−Sub``
+        that they do not cluster Sub. ``+expand:Softmax`` means that they expand Softmax into basic
+        operators. For any other flag the string is the whole flag, or ``no --NAME`` if only `base`
+        has the flag.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))

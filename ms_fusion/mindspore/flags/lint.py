@@ -29,10 +29,10 @@ class Finding:
             or misread, or that ends the process.
         code: short name of the kind of finding.
         message: the mistake, as one sentence.
-        column: column in the flag string, counted from 1; 0 if the finding is about something else.
+        column: column in the flag string, counted from 1; 0 if the finding has no column.
         nearest: the most similar valid name; empty if no valid name is similar.
         remedy: the suggested change.
-        place: for a finding about something else: the Cell, operator or source line.
+        place: the Cell, operator or source line, if the finding is not about a flag string.
     """
 
     severity: str
@@ -208,7 +208,7 @@ class _LintContext:
 
 
 def _expanded_operators(text: str) -> frozenset[str]:
-    """Returns the operators that MindSpore expands into basic ones on CPU under flags `text`."""
+    """Returns the operators that MindSpore expands into basic ones on CPU for flags `text`."""
     lists: dict[str, set[str]] = {}
     for _, key, value in split_flags(text):
         lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))

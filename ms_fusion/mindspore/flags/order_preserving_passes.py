@@ -1,11 +1,12 @@
 """Lists the MindSpore passes that must be disabled to keep the order of reads and in-place writes.
 
-The operator `UpdateState` makes MindSpore read a parameter before an in-place write changes it; its
-inputs are the operators that read. If such an operator is in a group of fused operators, it becomes
-a result of the group. Then the pass `extend_output_for_update_state` changes the inputs of
-`UpdateState`: it replaces the reading operator by the results of the group that are computed from
-it. If there are no such results, the pass removes the input, and the order is lost. So no earlier
-pass may remove an operator between the read and the results:
+If a net reads a parameter and then overwrites it in place, an operator `UpdateState` keeps this
+order: its inputs are the operators that read the parameter. If such a reading operator is in a
+group of fused operators, it becomes a result of the group. Then the pass
+`extend_output_for_update_state` changes the inputs of `UpdateState`: it replaces the reading
+operator by those results of the group that are computed from it. If there are no such results, the
+pass removes the input, and the order is lost. So no earlier pass may remove an operator between the
+reading operator and these results:
 
     y = tanh(p.reshape(8, 4)).reshape(4, 8)  # a pass removes the reshapes, and the link to p's read
     assign(p, x)                             # then y is tanh(x), not tanh(p)
@@ -35,10 +36,10 @@ MindSpore runs the pass at all levels above 0.
 
 
 def disabled_passes(level: int) -> tuple[str, ...]:
-    """Returns the passes of this module that MindSpore runs at an opt_level; disable them.
+    """Returns the passes that must be disabled at this opt_level, to keep the order.
 
-    A pass that does not run at this level is left out, because at process exit MindSpore would warn
-    of such a disabled pass.
+    A pass that MindSpore does not run at this level is left out: if it were disabled, MindSpore
+    would issue a warning at process exit.
     """
     return (
         (ORDER_RELINK_PASS, *ORDER_LOSING_PASSES)

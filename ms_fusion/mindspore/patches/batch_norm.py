@@ -66,8 +66,8 @@ def normalize_batch(
     Also updates the moving mean and the moving variance, unless they are None: new = old ·
     (1 − share) + batch · share, with the unbiased variance of the batch.
 
-    The derivative of the variance with respect to the mean is 0, so the mean is a constant in the
-    formula of the variance. Then the gradient of x needs only two sums: of dy and of
+    The derivative of the variance with respect to the mean is 0, so the gradient of the variance is
+    computed as if the mean were constant. Then the gradient of x needs only two sums: of dy and of
     dy · (x − mean).
     """
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star

@@ -38,7 +38,7 @@ def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
 class _Gradient:
     """Descriptor that adds the gradient method `bprop` to LeakyReLU Cells.
 
-    It adds no `bprop` to subclasses with their own `construct` and to Cells with an alpha below
+    It adds no `bprop` to subclasses with their own `construct`, nor to Cells with an alpha below
     `MIN_ALPHA`.
     """
 

@@ -1,4 +1,4 @@
-"""Warns the user about a compilation: dynamic shapes are not fused, kernels were not built."""
+"""Warns the user if dynamic shapes prevent the fusion of a net, or if kernels cannot be built."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def report_refusals(
         by_mindspore: whether MindSpore's generator builds the kernels.
 
     Raises:
-        UnsafeError: MindSpore's generator is used, and cannot compile the net with fusion. The net
-            computes in bfloat16, or the compile server refused a kernel.
+        UnsafeError: MindSpore's generator is used, and cannot compile the net with fusion, because
+            the net computes in bfloat16 or the compile server refused a kernel.
     """
     if net not in _seen_nets:
         if by_mindspore:
@@ -78,8 +78,8 @@ def report_refusals(
 def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
-    `left` is the value of `KernelRefusal.left`, the same for all these kernels: whether there is no
-    slow substitute for them either.
+    All these kernels have the same value `left` of `KernelRefusal.left`: False if slow substitutes
+    compute them, True if there are no substitutes either.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"

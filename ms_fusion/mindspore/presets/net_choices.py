@@ -45,7 +45,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags` changed by this choice; flags for MindSpore's generator are kept."""
+        """Returns `flags` changed by this choice; not changed if MindSpore's generator is used."""
         if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
             return flags
         known = GraphKernelFlags.parse(flags)

@@ -114,7 +114,7 @@ def write_note(net: str, preset: str, flags: str) -> None:
 
 
 def find_note(*places: Path) -> DumpNote | None:
-    """Reads the JSON file in the first of these directories that has a valid one; else None."""
+    """Returns the first valid note in these directories, in this order; None if there is none."""
     for place in places:
         with contextlib.suppress(*READ_ERRORS):
             with (place / FILE).open("rb") as file:

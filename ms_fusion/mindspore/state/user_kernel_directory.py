@@ -1,4 +1,4 @@
-"""Removes kernels from the user's kernel directory that MindSpore must not reuse."""
+"""Removes those kernels that MindSpore must not reuse from the user's kernel directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILD_NOTE = "built_for"
 
 
 def remove_foreign_kernels(directory: Path) -> None:
-    """Removes kernels that were built for another machine or version, or without ms_fusion.
+    """Removes kernels built for another machine or ms_fusion version, or without ms_fusion.
 
     Kernels that were built without ms_fusion lack our entry function.
     """
