@@ -26,8 +26,8 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
     """Prepares a kernel that calls oneDNN or NumPy; returns the C function that computes it.
 
-    The function runs a sequence of our kernels and oneDNN calls. If they cannot be
-    prepared, the function computes the kernel by the NumPy formulas of its operators.
+    The function runs a sequence of our kernels and oneDNN calls. If they cannot be prepared, the
+    function computes the kernel by the NumPy formulas of its operators.
 
     Args:
         kernel: the description of the kernel.
@@ -55,7 +55,7 @@ ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
 def chain_function(chain: Chain) -> ArrayFunction:
     """Returns a Python function that runs a kernel sequence.
 
-    It is needed if a step of the sequence is no C function.
+    It is needed if Python code, not a C function, computes a step of the sequence.
     """
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 

@@ -47,7 +47,7 @@ class CompiledSequence(NamedTuple):
     Attributes:
         steps: the compiled parts of the whole group, for the report of `explain`.
         row: the kernel sequence; None if it cannot be stored in the compile cache, for example
-            because one of the kernels is no C function.
+            because one of the kernels is not compiled as a C function.
     """
 
     steps: tuple[BuildStep, ...]

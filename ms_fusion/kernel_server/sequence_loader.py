@@ -40,7 +40,7 @@ def reuse_cached(text: str) -> Prepared | None:
 
 
 def load_sequence(row: SequenceRecord) -> Prepared | None:
-    """Loads a sequence of kernels; returns None if a library is missing or a step is no C function.
+    """Loads a sequence of kernels; returns None if a library is missing or NumPy computes a step.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.
@@ -59,7 +59,7 @@ def load_sequence(row: SequenceRecord) -> Prepared | None:
 def _load_kernel(kernel: OwnKernel | OnednnCall, arrays: int) -> tuple[CFunction, Any] | None:
     """Returns (C function of a kernel, object that keeps this function alive).
 
-    Returns None if the kernel's library is missing, or if a oneDNN call is no C function.
+    Returns None if the kernel's library is missing, or if NumPy computes the oneDNN call.
     """
     if isinstance(kernel, OnednnCall):
         call = kernel.prepare()

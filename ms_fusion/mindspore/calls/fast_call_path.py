@@ -25,11 +25,11 @@ NO_ENTRIES: Mapping[Any, Any] = {}
 
 
 def install(scopes: Scopes) -> None:
-    """Replaces methods of MindSpore's class Cell by our faster ones; idempotent.
+    """Replaces methods of MindSpore's class Cell by our faster methods; idempotent.
 
     Args:
-        scopes: the flags in force. A call takes the fast path only if the flags are the same as at
-            the Cell's last call.
+        scopes: tells which flags are in force. A call takes the fast path only if they are the same
+            as at the Cell's last call.
     """
     from mindspore import nn
 

@@ -24,7 +24,7 @@ GENERATION_PHASES = ("prefill", "increment")
 
 
 class Scopes(Protocol):
-    """Object that knows which fusion flags are in force in this process."""
+    """Interface of the object that tells which fusion flags are in force in this process."""
 
     @property
     def flags_in_scope(self) -> tuple[str, bool]:
@@ -57,7 +57,7 @@ def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable
 
     Args:
         original: MindSpore's own method.
-        scopes: the flags in force.
+        scopes: tells which flags are in force.
     """
 
     @functools.wraps(original)
@@ -75,7 +75,7 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
     Args:
         net: the called net.
         key: MindSpore's own key of the call.
-        scopes: the flags in force.
+        scopes: tells which flags are in force.
     """
     own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
     if own is not None:
@@ -100,12 +100,12 @@ def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
 def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
     """Wraps ``Cell._predict`` so that it looks up the graph again after a change of flags.
 
-    In the phases of text generation the original method reuses the Cell's last graph without
-    checking the flags.
+    In text generation (`GENERATION_PHASES`) the original method reuses the Cell's last graph
+    without checking the flags.
 
     Args:
         original: MindSpore's own method.
-        scopes: the flags in force.
+        scopes: tells which flags are in force.
     """
 
     @functools.wraps(original)

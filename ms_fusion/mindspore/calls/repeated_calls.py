@@ -88,7 +88,7 @@ class CallRecords:
     """The records of the last calls of all Cells in this process.
 
     Attributes:
-        scopes: the flags in force.
+        scopes: tells which flags are in force.
         of: maps a Cell to the record of its last call.
         kernels: maps the ``id`` of a live Cell to the same record, but only if a single kernel is
             equivalent to the Cell's graph.

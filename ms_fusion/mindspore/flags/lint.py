@@ -181,8 +181,8 @@ def lint(
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default the
             generator that `base` and `text` select.
-        version: MindSpore version of the vocabulary; by default the installed version, or the
-            newest known version if none is installed.
+        version: MindSpore version whose names of operators and passes are valid; by default the
+            installed version, or the newest known version if none is installed.
         base: flags into which `text` will be merged, as by `enable`.
     """
     builds = generator or generator_of(f"{base} {text}")

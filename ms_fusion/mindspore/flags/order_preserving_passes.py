@@ -36,7 +36,7 @@ MindSpore runs the pass at all levels above 0.
 
 
 def disabled_passes(level: int) -> tuple[str, ...]:
-    """Returns the passes that must be disabled at this opt_level, to keep the order.
+    """Returns the passes to disable: those of this module that MindSpore runs at this opt_level.
 
     A pass that MindSpore does not run at this level is left out: if it were disabled, MindSpore
     would issue a warning at process exit.

@@ -54,7 +54,7 @@ def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any 
 
 @ops.constexpr
 def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
-    """Returns whether MindSpore accepts the paddings and the result keeps elements of the input."""
+    """Returns whether MindSpore accepts the paddings, and no axis loses all of its elements."""
     if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
         return False
     if not all(type(size) is int for size in padding):

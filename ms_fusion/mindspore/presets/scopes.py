@@ -292,7 +292,7 @@ def compile_anew(net: Any) -> None:
 
 
 def in_force(net: Any = None) -> InForce:
-    """Returns the settings of the next compilation in this process, as MindSpore reads them.
+    """Returns the settings that MindSpore will use for the next compilation in this process.
 
     If `net` is given, they are the settings of the next compilation of `net`.
     """
