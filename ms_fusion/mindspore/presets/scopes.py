@@ -193,7 +193,7 @@ def fusion(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Iterator[InForce]:
-    """Applies `preset` to nets that are compiled in the ``with`` block, not afterwards.
+    """Applies `preset` to nets compiled in the ``with`` block; then restores the previous preset.
 
     A net that was compiled before the block is compiled again in the block, and has two graphs from
     then on. Outside of the block it uses the first graph again. A net that is first compiled in the

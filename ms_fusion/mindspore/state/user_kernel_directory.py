@@ -1,4 +1,4 @@
-"""Removes those kernels that MindSpore must not reuse from the user's kernel directory."""
+"""Cleans the user's kernel directory: removes the kernels that MindSpore must not reuse."""
 
 from __future__ import annotations
 
