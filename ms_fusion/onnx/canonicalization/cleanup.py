@@ -64,7 +64,8 @@ class CleanupResult:
     Attributes:
         steps: a pair for each kind of clean-up that removed nodes: its name and the number of
             removed nodes.
-        notes: sentences about lowered operators, failed steps and failed shape inference.
+        notes: sentences about operators that were lowered (replaced by simpler ones), and about
+            steps and shape inference that failed.
     """
 
     steps: tuple[tuple[str, int], ...]
@@ -76,8 +77,8 @@ def clean(
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
 
-    Also lowers operators, that is, replaces them by simpler operators. These are the operators that
-    the device does not support, and the operators whose type is in `lowered`.
+    Operators that the device does not support, and operators whose type is in `lowered`, are also
+    lowered, that is, replaced by simpler operators.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -157,9 +158,10 @@ def fold(model: ir.Model) -> None:
 
 
 def _should_fold(node: ir.Node) -> bool | None:
-    """Returns True (fold) for a ConstantOfShape with a small result, which may be used as a size.
+    """Returns True (fold) for a ConstantOfShape with a small result; None for any other operator.
 
-    Returns None for any other operator, so that the folding library decides.
+    A small result may be used as a shape, and shapes should be constant. None leaves the decision
+    to the folding library.
     """
     if not is_op(node, "ConstantOfShape"):
         return None

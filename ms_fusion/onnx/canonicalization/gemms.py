@@ -88,7 +88,7 @@ def _product_addend(node: ir.Node) -> ir.Node | None:
 
 
 def _is_valid_addend(added: ir.Value, product: ir.Node) -> bool:
-    """Returns whether `added` is a vector with one value per column, or has the product's shape."""
+    """Returns whether `added` has the product's shape, or is a vector with one value per column."""
     left, right = (shape_of(one) for one in product.inputs)
     assert left is not None
     assert right is not None

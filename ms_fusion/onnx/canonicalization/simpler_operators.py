@@ -3,7 +3,7 @@
 The result of a convolution for image n, output channel o and output position p is a sum over input
 channels c and window positions k: y[n, o, p] = Σ_ck weight[o, c, k] · columns[n, c, k, p].
 
-`columns` stacks one shifted image for each k.
+`columns` stacks one shifted copy of the image for each window position k.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ BROADCAST_OPSET, STRIDED_SLICE_OPSET, PAD_INPUT_OPSET = 7, 10, 11
 
 
 def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str, ...]:
-    """Lowers in place the operators that a device lacks and the requested operator types.
+    """Lowers in place the operators that the device does not support or whose type is in `asked`.
 
     Operators in the bodies of If and Loop, and malformed operators, are left unchanged.
 
     Args:
         model: a model after clean-up and shape inference.
         device: name of the device.
-        asked: requested operator types, from `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
+        asked: operator types to lower on every device, from
+            `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
 
     Returns:
         One sentence for each operator to lower. It says into what the operator was lowered, or why
@@ -69,7 +70,10 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
 
 
 def _unused_prefix(name: str, model: ir.Model) -> str:
-    """Appends underscores to `name` until no name in the model starts with the result and ``/``."""
+    """Returns a prefix p such that no name in the model starts with ``p/``.
+
+    The prefix is `name`, with underscores appended if necessary.
+    """
     taken: list[str | None] = []
     for graph in model.graphs():
         taken += [value.name for value in (*graph.inputs, *graph.initializers.values())]

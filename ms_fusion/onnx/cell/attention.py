@@ -1,4 +1,7 @@
-"""Emits ONNX ``Attention`` as MindSpore code: grouped queries, KV cache, masks, sliding windows."""
+"""Emits MindSpore code for ONNX ``Attention``.
+
+It supports grouped queries, a KV cache, masks and sliding windows.
+"""
 
 from __future__ import annotations
 

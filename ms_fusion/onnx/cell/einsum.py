@@ -1,4 +1,4 @@
-"""Emits ONNX ``Einsum`` as a chain of MindSpore matrix products, one per further operand."""
+"""Emits ONNX ``Einsum`` as MindSpore matrix products; each one multiplies by the next operand."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def gemm(
 def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Returns whether MindSpore multiplies `a` by `b` without a copy of `b` for each batch of `a`.
 
-    `a` and `b` are shapes. If ms_fusion generates MindSpore's kernels, `b` is never copied.
+    `a` and `b` are shapes. `b` is never copied if MindSpore uses ms_fusion as its kernel generator.
     """
     is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
     return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"
@@ -474,7 +474,7 @@ def repeat_places(x: Any, times: tuple[int, int]) -> Any:
 
 
 def fold_operands(word: str, values: Sequence[Any]) -> Any:
-    """Applies a binary function (maximum, minimum or add) to all values, one after the other."""
+    """Returns the elementwise maximum, minimum or sum of all values; `word` names the function."""
     found = values[0]
     for one in values[1:]:
         if word == "maximum":

@@ -39,7 +39,7 @@ def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[
 
 
 def convolution(use: OperatorUse) -> str:
-    """Emits a call of `functions.convolution` with a generated kernel or a MindSpore primitive."""
+    """Emits a call of `functions.convolution`, which runs a generated kernel or a primitive."""
     channels, _, *spans = use.known_shape(1)
     strides, dilations, pads = windows_of(use, spans)
     groups = int(use.attr("group", 1))
@@ -293,7 +293,7 @@ def resize(use: OperatorUse) -> str:
 def _ratios(use: OperatorUse) -> tuple[float, ...] | None:
     """Returns, for each axis, the ratio of the target size to the size of the image.
 
-    Returns None if the target sizes are computed or a size of the image is unknown.
+    Returns None if the target sizes are not constant, or if a size of the image is unknown.
     """
     shape = use.value().shape
     if use.is_computed(3) or not all(isinstance(old, int) and old > 0 for old in shape):

@@ -205,7 +205,10 @@ class _Writer:
         return f"Tensor({python_literal(value.data)}, mindspore.{dtype})"
 
     def kernel_call(self, group: Node, given: Sequence[str]) -> str:
-        """Returns the Python expression that calls a group's kernel, or the Cell around it."""
+        """Returns the Python expression that calls a group's kernel or the Cell of the group.
+
+        A group without a gradient has a Cell of its own, which calls the kernel in inference.
+        """
         assert group.body is not None
         name = self.attributes.new(identifier(group.op))
         self.made.groups[name] = group

@@ -56,9 +56,11 @@ def dequantize_linear(use: OperatorUse) -> str:
 
 
 def _row_parameter(use: OperatorUse, position: int, operand: int) -> str:
-    """Emits a scale or zero point of a product with a shape that broadcasts to `operand`.
+    """Emits a scale or zero point of a matrix product, reshaped to broadcast to a matrix.
 
-    The parameter has one value per tensor, per row of the left operand, or per column of the right.
+    The latter is the left operand (`operand` = 0), the right operand (1) or the result (2). The
+    scale or zero point has one value per tensor, per row of the left operand, or per column of the
+    right operand.
     """
     value, text = use.value(position), use.text(position)
     if not value.shape:
@@ -106,7 +108,10 @@ def requantize(
     limits: tuple[int, int],
     dtype: Any,
 ) -> Any:
-    """Converts `total`, an integer product, to the scale and zero point of the result."""
+    """Returns round(total · scale_a · scale_b / scale) + zero, clipped to `limits`.
+
+    `total` is the integer product of two quantized matrices, from `integer_matmul`.
+    """
     factor = to_float(scale_a) * to_float(scale_b) / to_float(scale)
     placed = ops.round(ops.cast(total, mindspore.float32) * factor) + to_float(zero)
     return ops.cast(ops.minimum(ops.maximum(placed, limits[0]), limits[1]), dtype)

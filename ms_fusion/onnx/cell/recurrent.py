@@ -234,14 +234,17 @@ def mask_finished(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
 
 
 def stack_directions(steps: list[Any], last: list[Any], batch_first: bool) -> tuple[Any, Any]:
-    """Stacks the results of the directions; returns the states of all steps, and the last ones."""
+    """Stacks the states of all directions (forward, reverse) on a new axis.
+
+    Returns the states of all steps, and the last states.
+    """
     if batch_first:
         return ops.transpose(ops.stack(steps), (2, 1, 0, 3)), stack_states(last, batch_first)
     return ops.swapaxes(ops.stack(steps), 0, 1), stack_states(last, batch_first)
 
 
 def stack_states(last: list[Any], batch_first: bool) -> Any:
-    """Stacks the last states of the directions, one state per direction."""
+    """Stacks the last states of all directions (forward, reverse) on a new axis."""
     found = ops.stack(last)
     return ops.swapaxes(found, 0, 1) if batch_first else found
 

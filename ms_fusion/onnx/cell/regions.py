@@ -102,10 +102,10 @@ def average_regions(
 ) -> Any:
     """Computes RoiAlign with the mean of the samples of each bin.
 
-    In each direction, a bin has one sample per pixel that it covers, rounded up. The weight of a
-    pixel is the product of a row weight and a column weight. Therefore two matrix products compute
-    the result, and their sizes do not depend on the coordinates of the boxes. The arguments are
-    those of `align_regions`.
+    In each direction, the number of samples of a bin is its size in pixels, rounded up. The weight
+    of a pixel is the product of a row weight and a column weight. Therefore two matrix products
+    compute the result, and their sizes do not depend on the coordinates of the boxes. The arguments
+    are those of `align_regions`.
     """
     images_count, channels, high, wide = x.shape
     start, reach = box_extents(boxes, scale, is_half)

@@ -118,7 +118,7 @@ def plan(
     sizes: Sequence[int] | None,
     policy: str,
 ) -> dict[int, tuple[int, float]]:
-    """Returns the new size and the scale of each axis whose size changes.
+    """Returns a dict: each axis whose size changes → (its new size, its scale).
 
     Args:
         shape: shape of the image.
@@ -211,7 +211,7 @@ def _is_static_size(size: object) -> bool:
 def _emit_static_resize(
     use: OperatorUse, text: str, changed: dict[int, tuple[int, float]], way: ResizeMode
 ) -> str:
-    """Emits a resize whose tables are constants of the net."""
+    """Emits a resize whose tables (gather indices or weights per axis) are constants of the net."""
     for axis, (new, scale) in changed.items():
         old = int(use.value().shape[axis])
         text = _emit_axis(
@@ -257,13 +257,19 @@ def _emit_crop_and_resize(
 
 @ops.constexpr
 def changed_axes(*told: Any) -> tuple[int, ...]:
-    """Returns the axes that `plan` changes; the function runs while a net is compiled."""
+    """Returns the axes whose size a resize changes; runs while a net is compiled.
+
+    `told` holds the arguments of `plan`.
+    """
     return tuple(plan(*told))
 
 
 @ops.constexpr
 def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Tensor:
-    """Returns the `table` of an axis from the result of `plan`; runs while a net is compiled."""
+    """Returns the `table` by which an axis is resized; runs while a net is compiled.
+
+    `told` holds the arguments of `plan`.
+    """
     old, (new, scale) = told[0][axis], plan(*told)[axis]
     at = coordinates(way[1], old, new, scale, (0.0, 1.0))
     return Tensor(table(at, old, ResizeMode(*way), scale, is_double=is_double))
@@ -286,7 +292,7 @@ def resize_to(
 
 
 def apply_table(x: Any, table: Any, axis: int, mode: str) -> Any:
-    """Resizes an axis by its `table`."""
+    """Resizes an axis by its `table` of gather indices or weights."""
     return ops.gather(x, table, axis) if mode == "nearest" else multiply_axis(x, table, axis)
 
 

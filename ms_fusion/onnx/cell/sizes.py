@@ -142,7 +142,7 @@ def _rearrange_text(node: Node, text: str, graph: Graph) -> str | None:
 def _slice_bounds(node: Node, graph: Graph) -> list[tuple[int, int, int, int]] | None:
     """Returns (axis, start, end, step) for each axis of a ``Slice``.
 
-    Returns None if a bound is computed.
+    Returns None if a bound is not constant.
     """
     data = [graph.values[name].data for name in node.inputs[1:]] or [
         node.attr(name) for name in ("starts", "ends", "axes") if node.attr(name)

@@ -1,6 +1,7 @@
 """Emits poolings that no MindSpore primitive supports, and implements operators on windows.
 
-These poolings have a rank other than 2, dilations, ceil mode or indices.
+No primitive is used for LpPool, for MaxPool of integers, or for a pooling with dilations, with ceil
+mode, with indices as a second result, or with a number of spatial axes other than two.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ def largest_and_place(
 ) -> Any:
     """Returns the maximum of each window, and its flat index in the whole tensor.
 
-    `numbers` maps the flat index of an element in the image to its index in the storage order.
+    `numbers` maps the row-major index of an element in the image to its index in the order
+    that ONNX's attribute ``storage_order`` selects.
     """
     windows = gather_windows(x, places, lowest)
     best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))

@@ -64,6 +64,8 @@ class Outcome:
 def choose_rules(wanted: str | Sequence[str | Rule]) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     """Returns the fusion rules and the names of the searches that `wanted` selects.
 
+    A search, such as ``Cluster``, finds candidates without a pattern.
+
     Raises:
         InputError: a name in `wanted` is neither a rule nor a search.
     """
@@ -174,8 +176,8 @@ def estimate_group_benefit(
 ) -> Benefit:
     """Returns the saving of a fused operator.
 
-    On a CPU, a library computes the matrix products of a group and can fuse only some epilogues.
-    The estimate takes this into account.
+    On a CPU, a library computes the matrix products of a group. It can fuse only some of the
+    operators that follow a product. The estimate takes this into account.
     """
     if device.name == "cpu":
         return benefit(fused, graph, device, kernel_graphs, capacity_share)

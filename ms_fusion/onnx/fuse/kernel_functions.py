@@ -171,9 +171,10 @@ def _time_kernels(
 
 
 def _measure_sweeps(both: Mapping[str, GroupChains]) -> dict[str, tuple[float, float]]:
-    """Times all kernels in several sweeps; returns the minimum times of each kernel.
+    """Times all kernels in several sweeps (passes over all kernels).
 
-    If other programs disturb one sweep, the minimum comes from another sweep.
+    Returns, for each kernel, the minimum time of its separate operators and of the kernel. If other
+    programs disturb one sweep, the minimum comes from another sweep.
     """
     times = dict.fromkeys(both, (math.inf, math.inf))
     for _ in range(SWEEPS):

@@ -248,7 +248,7 @@ def kernel_record(
 def add_differences(
     ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()
 ) -> Ledger:
-    """Adds the results of the model comparison and the paths of reproducers to the ledger."""
+    """Adds the differences of the model's outputs and the paths of reproducers to the ledger."""
     told = tuple(
         f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
         + ("" if one.agrees else ": WRONG")

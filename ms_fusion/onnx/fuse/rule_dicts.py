@@ -207,8 +207,9 @@ def _part(name: str, given: Value, made: Value) -> Part:
 
 
 def _spellings(name: str) -> list[tuple[Op | OneOf, ...]]:
-    """Returns chains of patterns for an element of a rule: one chain per choice of optional parts.
+    """Returns all chains of patterns that match one element of a rule.
 
+    An element with optional parts has one chain for each combination of present and absent parts.
     In each pattern, ``"x"`` stands for the input.
     """
     parts = SUBLAYERS.get(name, (name,))

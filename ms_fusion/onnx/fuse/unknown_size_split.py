@@ -52,8 +52,9 @@ def _split_candidate(candidate: Candidate, graph: Graph) -> Iterator[Candidate]:
 def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
     """Returns the names of the operators whose result has a size that the group cannot know.
 
-    This is an unknown size that no earlier value of the group has. Only operators in
-    `SHAPE_INPUT_OPERATORS` are returned.
+    The group cannot know a dynamic size that occurs neither in its inputs nor in earlier results.
+    An exception is one such size in the result of a Reshape, because it follows from the number of
+    elements. Only operators in `SHAPE_INPUT_OPERATORS` are returned.
     """
     members = list(nodes)
     made = {value for node in members for value in node.outputs}

@@ -118,7 +118,7 @@ def _pieces(expected: np.ndarray, found: np.ndarray) -> Iterator[tuple[np.ndarra
 
 
 def _finite_parts(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the elements of both tensors at which `a` is finite."""
+    """Returns the elements of both tensors at the positions where `a` is finite."""
     known = np.isfinite(a)
     return (a, b) if known.all() else (a[known], b[known])
 
@@ -126,7 +126,7 @@ def _finite_parts(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def sample(value: Value, sizes: Mapping[str, int], seed: int = 0) -> np.ndarray:
     """Generates reproducible values with the shape and dtype of `value`.
 
-    Floats are normally distributed, integers are from 0 to 3.
+    Floats have a normal distribution; integers are from 0 to 3.
 
     Raises:
         InputError: the shape has too many elements, or the dtype is not in `SAMPLED_DTYPES`.
@@ -286,9 +286,9 @@ class Comparison:
             ) from error
 
     def _remedy(self) -> str | None:
-        """Returns a remedy for the error message of a model that fails on the generated inputs.
+        """Returns the advice in the error message for a model that fails on the generated inputs.
 
-        Returns None if no remedy is known.
+        Returns None if there is no advice.
         """
         values = [self.graph.values[name] for name in self.graph.inputs]
         shapeless = [value.name for value in values if value.shape == UNKNOWN_RANK]

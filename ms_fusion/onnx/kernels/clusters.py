@@ -83,9 +83,10 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 def _diamond_readers(
     readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
 ) -> list[Node]:
-    """Returns two readers of a value in order, if only the second reads the result of the first.
+    """Returns two readers of a value in execution order, if only the second one reads the first.
 
-    An example is x · sigmoid(x). Returns an empty list for other readers.
+    In x · sigmoid(x), these are the sigmoid and the product. Returns an empty list for other
+    readers.
     """
     if len(readers) != 2:
         return []
@@ -194,9 +195,10 @@ class _Walk:
             self.seen[own] |= reached
 
     def _merge_groups(self, makers: Sequence[Node]) -> int | None:
-        """Merges groups of the producers if the merged group is convex and not too large.
+        """Merges groups that feed one operator, if the merged group is convex and not too large.
 
-        Returns the group that a common reader of the producers may join; None if there is none.
+        `makers` are the producers of the operator's inputs. Returns the number of the group that
+        the operator may join; None if it can join none.
         """
         found: int | None = None
         for number in dict.fromkeys(

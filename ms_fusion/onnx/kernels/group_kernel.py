@@ -134,7 +134,7 @@ def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
 
 
 def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
-    """Splits the nodes in order into batches, each for one compiler call.
+    """Splits the nodes into batches, one per compiler call; keeps their order.
 
     The batches are small enough that all `shares` processors are busy.
     """
@@ -170,8 +170,8 @@ def _plan_kernel(node: Node) -> GroupKernel:
 def _stem(node: Node) -> str:
     """Returns the first part of a kernel's name.
 
-    This is the name of the rule that found the group. If a search found the group, these are
-    operator types of the group, up to a total length of `STEM_LENGTH`.
+    This part is the name of the rule that found the group. If a search found the group, the part
+    consists of operator types of the group, up to a total length of `STEM_LENGTH`.
     """
     assert node.body is not None
     rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # cuts off a kernel name's hash
@@ -186,7 +186,7 @@ def _stem(node: Node) -> str:
 
 
 def _stored_values(body: Graph, group: LoweredModelGroup) -> tuple[int, ...]:
-    """Returns the indices of the intermediate results that a kernel should store, for speed."""
+    """Returns the indices of intermediate results that should be stored before a transpose."""
     names = values_to_materialize(body)
     if not names:
         return ()
@@ -223,7 +223,7 @@ def inputs_with_data(body: Graph) -> tuple[str, ...]:
     """Returns the inputs whose elements a kernel reads.
 
     The target shape of a Reshape, for example, is not read, because it follows from the declared
-    result.
+    shape of the result.
     """
     read = {name for node in body.nodes for name in node.inputs[: _data_input_count(node)]}
     return tuple(name for name in body.inputs if name in read)
@@ -373,10 +373,11 @@ def _contradictory_symbols(met: Iterable[tuple[str, Any]]) -> set[str]:
 def _enter(
     tensor: Tensor, name: str, node: Node, values: dict[int, str], stages: dict[int, Node]
 ) -> None:
-    """Records `name` in `values` as the value in `tensor`, and `node` in `stages` as its operator.
+    """Records that `tensor` holds the value `name` and was created by the lowering of `node`.
 
-    `node` is also recorded for all tensors from which `tensor` is computed, except those that have
-    an operator already. Placeholders are not recorded.
+    The name is recorded in `values`, and the node in `stages`. The node is also recorded for all
+    tensors from which `tensor` is computed, except those that have a node already. Placeholders are
+    not recorded.
     """
     for op in stages_of([tensor], known=stages):
         for one in op.outputs if op.kind != "placeholder" else ():
@@ -408,7 +409,7 @@ def _data_input_count(node: Node) -> int:
     """Returns how many inputs of a node its lowering rule reads.
 
     For a Reshape or Expand this is only the first input, because the target shape follows from the
-    result.
+    declared shape of the result.
     """
     return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)
 

@@ -144,7 +144,7 @@ def _modulo(call: OperatorCall) -> Any:
 def _axes(call: OperatorCall) -> tuple[int, ...]:
     """Returns the axes of a reduction.
 
-    If none are given, these are all axes, or no axis with ``noop_with_empty_axes``.
+    If no axes are given, returns all axes, or an empty tuple if ``noop_with_empty_axes`` is set.
     """
     found, ndim = call.integers("axes", 1), call.inputs[0].ndim
     if not found:
@@ -496,7 +496,7 @@ def has_lowering_rule(node: Node, graph: Graph) -> bool:
     """Returns whether an operator of this type can be part of a generated kernel.
 
     An operator whose results are a few integers is excluded, because it usually computes sizes or
-    indices. The runtime of the model computes it.
+    indices. The runtime that executes the model computes it.
     """
     results = graph.outputs_of(node)
     counts = all(

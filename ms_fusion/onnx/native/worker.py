@@ -49,8 +49,8 @@ def main(arguments: Sequence[str]) -> None:
 def infer(request: Mapping[str, Any]) -> dict[str, Any]:
     """Infers shapes and dtypes of a model without its large weights; writes the resulting model.
 
-    If the request has the key ``operator``, the function instead inlines the function body that
-    ONNX defines for operators of this type.
+    If the request has the key ``operator``, which holds an operator type, nothing is inferred.
+    Instead, operators of this type are replaced by the function body that ONNX defines for them.
     """
     import onnx
     import onnx.inliner
@@ -69,11 +69,11 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _localize_function(proto: Any) -> bool:
-    """Replaces the only operator of a model by a call of a local function that contains its body.
+    """Replaces the only operator of a model by a call of a local function with the operator's body.
 
-    Returns whether this was done. It is done only if an input is omitted and the body depends on
-    the types of the inputs. In this case, ONNX's inliner would require the dtype of the omitted
-    input too.
+    This is done only if an input is omitted and the body depends on the types of the inputs,
+    because ONNX's inliner would then require the dtype of the omitted input too. Returns whether
+    the operator was replaced.
     """
     import onnx
 

@@ -1,10 +1,10 @@
 """Replaces multi-head attention, softmax(q kᵀ · scale + mask) v, by ONNX Runtime's operators.
 
 The mask is additive, or it is boolean and selects scores. One pattern starts from tensors (batch,
-tokens, heads · size) and includes the reshapes and transposes to separate heads and back. Another
-pattern starts from separate heads. In this pattern, there may be fewer heads of keys and values
-than of queries. Each head of keys and values is then repeated for several query heads
-(grouped-query attention).
+tokens, heads · size). It includes the operators that split the last axis into heads, and those that
+merge the heads of the result. Another pattern starts from tensors whose heads are already split.
+In this pattern, there may be fewer heads of keys and values than of queries. Each head of keys and
+values is then repeated for several query heads (grouped-query attention).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _match_attention(site: Site) -> _AttentionMatch | str:
 
 
 def _is_repeat(graph: Graph, wide: Node) -> bool:
-    """Returns whether a BroadcastTo repeats each head for several adjacent heads.
+    """Returns whether a BroadcastTo copies each head to several adjacent heads.
 
     A reshape must change (batch, heads, tokens, size) to (batch, heads, 1, tokens, size). The
     BroadcastTo must change the 1 to the number of repetitions. A reshape must then merge the heads

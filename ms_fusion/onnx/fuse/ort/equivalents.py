@@ -40,12 +40,12 @@ class RuntimeCall:
 
 @dataclass
 class Site:
-    """A match of a pattern, and the replacement that a writer builds for it.
+    """A match of a pattern, and the operators that replace it.
 
     Attributes:
         match: the match, with the operators to replace.
         version: opset version of the model.
-        sources: name of a value of the graph → value of the model.
+        sources: name of a value in the model's `Graph` → value of the model.
         calls: the operators of the replacement.
         constants: the new constants that the calls read, by name.
         halved: names of the values whose two halves along the last axis are equal.

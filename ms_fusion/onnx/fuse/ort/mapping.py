@@ -49,7 +49,7 @@ class MappedGroup:
         group: the group as a fused operator.
         site: the match with its replacement.
         operators: types of the replacement's operators, except those that only adapt inputs.
-        tried: the result of the trial, with measured times.
+        tried: the result of running the group and its replacements, with measured times.
     """
 
     candidate: Candidate
@@ -77,7 +77,7 @@ class MappingDecision:
 def choose_equivalents(
     wanted: str | Sequence[str | Rule],
 ) -> tuple[tuple[Equivalent, ...], tuple[Rule, ...]]:
-    """Returns the equivalents of the rules in `wanted`, and the rules that have no equivalent.
+    """Returns the `Equivalent` of each rule in `wanted`, and the rules that have none.
 
     Raises:
         InputError: a name in `wanted` is not the name of a rule.
@@ -104,8 +104,8 @@ def raise_opset(
 ) -> ir.Model | None:
     """Converts the model to the opset that contains ONNX's Attention.
 
-    Returns None if no attention matches, if the opset is too old or already sufficient, or if the
-    conversion fails.
+    Returns None if the model contains no attention to replace, if its opset is too old or already
+    contains Attention, or if the conversion fails.
     """
     version = model.opset_imports.get("", 0)
     if not RAISABLE_OPSET_MIN <= version < attention.VERSION:
@@ -241,7 +241,7 @@ def apply_mapping(model: ir.Model, mapped: Sequence[MappedGroup]) -> ir.Model:
 def estimate_benefits(
     mapped: Sequence[MappedGroup], graph: Graph, device: Device
 ) -> dict[Candidate, Benefit]:
-    """Returns the saving per call that the cost model predicts for each group as one kernel."""
+    """Returns, for each group, the predicted saving per call if one kernel computed the group."""
     beforehand = constant_foldable_nodes(graph)
     found = {}
     for one in (item.candidate for item in mapped):

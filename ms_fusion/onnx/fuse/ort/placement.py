@@ -1,4 +1,4 @@
-"""Inserts replacements as onnx-ir operators, in place of their groups or in a separate model."""
+"""Builds the onnx-ir operators that replace groups, in the model or in a separate model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Site
 def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
     """Returns the operators of a replacement.
 
-    `known` maps names to values of the model. The function adds the results of the operators.
+    `known` maps names to values of the model. The results of the operators are added to it.
     """
     made: list[ir.Node] = []
     for key, array in site.constants.items():
