@@ -37,7 +37,7 @@ def build_bprop(
         visible: number of leading outputs that have a gradient.
         bare: whether the returned bprop takes the inputs as one tuple: ``(inputs, out, dout)``.
             Otherwise each input is an argument of its own. The ``bprop`` method of a Cell calls a
-            bprop of the first kind.
+            bprop with one tuple.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))

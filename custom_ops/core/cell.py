@@ -39,10 +39,11 @@ def check_route(route: str, place: str) -> str:
 
 
 def resolve_route(spec: OpSpec, route: str) -> str:
-    """Returns `route` (or the default route), or ``composite`` if no kernel is available.
+    """Returns `route`, or the default route if it is empty; ``composite`` without a kernel.
 
     Raises:
-        InputError: `route` is unknown, or is ``composite`` although the operator has no composite.
+        InputError: `route` is unknown, or is ``composite`` although the operator has no
+            composite implementation.
     """
     route = check_route(route, spec.name)
     if route == "native" and not spec.has_kernel:

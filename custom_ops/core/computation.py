@@ -200,9 +200,10 @@ class Computation:
     def _describe_ranks(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
         """Returns the dtypes and ranks of the outputs; all output sizes are -1.
 
-        It is used if the operator rejects the test sizes `PROBE_SIZES` as values of the unknown
-        sizes, for example because an unknown size must equal another size. It tries each known
-        size, then each of `SMALL_SIZES`, until the operator accepts the inputs.
+        This is the fallback if the operator rejects the test sizes `PROBE_SIZES` as values of the
+        unknown sizes, for example because an unknown size must equal another size. All unknown
+        sizes get the same value: first each known size is tried, then each of `SMALL_SIZES`,
+        until the operator accepts the inputs.
         """
         known = {size for size in sizes_of(given) if size > 0}
         for size in (*sorted(known, reverse=True), *SMALL_SIZES):

@@ -103,7 +103,7 @@ class DynamicKernel:
     kernel: Kernel
 
     def outputs(self, sizes: Sizes) -> list[tuple[int, ...]]:
-        """Returns the output shapes for matching input sizes."""
+        """Returns the output shapes for input sizes that match the pattern."""
         found = match_pattern(self.pattern, sizes)
         assert found is not None
         values = {id(variable): found[number] for number, variable in enumerate(self.variables)}
@@ -114,11 +114,11 @@ class DynamicKernel:
 
     @cached_property
     def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
-        """The program, the parameter index of each buffer, and an index for each size argument.
+        """The program, an index for each of its buffers, and an index for each size argument.
 
-        The index of a size argument says which of the sizes of all inputs is its value. The result
-        is None if the kernel is not a single program, or if a size argument is not the size of an
-        input.
+        The index of a buffer is that of its array among the kernel's inputs and outputs. The index
+        of a size argument selects its value from the sizes of all inputs. The result is None if the
+        kernel is not a single program, or if a size argument is not the size of an input.
 
         Raises:
             FusionError: compilation failed.

@@ -69,7 +69,10 @@ class Procedure:
 
 
 class OpaqueKernel(Protocol):
-    """Interface of kernels not built from a graph: `custom_ops.core.c_kernels.CKernel`, `Chain`."""
+    """Interface of kernels that are not built from a DSL graph.
+
+    They are `custom_ops.core.c_kernels.CKernel` and `custom_ops.core.kernel_chain.Chain`.
+    """
 
     @property
     def outputs(self) -> tuple[ArraySpec, ...]:
@@ -94,11 +97,11 @@ def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
 
 
 def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
-    """Returns the program of a kernel that consists of one program, and indices of its arrays.
+    """Returns the only program of a kernel, and an index for each buffer of the program.
 
-    For each buffer of the program, the index is that of the array among the kernel's inputs and
-    outputs. Returns None if the kernel is not a single program, or if the program cannot be called
-    with exactly the kernel's inputs and outputs.
+    The index of a buffer is that of its array among the kernel's inputs and outputs. Returns None
+    if the kernel is not a single program, or if the program cannot be called with exactly the
+    kernel's inputs and outputs.
     """
     compiled = kernel.compiled
     if len(compiled.steps) != 1 or compiled.steps[0].program is None:

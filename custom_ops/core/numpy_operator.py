@@ -168,7 +168,10 @@ class Operator(OperatorCell):
         return own
 
     def _values(self) -> dict[str, Any]:
-        """Returns ``training`` and the attributes that not every Cell has, by name."""
+        """Returns this object's own attributes by name, without those of every Cell.
+
+        ``training`` is included.
+        """
         return {
             name: self.__dict__[name] for name in self.__dict__.keys() - _cell_attribute_names()
         }
@@ -235,7 +238,7 @@ class Operator(OperatorCell):
     def _compute(
         self, function: Callable[..., Any], values: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        """Wraps a method as a function on DSL tensors."""
+        """Wraps a method, with these attribute values, as a function on DSL tensors."""
 
         def run_on_tensors(*tensors: Any) -> Any:
             with self._override_attributes(values):
@@ -376,7 +379,7 @@ class Operator(OperatorCell):
 
 @functools.cache
 def _cell_attribute_names() -> frozenset[str]:
-    """Returns the names of the attributes that MindSpore gives to every Cell, then or in a call.
+    """Returns the names of the attributes that MindSpore sets on every Cell, also in calls.
 
     ``training`` is left out.
     """

@@ -99,7 +99,8 @@ class OpSpec:
             `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`.
         tbe_gradient_steps: function that builds such a sequence for the gradient operator.
         place: file and line of the definition, for messages.
-        made_by: origin of the operator, such as ``user``, for the ledger of `ms_fusion`.
+        made_by: origin of the operator, such as ``user``, for the ledger of `ms_fusion` (its report
+        on all fused kernels of a run).
         made_of: types of the operators that this operator replaces, in order; empty if unknown.
         doc: description for users.
         cached: results of the functions decorated with `cache_in_spec`.

@@ -16,7 +16,7 @@ HALF_DTYPES = ("float16", "bfloat16")
 
 
 def promote_dtype(*tensors: Tensor) -> str:
-    """Returns the dtype of all tensors; if it differs, float64 if one is float64, else float32."""
+    """Returns the tensors' common dtype; if they differ, float64 if one has it, else float32."""
     found = {tensor.dtype for tensor in tensors}
     if len(found) == 1:
         return found.pop()

@@ -46,7 +46,7 @@ FROM, TO = SOURCE, RESULT
 
 
 def post_operation(number: int) -> int:
-    """Returns oneDNN's argument index of the array that the binary post-op at `number` reads."""
+    """Returns oneDNN's index for the array argument of the binary post-op at position `number`."""
     return 32768 * (number + 1) | 2
 
 

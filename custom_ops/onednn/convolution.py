@@ -181,8 +181,8 @@ def prepare_conv2d_backward(
 def quick_channels_last() -> bool:
     """Whether oneDNN has a processor-specific implementation of channels-last convolutions.
 
-    On AVX-512 this implementation (``brg_conv``) is 1.0 to 1.3 times as fast as the
-    channel-blocked layout.
+    On AVX-512 this implementation (``brg_conv``) is 1.0 to 1.3 times as fast as the one
+    for the channel-blocked layout.
     """
     if why_missing():
         return False

@@ -1,4 +1,4 @@
-"""Loads the oneDNN library that MindSpore ships, without MindSpore."""
+"""Loads the oneDNN library that MindSpore ships, without importing MindSpore."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tbe_impl.errors import InputError
 
 @dataclass(frozen=True)
 class PostOpActivation:
-    """Activation that oneDNN can fuse into a product.
+    """Activation that oneDNN can fuse into a matrix product or convolution.
 
     Attributes:
         number: oneDNN's constant for the algorithm; 0 if our own C code computes the activation.
@@ -91,7 +91,7 @@ class Epilogue:
     scale: bool = False
 
     def check(self, operator: str) -> None:
-        """Raises `InputError` if the activation is unknown, or does not allow this alpha."""
+        """Raises `InputError` if the activation is unknown or does not accept `alpha`."""
         if self.activation and self.activation not in ACTIVATIONS:
             raise InputError(
                 f"{operator}: activation is unknown",

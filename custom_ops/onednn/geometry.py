@@ -97,7 +97,7 @@ def geometry(
         groups: number of channel groups.
 
     Raises:
-        InputError: a size is invalid, or the sizes do not match.
+        InputError: a size is invalid, or x, the weights and `groups` contradict each other.
 
     >>> geometry("Conv2d", (8, 64, 56, 56), (128, 64, 3, 3), stride=2, padding="same").y
     (8, 128, 28, 28)

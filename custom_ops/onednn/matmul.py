@@ -114,7 +114,7 @@ def prepare_matmul(
 
 
 class _OperandLayouts(NamedTuple):
-    """Layouts of the operands; each field is the argument of this name of `prepare_matmul`."""
+    """Layouts of a, b and y; the fields are the `prepare_matmul` arguments of the same names."""
 
     transpose_a: bool
     transpose_b: bool

@@ -54,8 +54,8 @@ class Piece:
 def pieces(sizes: Geometry, threads: int) -> list[Piece]:
     """Returns all pieces, or an empty list if the gradient should not be split.
 
-    The gradient is not split if its sums have too few terms for two pieces and one piece per
-    thread, or if a piece would depend only on padding.
+    The gradient is not split if it allows fewer than max(2, `threads`) pieces, because its sums are
+    short or the weights are large, or if a piece would depend only on padding.
 
     >>> from custom_ops.onednn.geometry import geometry
     >>> sizes = geometry("", (1, 16, 16, 64), (16, 16, 3, 3), padding=1)
@@ -118,7 +118,7 @@ class Images:
     """Array of float32 images.
 
     Attributes:
-        place: memory of the array.
+        place: the buffer that holds the array.
         shape: batch, channels, height, width.
         last: whether the memory order is channels-last.
     """
@@ -135,7 +135,7 @@ class Images:
         )
 
     def block(self, builder: PlanBuilder, shape: Sequence[int], image: int, row: int) -> Place:
-        """Returns the memory of rows of an image, or of whole images, in the array's own layout."""
+        """Returns the memory of rows of an image, or of whole images, in the array's layout."""
         strides = layouts.strides(shape, self.last) or row_major(self.shape)
         return self.view_at(builder, builder.dense_layout(shape, "float32", strides), image, row)
 
@@ -200,10 +200,10 @@ def _add_piece_products(
     x: Images,
     weight: OutputPlace,
 ) -> bool:
-    """Adds a product (out, positions) · (positions, channels) for each piece, and their sum.
+    """Adds one matrix product for each piece, and the sum of these products.
 
-    The operands need no reorder. Returns False, and adds no step, if there are no pieces or a piece
-    has several images.
+    The product is (out, positions) · (positions, channels); its operands need no reorder. Returns
+    False, and adds no step, if there are no pieces or a piece has several images.
     """
     if not parts or any(one.sizes.x[0] > 1 for one in parts):
         return False

@@ -50,7 +50,7 @@ class CompiledKernel:
 
     Attributes:
         graph: the kernel's operators as a graph, with exact constants.
-        binary: file of the shared library.
+        binary: path of the shared library.
         symbol: name of the entry function.
         convention: calling convention of the entry function: ``akg`` or ``akg_v2``.
     """
@@ -110,8 +110,9 @@ def certify(
         compiled_worker: the module whose child process calls the compiled kernels.
 
     The reference is computed in NumPy in float64, from the operators that the kernel's ``.info``
-    file describes. This file has exact constants; dumps round them to six digits. For a float64
-    output the error in ULP is uncertain by about one, since the reference itself is float64.
+    file describes. This file has exact constants; MindSpore's graph dumps round them to six digits.
+    For a float64 output the error in ULP is uncertain by about one, since the reference itself is
+    float64.
 
     If a kernel is missing, crashes, hangs or cannot be replayed, the function does not raise. The
     kernel then gets one entry with NaN instead of errors and with the reason in `note`.
@@ -142,7 +143,7 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds a kernel's files; checks the library's digest and that they describe `kernel`.
+    """Finds a kernel's files; checks the library's digest, and that the files describe `kernel`.
 
     Raises:
         _CertificationError: the files are missing or wrong, or the kernel cannot be certified.
@@ -194,7 +195,7 @@ def _target(graph: Graph, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Bench:
-    """Sends requests, each of which runs one kernel or its operators, to the child processes.
+    """Sends requests to the child processes; each request runs one kernel, or its operators.
 
     Attributes:
         directory: directory of the files through which tensors are passed.

@@ -9,8 +9,9 @@ A kernel of MindSpore's own CPU generator has the entry function ``void OP_kerne
 one unused pointer. The other elements of ``args`` are the addresses of the inputs and outputs. The
 function for parallel launch has the arguments
 ``(int (*body)(int task, int tasks, void *data), void *data, int tasks)``. This was derived from the
-machine code of kernels and of their caller (MindSpore 2.10, x86-64). A kernel of ``AKG_V2`` has the
-entry function ``void OP(void *callback, int *threads, void **args)``.
+machine code of kernels and of their caller (MindSpore 2.10, x86-64). A kernel that is compiled with
+``--kernel_generator=AKG_V2`` has the entry function
+``void OP(void *callback, int *threads, void **args)``.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
     """Calls the kernel of the request once and saves its outputs.
 
     The item ``unwritten`` of the answer lists the indices of the outputs that the kernel did not
-    write. To detect them, all bytes of the output buffers are set to 0xFF before the call, which is
-    NaN for floats.
+    write. To detect them, all bytes of the output buffers are set to 0xFF (NaN for floats) before
+    the call.
 
     The request has ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs``
     (.npz file), ``results`` (.npz file to write) and ``outputs``. ``outputs`` is a list of {bytes,
@@ -127,7 +128,10 @@ def _memory() -> dict[str, Any]:
 
 
 def _copy_with_guard(data: np.ndarray) -> np.ndarray:
-    """Copies `data` to a new buffer with an aligned address, and appends guard bytes."""
+    """Copies `data` to a new buffer with an aligned address, and appends guard bytes.
+
+    A kernel that writes past the end of `data` changes these bytes.
+    """
     raw = np.empty(data.size + GUARD_BYTES + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     buffer = raw[start : start + data.size + GUARD_BYTES]

@@ -28,7 +28,7 @@ def replay(
     """Computes `graph` on `inputs`; returns its outputs, as arrays by value name.
 
     Args:
-        graph: the body of a fused kernel, or any graph of operators with a formula.
+        graph: the body of a fused kernel, or any other graph whose operators all have a formula.
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
         constants: dict from the name of a constant to its exact value. For constants that are not
@@ -142,7 +142,7 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
 
 
 def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Casts to `dtype` if the value's own dtype, `name`, is floating-point, else to `name`."""
+    """Casts an array to `dtype` if its own dtype, `name`, is floating-point, else to `name`."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:

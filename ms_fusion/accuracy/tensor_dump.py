@@ -124,7 +124,7 @@ class _KernelFiles:
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Adds a tensor's file; ignores files of a later iteration or of a later launch."""
+        """Adds a tensor's file; keeps only files of the first iteration and the first launch."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
@@ -138,7 +138,7 @@ class _KernelFiles:
 
 
 def _full_names(directory: Path) -> dict[str, str]:
-    """Maps each kernel's name in file names, which has ``_`` for ``/``, to its full name."""
+    """Maps each kernel's name in file names (with ``_`` instead of ``/``) to its full name."""
     names: dict[str, str] = {}
     for order in sorted(directory.rglob(_ORDER)):
         for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:

@@ -48,8 +48,8 @@ def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference
 
     - If both elements are NaN, the difference is 0. If only one is NaN, the difference is inf.
     - −0 and +0 are equal.
-    - If the reference rounds to inf in `dtype`, the result inf is right. For a finite result, one
-      ULP is then that of the largest finite number.
+    - If the reference rounds to inf in `dtype`, the result inf is right. The difference
+      of a finite result is then measured in ULPs of the largest finite number.
     - If the result is inf but the reference rounds to a finite number, the result counts as the
       number that would follow the largest finite number.
     - If the reference is inf, the difference of any other result is inf.

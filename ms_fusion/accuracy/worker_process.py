@@ -31,7 +31,7 @@ class Worker:
 
     Each request and each answer is one line of JSON. The child process is started at the first
     request, and again at the first request after a crash or a hang. Answers use a separate pipe, so
-    that output of the framework cannot corrupt them. Standard output is discarded.
+    that text printed by MindSpore cannot corrupt them. Standard output is discarded.
 
     Args:
         module: the module to run. It reads requests from standard input. Its last argument FD is

@@ -8,9 +8,9 @@ The counts are exact under these assumptions:
   MindSpore 2.10 on CPU);
 - a fused kernel reads each distinct input once, writes its outputs once, and is one launch; an
   in-place write counts the size of the overwritten tensor;
-- some of our kernels pass over a result again, for example with relu after a oneDNN product or
-  convolution. The bytes of such passes are not counted here; the ledger (the report on all fused
-  kernels of a run) adds them;
+- some of our kernels process a result a second time, for example to apply relu to the result of a
+  oneDNN product or convolution. The bytes of these second passes are not counted here; the ledger
+  (the report on all fused kernels of a run) adds them;
 - sizes not known before run time count as 1.
 
 `benefit` returns the saving of a fusion in µs, with its terms. `estimate_benefit` computes the

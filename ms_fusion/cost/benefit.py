@@ -19,7 +19,7 @@
   product; its epilogue costs nothing. The computing time of our own kernel is the time for its
   vector steps (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product is computed
   on tiles that are still in the nearest cache, so it runs at the rate of this cache.
-- *bandwidth*: bandwidth of the memory level that can hold all bytes moved by the largest operator.
+- *bandwidth*: bandwidth of the smallest memory that holds all bytes moved by the largest operator.
   The bytes of several operators are not added, because operators reuse each other's memory.
 - *on-chip need*: size of the smallest tile. A kernel is refused if it needs more than a given share
   of the on-chip memory (80 % by default).
@@ -51,7 +51,7 @@ MIN_PARALLEL_ELEMENTS = 1 << 19
 
 @dataclass(frozen=True)
 class Benefit:
-    """The benefit of one candidate, with its terms.
+    """The benefit of building one fused kernel, with the terms of the formula.
 
     Attributes:
         saved_bytes: bytes not moved.
@@ -197,11 +197,11 @@ def _recomputed_steps_per_core(part: Graph, device: Device) -> float:
 
 @dataclass(frozen=True)
 class _EpiloguePasses:
-    """Passes over the result of a library call.
+    """Passes that process the result of a library call again, after the call.
 
     Attributes:
         more_bytes: bytes of the result that the passes read and write again.
-        read_bytes: bytes of the residuals, which the passes read instead of the library call.
+        read_bytes: bytes of the residuals; the passes read them, the library call does not.
         is_tiled: whether the passes run over tiles that are still in the nearest cache.
     """
 
@@ -211,7 +211,7 @@ class _EpiloguePasses:
 
 
 def _epilogue_passes(part: Graph) -> _EpiloguePasses:
-    """Returns the passes after a library call: relu, and residual sums of equal shapes."""
+    """Returns the passes after a library call: relu, and sums with a residual of equal shape."""
     if not _products(part):
         return _EpiloguePasses()
     more = read = 0

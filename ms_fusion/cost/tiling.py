@@ -11,7 +11,7 @@ number of rows of the product. Other operators in the same kernel change the til
 - with another reduction after the product, or a second product that depends on it, tiles hold r
   whole rows. The product's right operand is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
 
-Without a product, a tile is one row of the widest reduction times the number of live values.
+Without a product, a tile holds one row of the widest reduction for each live value.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def _upstream_products(part: Graph, behind: Mapping[str, frozenset[str]]) -> lis
 
 
 def _is_row_reduction(node: Node) -> bool:
-    """Whether a node reduces rows.
+    """Whether a node is a row reduction: it needs a whole row before it produces a result.
 
-    Batch normalisation does so only in training, when it computes statistics.
+    Batch normalisation is one only in training, when it computes statistics.
     """
     if node.op == "BatchNorm":
         return bool(node.attr("is_training") or node.attr("training_mode"))
@@ -130,8 +130,8 @@ def _is_row_reduction(node: Node) -> bool:
 def _row_bytes(node: Node, body: Graph) -> int:
     """Returns the bytes of one row of a node's first input.
 
-    Its length is the product of the sizes of the reduced axes, or the size of the last axis if no
-    axis is reduced.
+    The row's length is the product of the sizes of the reduced axes, or the size of the last axis
+    if no axis is reduced.
     """
     source = body.values[node.inputs[0]]
     reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)

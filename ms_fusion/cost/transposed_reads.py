@@ -1,9 +1,9 @@
 """Counts reads and recomputation caused by transposes of the last axis inside a kernel.
 
-A transpose of data in memory is computed tile by tile. A transpose of a value that the kernel
-computes has no stored operand: the value is computed in the order of the transposed elements, so
-that neighbouring elements read distant addresses. Each such read is counted with the same number of
-vector steps as an element of a transpose.
+A transpose of a tensor in memory is computed tile by tile. If the kernel itself computes the
+operand, there is no tensor to read in tiles. The operand is then computed in the order of the
+transposed elements, so neighbouring elements are computed from distant addresses. Each such read
+counts as many vector steps as an element of a transpose.
 
 A value that is read both directly and at other positions, such as the rotated halves of a rotary
 embedding, is computed once for each position.

@@ -35,7 +35,7 @@ def work_of(node: Node, graph: Graph) -> Work:
 
 
 def _flops(node: Node) -> int:
-    """Returns the FLOPs per element; the operator's `WorkRule` says which tensor is meant."""
+    """Returns the FLOPs per element; the operator's `WorkRule` says which elements count."""
     return operator_info(node.op).flops or 0
 
 
@@ -77,7 +77,7 @@ def _add_n_work(node: Node, graph: Graph) -> Work:
 
 
 def _assign_work(node: Node, graph: Graph) -> Work:
-    """Counts an Assign, AssignAdd or AssignSub.
+    """Returns the work of an Assign, AssignAdd or AssignSub.
 
     They overwrite their first input; Assign does not read it.
     """
@@ -87,7 +87,7 @@ def _assign_work(node: Node, graph: Graph) -> Work:
 
 
 def _first_input_work(node: Node, graph: Graph) -> Work:
-    """Counts a Transpose, BroadcastTo or Tile; only reads of the first input are counted."""
+    """Returns the work of a Transpose, BroadcastTo or Tile; it reads only its first input."""
     return Work(0, _bytes(graph.inputs_of(node)[:1]), _bytes_written(node, graph), 1)
 
 
@@ -187,7 +187,7 @@ def _pooling_work(node: Node, graph: Graph) -> Work:
 
 
 def _optimizer_work(node: Node, graph: Graph) -> Work:
-    """Counts an optimizer: it reads its tensors once and overwrites the weight and the moments."""
+    """Returns an optimizer's work: it reads each tensor once, and writes weight and moments."""
     inputs, positions = graph.inputs_of(node), operator_info(node.op).overwrites
     written = sum(inputs[position].bytes for position in positions if position < len(inputs))
     return Work(
@@ -196,25 +196,25 @@ def _optimizer_work(node: Node, graph: Graph) -> Work:
 
 
 def _gather_work(node: Node, graph: Graph) -> Work:
-    """Counts a Gather: it reads the indices and only the selected rows."""
+    """Returns the work of a Gather: it reads the indices and only the selected rows."""
     indices = [value for value in graph.inputs_of(node)[1:] if value.elements > 1]
     written = _bytes_written(node, graph)
     return Work(0, written + _bytes(indices), written, 1)
 
 
 def _fill_work(node: Node, graph: Graph) -> Work:
-    """Counts an OnesLike, ZerosLike or Fill: it reads a shape, but no values."""
+    """Returns the work of an OnesLike, ZerosLike or Fill: it reads a shape, but no values."""
     return Work(0, 0, _bytes_written(node, graph), 1)
 
 
 def _slice_work(node: Node, graph: Graph) -> Work:
-    """Counts a Slice or StridedSlice: it reads only the selected elements."""
+    """Returns the work of a Slice or StridedSlice: it reads only the selected elements."""
     written = _bytes_written(node, graph)
     return Work(0, written, written, 1)
 
 
 def _data_movement_work(node: Node, graph: Graph) -> Work:
-    """Counts a Concat, Split, Stack, Pad …: it moves bytes without arithmetic."""
+    """Returns the work of a Concat, Split, Stack, Pad …: it moves bytes without arithmetic."""
     operands = [value for value in _distinct_inputs(node, graph) if not _is_argument(value)]
     return Work(0, _bytes(operands), _bytes_written(node, graph), 1)
 

@@ -12,7 +12,7 @@ from ms_fusion.lowering.onednn.onednn_steps import LibraryStep, is_library_opera
 
 @dataclass(frozen=True)
 class Region:
-    """Operators that one kernel of ours computes, between library calls.
+    """Operators between library calls that one of our own kernels computes together.
 
     Attributes:
         nodes: the operators in topological order.

@@ -183,7 +183,7 @@ def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
 
 
 def _places(group: LoweredGroup) -> dict[int, int]:
-    """Returns the index of each tensor that the back end can store on request, by ``id``."""
+    """Maps the ``id`` of each tensor that the back end can store on request to its index."""
     found = storable_results(group.results, group.inputs)
     return {id(tensor): at for at, tensor in enumerate(found)}
 
@@ -191,7 +191,7 @@ def _places(group: LoweredGroup) -> dict[int, int]:
 def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
     """Returns the names of the values that may be worth storing, the largest saving first.
 
-    The candidates are the results of `_recomputed_boundary_nodes`.
+    The candidates are the results of the operators that `_recomputed_boundary_nodes` returns.
     """
     dear = [
         (_saved_us(node, plan, graph, device), node.outputs[0])
@@ -219,8 +219,8 @@ def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
 def _reduction_chain_cuts(graph: Graph) -> list[str]:
     """Returns the values to store so that a chain of dependent strided reductions is cut.
 
-    These are the result of each reduction and the values that the reduction shares with other
-    readers. Returns an empty list if no chain is longer than `MAX_REDUCTION_CHAIN`.
+    These are, for each such reduction, its result and the nearest values before it that have
+    several readers. Returns an empty list if no chain is longer than `MAX_REDUCTION_CHAIN`.
     """
     waits: dict[str, int] = {}
     found: dict[str, None] = {}

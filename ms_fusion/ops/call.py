@@ -114,7 +114,7 @@ def pointwise(function: Callable[[float], float]) -> Formula:
 
 
 def static_result_shape(call: Call) -> tuple[int, ...]:
-    """Returns the result's shape in the graph; if that is dynamic, the argument `shape`."""
+    """Returns the result's shape in the graph; if that is dynamic, the call's argument `shape`."""
     if not call.output.is_dynamic:
         return tuple(int(size) for size in call.output.shape)
     return call.integers("shape", 1) or ()

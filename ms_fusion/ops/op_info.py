@@ -35,8 +35,8 @@ class Trait(enum.Flag):
         CONTROL: calls another graph.
         RANDOM: the results are random and differ in each run.
         COMMUTATIVE: the two operands may be swapped.
-        CORRECTLY_ROUNDED: fusion changes no bit of the result, except by contraction of a product
-            and a sum.
+        CORRECTLY_ROUNDED: fusion changes no bit of the result, except by contraction (a product
+            and a sum become one fused multiply-add).
         REDUCTION: sums or compares along axes.
         ROW_REDUCTION: needs a whole row before it produces a result.
         MATRIX_UNIT: runs on the device's matrix unit.

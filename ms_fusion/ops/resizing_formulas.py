@@ -112,7 +112,7 @@ def resize_nearest(how: ResizeSizes, x: Array) -> Array:
 
 
 def resize_nearest_gradient(how: ResizeSizes, gradient: Array) -> Array:
-    """Returns the gradient of `resize_nearest`: each element gets the sum over all its copies."""
+    """Returns the gradient of `resize_nearest`: the sum of the gradients of an element's copies."""
     for axis, size, count in zip(how.axes, how.large, how.small, strict=True):
         matrix = np.zeros((size, count))
         matrix[nearest_indices(size, count), np.arange(count)] = 1

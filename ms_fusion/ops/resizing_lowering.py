@@ -1,4 +1,4 @@
-"""Lowers operators that resize images to the DSL; all index arithmetic is on integers."""
+"""Lowers image-resizing operators to the DSL; all index arithmetic is on integers."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def resize_nearest_gradient(call: Call) -> TracedArray:
 
 
 def _check_integer_indices(how: ResizeSizes, call: Call) -> ResizeSizes:
-    """Returns `how`; raises `InputError` if MindSpore would select other elements.
+    """Returns `how`; raises `InputError` if MindSpore would select other elements than the DSL.
 
     MindSpore computes the index of the nearest element in float32, the DSL in integers. Rounding
     may make these two indices different.

@@ -73,7 +73,7 @@ def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int
 
 
 def _bypass_broadcast(node: Node, graph: Graph) -> Node:
-    """Returns the product `node`, which reads the inputs of BroadcastTo nodes instead of outputs.
+    """Returns the product `node`, changed to read the inputs of BroadcastTo nodes directly.
 
     An operand is replaced only if its BroadcastTo repeats one matrix and if the shape of the
     product's result stays the same.

@@ -193,7 +193,7 @@ class _Rewriter:
     def _new_channels_last(self, name: str) -> str:
         """Declares the NHWC form of the result `name`, and returns the name of this form.
 
-        The node that is added next produces the form.
+        The caller then adds the node that computes this form.
         """
         self.last[name] = self._value(
             name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in NCHW_TO_NHWC]

@@ -87,7 +87,7 @@ def _join(output: str, met: list[_Family], of: dict[str, _Family]) -> None:
 
 
 def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> int:
-    """Returns the number of layout conversions that oneDNN saves if the family is in NHWC."""
+    """Returns the number of layout conversions saved if the images of `family` are in NHWC."""
     found = len(family.seeds)
     for node in graph.nodes:
         images = kinds.convolutions.get(node.op, (int(node.op in kinds.pooling), False))[0]
@@ -98,7 +98,7 @@ def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> i
 def _added_conversions(
     family: _Family, graph: Graph, kinds: OperatorKinds, held: Collection[str]
 ) -> Iterator[str]:
-    """Yields the names of the images that need a layout conversion if the family is in NHWC.
+    """Yields the names of images that must be converted if the images of `family` are in NHWC.
 
     `held` are the members of all families.
     """

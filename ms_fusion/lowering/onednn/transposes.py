@@ -106,9 +106,10 @@ def _last_foldable(
     transposes: Iterator[tuple[str, tuple[int, ...]]],
     known: Mapping[tuple[int, ...], OperandLayout],
 ) -> _TransposeMatch | None:
-    """Finds how many of the nearest transposes of a chain a matrix product can fold together.
+    """Finds the longest part of a chain of transposes that a matrix product can fold together.
 
-    Returns the value at the far end of these transposes, or None if the product can fold none.
+    The part begins next to the product. Returns the value at the part's other end, or None if the
+    product can fold no transpose.
     """
     match = None
     for steps, (name, order) in enumerate(transposes, 1):
@@ -129,7 +130,7 @@ def _set_attributes(node: Node, more: Mapping[str, object]) -> Node:
 
 
 def _has_heads(node: Node, graph: Graph) -> bool:
-    """Returns whether oneDNN supports the layout `heads_third` for a product.
+    """Returns whether oneDNN supports `heads_third` (axes 1 and 2 swapped) for a product.
 
     The product must have two operands of rank 4 with equal batch sizes, and no bias.
     """
