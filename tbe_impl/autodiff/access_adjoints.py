@@ -91,8 +91,8 @@ def is_onto(places: ReadAccess) -> bool:
 def _is_identity_access(places: ReadAccess, value: Expr) -> bool:
     """Whether the scatter-add of `value` gives exactly the tensor that `value` reads.
 
-    This is so if `value` and the access read the element at the same index, the axes of the stage,
-    from tensors of the same shape and dtype, without a condition.
+    This is so if `value` is a read as well, both reads use the axes of the stage as indices, both
+    tensors have the same shape and dtype, and the access has no condition.
     """
     tensor = places.tensor
     return (
@@ -252,7 +252,10 @@ def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar
 
 
 def _solve_priority(part: tuple[IterVar, int]) -> tuple[int, int]:
-    """Returns a key with which `max` selects the longest axis, of equally long ones a data axis."""
+    """Returns a sort key: `max` with this key selects the longest axis.
+
+    Of several longest axes, it selects a data axis rather than a reduction axis.
+    """
     axis, _ = part
     extent = axis.extent
     return (int(extent.value) if isinstance(extent, Const) else 1 << 40, axis.kind == "data")

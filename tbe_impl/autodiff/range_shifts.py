@@ -25,8 +25,8 @@ class _Dependence:
     Attributes:
         shift: the factor k of m in the sum a + k·m; 0 if the value has the other form.
         scale: the factor k of m in the exponent of a · e^(k·m); 0 if the value has the other form.
-        place: for each axis of the tensor m, the position of the axis of the value whose index
-            selects the element of m; None for an axis of size 1.
+        place: for each axis of the tensor m, the position of the axis of the value that has the
+            same index; None for an axis of size 1.
     """
 
     shift: float = 0

@@ -36,7 +36,7 @@ from tbe_impl.dsl.expr import (
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on a term; its expression is not built before `expression` is called.
+    """A condition on a term, built lazily: only a call of `expression` builds its expression.
 
     The gate is open where the condition has the truth value `holds`.
 

@@ -35,8 +35,10 @@ REDUCTION_TILE = 128
 class Tiling:
     """Tiling decisions of a loop nest.
 
+    The main result is the result whose axes are the loops of the nest (`TiledNest.main`).
+
     Attributes:
-        order: positions of the main result's axes, outermost first.
+        order: loop order: positions of the axes of the main result, outermost first.
         at: index in `order` of the axis that is split.
         factor: split factor: number of elements of the split axis per tile.
         cores: number of cores that share the loops outside of the tile.
@@ -56,7 +58,7 @@ class Tiling:
 def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend910A") -> Schedule:
     """Returns a schedule whose decisions are made when it is first accessed.
 
-    Building and running a kernel on this processor does not access the schedule.
+    Building and running a kernel on the CPU does not access the schedule.
 
     Args:
         outputs: a tensor, or a list of them.
@@ -147,7 +149,7 @@ def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Til
 def _order_axes(
     outputs: Sequence[Tensor], nest: TiledNest, chip: Soc
 ) -> tuple[tuple[int, ...], int]:
-    """Returns the axes of the main result in loop order, and how many leading ones may be split.
+    """Returns the axes of `nest.main` in loop order, and how many leading ones may be split.
 
     An axis may be split if all results of the nest have this axis and tiling it recomputes no large
     stage.
@@ -203,7 +205,9 @@ def _make_capacity_test(
 
 
 def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -> int:
-    """Finds, by bisection, the greatest factor up to `size` and `limit` for which `fits` is true.
+    """Finds, by bisection, the greatest factor for which `fits` is true.
+
+    The factor exceeds neither `size` nor `limit`.
 
     Returns 0 if `fits` is false for the factor 1.
     """

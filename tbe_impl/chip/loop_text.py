@@ -133,7 +133,7 @@ class _Printer:
         ]
 
     def _overshoot_conditions(self, stage: StageRecord) -> list[str]:
-        """Returns bounds checks, as strings, for the splits that do not divide the split loop."""
+        """Returns bounds checks, as strings, for splits whose factor does not divide the extent."""
         extents = self.regions.loops(stage)
         found: list[str] = []
         roots = {id(axis) for axis in (*stage.op.axis, *stage.op.reduce_axis)}

@@ -15,7 +15,7 @@ from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions, elements
 
 @dataclass(frozen=True, eq=False)
 class OnChipBuffer:
-    """The memory of one output of a stage.
+    """The on-chip buffer for one output of a stage.
 
     Attributes:
         stage: the stage.
@@ -99,7 +99,8 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...
     """Returns the buffers of all stages that have on-chip memory.
 
     If the last stage that reads a buffer is elementwise, it may write its result into this buffer,
-    as with the device's allocator. Both stages must be double buffered, or neither of them.
+    as the device's allocator allows. The stage that fills the buffer and its last reader must then
+    both be double buffered, or neither of them.
     """
     order = order_of(regions)
     taken: set[int] = set()
@@ -250,8 +251,8 @@ def _may_reuse_in_place(
 ) -> bool:
     """Whether the last stage that reads the buffer of `stage` can write its result into the buffer.
 
-    If so, adds this stage to `taken`, since it can reuse only one buffer. `last` is the position of
-    the stage in the execution order.
+    If so, adds the reading stage to `taken`, since it can reuse only one buffer. `last` is the
+    position of the reading stage in the execution order.
     """
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
     if len(readers) != 1 or id(readers[0]) in taken:

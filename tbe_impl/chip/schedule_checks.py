@@ -114,7 +114,7 @@ def check(
 
 
 def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Checks that each ``compute_at`` of a stage names a consumer and one of its current loops."""
+    """Checks that each ``compute_at`` of a stage names a current loop of a consumer."""
     for stage in regions.record.stages:
         if stage.attach is None:
             continue

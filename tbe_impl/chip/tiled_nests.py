@@ -118,7 +118,8 @@ def _may_join(
     """Whether the operation `op` can be computed in the loops of a group of operations.
 
     `op` must share leading axes with the group (`count_shared_axes`). In addition, no path of the
-    graph between `op` and the group may contain an operation of `barriers` outside of the group.
+    graph between `op` and the group may contain an operation that is in `barriers` but not in the
+    group.
     """
     if count_shared_axes(group[0], op) is None:
         return False

@@ -1,7 +1,8 @@
 """The TBE DSL: ``dsl.vadd(x, y)`` and every other CANN operation; ``dsl.ext`` for extensions.
 
 In: tensors and attributes.
-Out: a graph of stages; a NumPy implementation defines the result of each stage.
+Out: a graph of stages (a stage computes one or more tensors). A NumPy implementation defines the
+result of each stage.
 Must not: depend on a chip, generate C, or write files.
 
 >>> import tbe_impl.dsl as dsl

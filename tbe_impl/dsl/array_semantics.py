@@ -33,7 +33,8 @@ def convert(array: Array, dtype: np.dtype[Any]) -> Array:
 def _to_float64(array: Array) -> Array:
     """Converts `array` to float64.
 
-    Integers that need more than 53 bits are rounded to odd, to avoid double rounding.
+    Integers that need more than 53 bits are rounded to odd. A later rounding to a narrower float
+    then gives the same result as one direct rounding.
     """
     if array.dtype.kind in "iu" and array.itemsize == 8:
         large = (array > 1 << 52) | (array < -(1 << 52))
@@ -89,7 +90,7 @@ def truncated_division(a: Any, b: Any) -> Any:
 
 
 def guard_zero_division(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a division or remainder so that integer division by 0 gives 0."""
+    """Wraps a division or remainder function so that integer division by 0 gives 0."""
 
     def safe(a: Any, b: Any) -> Any:
         if np.asarray(b).dtype.kind not in "iu":
@@ -138,7 +139,7 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
     """Reduces `source` over `axes`; computes in the dtype of `source`.
 
-    An empty reduction gives the identity element.
+    A reduction of zero elements gives the identity element of `op`.
     """
     found: Array = _REDUCTIONS[op](
         source,

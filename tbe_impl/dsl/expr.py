@@ -1,7 +1,7 @@
 """Defines the scalar expressions of stage bodies: nodes, constant folding and traversal.
 
 Nodes are immutable. Arithmetic on constants folds to constants, and comparisons of constants give
-Python bools, because operators read shapes and branch on them.
+Python bools, because the Python code of operators branches on the values of shapes.
 
 This module exceeds 500 lines because the node classes and their arithmetic belong together.
 """
@@ -208,8 +208,8 @@ class Var(Expr):
     Attributes:
         name: the name in the operator.
         bound: least and greatest value; None if unknown.
-        axis: if the variable is the size of an array axis that a placeholder merges with other
-            axes, the position of this axis in the declared array. None for every other variable.
+        axis: None, unless the variable is the original size of one of several axes that a
+            placeholder merges into one axis. In that case, the position of the original axis.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")
@@ -352,7 +352,7 @@ class Select(Expr):
 
 
 class Read(Expr):
-    """An element of a tensor."""
+    """A read of one element of a tensor."""
 
     __slots__ = ("indices", "tensor")
 
@@ -448,7 +448,7 @@ def const(value: Any, dtype: str | None = None) -> Const:
 
 
 def as_expr(value: Any, dtype: str | None = None) -> Expr:
-    """Converts a number, a string or an indexed tensor to an expression; keeps an expression."""
+    """Converts a number, string or indexed tensor to an expression; returns an expression as is."""
     if isinstance(value, Expr):
         return value
     if type(value) is not int and hasattr(value, "as_expr"):  # a slice of a tensor

@@ -196,7 +196,8 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 def simplify_selects(expression: Expr) -> Expr:
     """Replaces each select whose condition is known at compile time by the chosen operand.
 
-    From the conditions of the other selects, the conjuncts that always hold are removed.
+    Every other select is kept. If its condition is a conjunction (`and`), the operands of the `and`
+    that always hold are removed.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):

@@ -57,7 +57,7 @@ _location_override: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for
 def override_location(location: Location) -> Iterator[None]:
     """Context manager that makes `user_location` return `location` in its ``with`` block.
 
-    It gives a stage that is built lazily the line that requested the stage.
+    A stage that is built lazily thus gets the location of the code that requested it.
     """
     before = _location_override.set(location)
     try:

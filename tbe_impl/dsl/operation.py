@@ -19,7 +19,7 @@ class DslOperation:
     """A DSL operation.
 
     Attributes:
-        name: the name in operators, such as ``vadd``.
+        name: the name by which operators call it, such as ``vadd``.
         build: a function from tensors and parameters to the output tensors of new stages.
         formula: a NumPy function from the input arrays and the parameters of the `DslCall` to the
             output arrays. Floats are in the working dtype of the interpreter. None for an operation

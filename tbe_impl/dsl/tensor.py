@@ -241,7 +241,7 @@ class Tensor:
 
 
 class TensorSlice:
-    """A tensor indexed along its first axes, ``tensor[i]``; acts as a scalar if all are indexed."""
+    """A tensor indexed along its first axes, ``tensor[i]``; a scalar if all axes are indexed."""
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
         self.tensor, self.indices = tensor, indices
@@ -512,7 +512,10 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
 
 
 def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
-    """Returns a dict from the ``id`` of each tensor that is read to the operations that read it."""
+    """Returns, for the graph of `outputs`, the operations that read each tensor.
+
+    The keys are the ``id`` of the tensors; tensors that no operation reads have no entry.
+    """
     users: dict[int, list[Operation]] = {}
     for op in stages_of(outputs):
         for tensor in op.input_tensors:

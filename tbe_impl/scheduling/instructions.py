@@ -175,7 +175,7 @@ The value is an empty string if no dtype table applies. The names also include t
 
 
 def instruction_of_tag(tag: str) -> str:
-    """Returns the instruction for a stage with the tag `tag`; ``vector_auto`` if it is unknown."""
+    """Returns the instruction for a stage tagged `tag`; ``vector_auto`` if the tag is unknown."""
     return _TAGS.get(tag.partition("|")[0], "vector_auto")
 
 

@@ -37,7 +37,7 @@ class RequestedLoop:
         marks: annotations of the loop: ``parallel``, ``unroll``, ``vectorize``.
         steps: number of iterations; None if it is unknown.
         grain: number of consecutive iterations that run on one thread.
-        tiles: numbers of the stages that are computed tile by tile inside the loop.
+        tiles: identifying numbers of the stages that are computed tile by tile inside the loop.
     """
 
     parts: tuple[LoopIndex, ...]
@@ -110,8 +110,7 @@ def collect_requested_loops(
 
     Args:
         stage: the stage.
-        tiles: a dict from the ``id`` of a loop to the numbers of the stages that are computed tile
-            by tile inside this loop.
+        tiles: a dict from the ``id`` of a loop to the `RequestedLoop.tiles` of this loop.
     """
     marks: dict[int, set[str]] = {}
     for one in stage.directives:
@@ -232,9 +231,9 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 
 
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
-    """Drops each index of a fused loop that is followed by an inner index of the same axis.
+    """Drops each index of a fused loop that is directly followed by an index of the same axis.
 
-    The inner index has a smaller step. The fused loop advances it over the range of both indices.
+    The following index has a smaller step. It alone then covers the values of both indices.
     """
     following = (*parts[1:], None)
     return tuple(

@@ -146,7 +146,7 @@ class ScheduleRecord:
         return any(stage.made_by for stage in self.stages)
 
     def latest_tensors(self) -> dict[int, Tensor]:
-        """Maps the ``id`` of each output of any version of a stage to the current output."""
+        """Maps the ``id`` of each output of each version of a stage to the current output."""
         return {
             id(old): new
             for stage in self.stages

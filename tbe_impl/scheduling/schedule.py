@@ -260,7 +260,7 @@ class Schedule:
     def read_instead(
         self, readers: Iterable[Operation], made: Operation, copies: Sequence[Tensor]
     ) -> None:
-        """Makes `readers` read the tensors `copies` instead of the outputs of `made`."""
+        """Makes `readers` read `copies` instead of the outputs of the operation `made`."""
         versions = self._stage(made).versions
         tensors = {
             id(old): new for op in versions for old, new in zip(op.outputs, copies, strict=True)
@@ -277,7 +277,10 @@ class Schedule:
         return stage
 
     def _read_newest(self) -> None:
-        """Makes every stage read the outputs of the current operations of the earlier stages."""
+        """Replaces every read of an outdated operation's output by a read of the current output.
+
+        An operation is outdated if its stage has replaced it by a newer version.
+        """
         newest: dict[int, Tensor] = {}
         for stage in self._stages:
             read = stage.op.input_tensors

@@ -155,7 +155,7 @@ class Regions:
         return False
 
     def loops(self, stage: StageRecord) -> dict[int, int]:
-        """Maps the ``id`` of each axis and loop of a stage to its extent in one execution."""
+        """Maps the ``id`` of each axis and loop to its extent in one execution of the stage."""
         extents = {
             id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)
         }
@@ -229,7 +229,10 @@ class Regions:
         return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
     def has_whole_tiles(self, stage: StageRecord) -> bool:
-        """Whether all splits of the stages that enclose `stage` leave no partial tile."""
+        """Whether no split in the stages around `stage` leaves a partial tile.
+
+        The stages around it are those in whose loops it is computed, directly or indirectly.
+        """
         parent, seen = self.parent(stage), 0
         while parent is not None and seen <= len(self.record.stages):
             extents = self.loops(parent)

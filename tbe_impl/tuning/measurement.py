@@ -66,7 +66,7 @@ class Candidate:
 
     @property
     def quiet_ratio(self) -> float:
-        """Minimum of `times` divided by minimum of `reference_times`; excludes disturbances."""
+        """Minimum of `times` / minimum of `reference_times`; minima exclude disturbances."""
         return min(self.times) / min(self.reference_times) if self.times else float("inf")
 
     @property

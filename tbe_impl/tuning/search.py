@@ -1,9 +1,9 @@
 """Searches the fastest options of a kernel in four phases.
 
 The search tries single changes of the default, then combinations of those changes that do not
-clearly cost time, then neighbours of the best candidate, then other thread counts. Candidates
-differ from the default in the fields of `KNOBS`, in the thread options, and in the stored stages
-(intermediate stages whose results are stored in memory).
+clearly slow the kernel down, then neighbours of the best candidate, then other thread counts.
+Candidates differ from the default in the fields of `KNOBS`, in the thread options, and in the
+stored stages (intermediate stages whose results are stored in memory).
 """
 
 from __future__ import annotations
@@ -204,8 +204,9 @@ def _union(choices: Sequence[Choice]) -> Choice:
 
 
 def _find_stages_to_store(kernel: Kernel) -> list[int]:
-    """Returns the indices of the stages that are much smaller than the largest output, last first.
+    """Returns the indices of stages that are much smaller than the largest output.
 
+    The indices are in descending order, and there are at most `STAGES_MAX` of them.
     Returns an empty list for a kernel that a library computes in part.
     """
     outputs = kernel.computed

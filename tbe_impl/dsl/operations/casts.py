@@ -73,7 +73,7 @@ def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:
 
 
 def clip(data: Tensor, max_value: Any, min_value: Any) -> Tensor:
-    """Returns max(min(data, max_value), min_value); the upper bound is the first argument."""
+    """Returns max(min(data, max_value), min_value); the argument `max_value` comes first."""
     return _vmaxs(_vmins(data, max_value), min_value)
 
 

@@ -37,7 +37,7 @@ class _Image:
     """Batch, channels and spatial sizes of an NCHW, NC1HWC0, NCDHW or NDC1HWC0 image.
 
     Raises:
-        InputError: the number of axes fits none of these layouts.
+        InputError: none of these layouts has the number of axes of the image.
     """
 
     def __init__(self, word: str, name: str, shape: Sequence[Any], rank: int):
@@ -130,7 +130,7 @@ def _parameters(
 ) -> dict[str, Any]:
     """Returns the keyword arguments of the formula `convolution`.
 
-    A 4-d filter of a blocked image is taken as FRACTAL_Z.
+    If the image is in a block layout, a 4-d filter is assumed to be in FRACTAL_Z.
     """
     rank = len(shape) - 2
     plain = not image.blocked if rank == 2 or weight is None else weight.ndim == 5
@@ -149,7 +149,8 @@ def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], blo
     """Returns the layout of the filter `weight`.
 
     Raises:
-        InputError: `weight` does not have the shape of the declared filter in any possible layout.
+        InputError: the shape of `weight` is not the shape of the declared filter in any layout that
+            the filter may have.
     """
     shape, groups = parameters["filter_shape"], parameters["groups"]
     fractal = parameters["blocked"][1]

@@ -253,7 +253,10 @@ def groups_of(
 
 
 def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
-    """Whether packing `groups` groups agrees with `known`, the values in ``group_dict``."""
+    """Whether the packing of `groups` groups has the properties that ``group_dict`` gives.
+
+    `known` contains the values of ``group_dict``; properties that it lacks are not compared.
+    """
     outer, inner = known["cout_ori"] // groups, known["cin_ori"] // groups
     together, packs = group_packing(outer, inner, groups, block)
     found = {

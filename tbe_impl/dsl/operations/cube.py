@@ -150,8 +150,8 @@ def _broadcast_batches(
     Args:
         word: name of the DSL operation, for messages.
         first, second: the batched matrices.
-        batches: for each tensor, its batch sizes before merging. None takes the sizes from the
-            attribute ``ori_batch_shape`` of the tensor's operation.
+        batches: for each tensor, the sizes of its batch axes before they were merged. If they are
+            None, the attribute ``ori_batch_shape`` of the tensor's operation is used instead.
     """
     own = [
         _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)

@@ -44,7 +44,7 @@ def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
 def _fetch(
     tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
 ) -> Expr:
-    """Builds the read of one element of `tensor`; it gives 0 if a looked-up index is out of range.
+    """Builds the read of one element of `tensor`; 0 if an index from `looked_up` is out of range.
 
     `at` has one index for each axis of `tensor`. `looked_up` maps some of the axes to indices that
     were read from an index tensor; these replace the indices in `at`. If `negative` is true,
@@ -72,7 +72,7 @@ def gather(
     """Reads slices of params at `indices` along `axis`; an out-of-range index gives 0.
 
     Args:
-        params: the source.
+        params: the tensor to read.
         indices: integers; their first `batch_dims` axes are the batch axes of params.
         axis: axis of params to index; by default the first axis after the batch axes.
         batch_dims: number of leading batch axes that params and indices share.
@@ -124,7 +124,7 @@ def gather_nd(
     """Reads slices of params at index vectors; an out-of-range vector gives 0.
 
     Args:
-        params: the source.
+        params: the tensor to read.
         indices: integers; the last axis has the index vectors. The first `batch_dims` axes are the
             batch axes of params.
         batch_dims: number of leading batch axes that params and indices share.

@@ -73,9 +73,9 @@ def _multiply_filters(
 ) -> Tensor:
     """Multiplies the filter matrix by the columns and reshapes the product to `shape`.
 
-    The columns have the batch axis, then the group axis if there are several groups. Then come
-    `kept` axes over which the product sums (the channels and the positions in a filter), then the
-    axes of the result positions.
+    The axes of `columns` are, in this order: the batch axis; the group axis if there are several
+    groups; `kept` axes over which the matrix product sums (the channel and the position in a
+    filter); and the axes of the result positions.
     """
     first = 2 if groups > 1 else 1
     sizes = columns.shape

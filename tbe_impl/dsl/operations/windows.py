@@ -145,9 +145,9 @@ def find_positions(
     dilations: Sequence[Any],
     starts: Sequence[Any],
 ) -> Tensor:
-    """Finds, in each window, the first element that is NaN or equals the value of the window.
+    """Finds, in each window of `tensor`, the first element that is NaN or equals a given value.
 
-    `made` contains one value for each window of `tensor`, usually the maximum or minimum.
+    `made` contains this value for each window, usually the maximum or minimum of the window.
 
     Returns:
         The position of each such element (int32), as a flat index over the window axes of the
