@@ -60,10 +60,10 @@ class Difference:
 
 
 def coarsest_dtype(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
-    """Returns the coarsest float dtype to which a graph rounds its values.
+    """Returns the least precise float dtype to which a graph rounds values.
 
-    The values are the outputs and the results of casts. If `rounding` is ``device``, they are the
-    results of all stages. Returns float32 if no value is a float.
+    The graph rounds its outputs and the results of casts or, if `rounding` is ``device``, the
+    results of all stages. If none of these values is a float, returns float32.
     """
     passed = {tensor.dtype for tensor in outputs}
     for op in stages_of(outputs):
@@ -75,7 +75,9 @@ def coarsest_dtype(outputs: Sequence[Tensor], rounding: str = "accurate") -> str
 
 
 def spacing(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Returns the spacing of a dtype's values at each element; 1 for integers.
+    """Returns the distance between neighbouring values of a dtype at each element of `values`.
+
+    The distance is 1 for integer dtypes.
 
     >>> spacing(np.array([1.0, 0.0]), "float16").tolist()
     [0.0009765625, 5.960464477539063e-08]
@@ -110,7 +112,7 @@ def compare_arrays(
         got: the array.
         expected: the expected value, in float64 or integers.
         dtype: dtype of the array.
-        through: the coarsest float dtype of the computation.
+        through: the least precise float dtype of the computation.
         rounded: the value of the definition, computed in the dtypes of the graph.
         meant: the value of the definition, computed in float64. If an element of `expected` agrees
             with `meant` and the same element of `got` agrees with `rounded`, the difference of this

@@ -86,7 +86,7 @@ VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA)
 
 
 def is_off() -> bool:
-    """Whether ``MS_FUSION=off`` is set, which disables everything that changes a program."""
+    """Whether ``MS_FUSION=off`` is set; then ms_fusion does not change the user's program."""
     return FUSION.read() == "off"
 
 

@@ -107,7 +107,7 @@ class UnsafeError(FusionError):
 
 
 class CaptureError(FusionError):
-    """A net could not be compiled or run during its capture."""
+    """A net could not be captured, that is, compiled and run without and with fusion."""
 
     code = "capture"
 

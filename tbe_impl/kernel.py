@@ -180,7 +180,7 @@ class Kernel:
 
     @cached_property
     def planned(self) -> cpu.PlannedKernel:
-        """The prepared, uncompiled kernel; `cpu.build_together` compiles several at once."""
+        """The prepared, uncompiled kernel; `cpu.build_together` compiles several such kernels."""
         options = replace(self.options, threads=self.threads) if self.threads else self.options
         return cpu.plan(
             self.computed,
@@ -206,7 +206,7 @@ class Kernel:
         threads: int | None = None,
         vector_bits: int | None = None,
     ) -> Kernel:
-        """Returns the kernel with other code generation options; omitted options are kept.
+        """Returns a copy of this kernel with the given options; the other options are kept.
 
         Args:
             inplace: whether the first output overwrites the first input of the same shape and
@@ -307,7 +307,7 @@ class Kernel:
         return self._copy_options_to(found)
 
     def _copy_options_to(self, other: Kernel) -> Kernel:
-        """Returns `other` with the options of this kernel, except the options of the loops."""
+        """Returns a copy of `other` with this kernel's options, but with the loops of `other`."""
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )
@@ -482,9 +482,9 @@ class Kernel:
 def _fill_unknown_sizes(
     shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
 ) -> tuple[int, ...] | None:
-    """Returns `shape` with its unknown sizes replaced by the sizes of an array; else None.
+    """Returns `shape` with its unknown sizes replaced by the sizes of one of the arrays `given`.
 
-    The array has one axis per unknown size, and the result has `total` elements.
+    The array has one axis per unknown size. Returns None if no array yields `total` elements.
     """
     known = [size for size in shape if size >= 0]
     for array in given:

@@ -50,8 +50,8 @@ class CodeUse:
         symbols: names of the C functions in execution order.
         libraries: files from which the functions were loaded.
         words: DSL operations that a library computes between the calls of the functions.
-        problem: the reason why there is no code, so that the NumPy back end runs; empty if there is
-            code.
+        problem: the reason why there is no code; empty if there is code. Without code, the NumPy
+            back end runs.
     """
 
     symbols: tuple[str, ...] = ()
@@ -140,12 +140,10 @@ def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
 
 
 def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
-    """Returns, for each request of a manual schedule (a call such as ``split``), the outcome.
+    """Returns, for each request of a manual schedule, whether the code follows the request.
 
-    The outcome states whether the code for this processor follows the request.
-
-    Returns an empty tuple for an automatic schedule, or if the requests cannot be compared with the
-    code.
+    A request is a call such as ``split``; the code is the C code for this processor. The result is
+    empty for an automatic schedule, or if the requests cannot be compared with the code.
     """
     known = schedules_of(kernel)
     if len(known) != 1 or known[0].is_automatic:

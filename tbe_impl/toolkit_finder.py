@@ -17,10 +17,10 @@ PROBERS = ("mindspore", "akg")
 
 
 class Finder:
-    """The last meta path finder; provides the toolkit's modules.
+    """Finds the toolkit's modules if no other finder in ``sys.meta_path`` finds them.
 
-    The packages in `PROBERS` do not get these modules. The finder does nothing if
-    ``MS_FUSION=off`` is set.
+    The finder ignores imports by the packages in `PROBERS`, which only test whether the toolkit is
+    installed. It does nothing if ``MS_FUSION=off`` is set.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

@@ -60,7 +60,10 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stored: Annotated[tuple[StageNumber, ...], msgspec.Meta(max_length=256)] = ()
 
     def options(self, base: Options) -> Options:
-        """Returns `base` with the fields of this choice; `stored` combines the stages of both."""
+        """Returns a copy of `base` that has the values of this choice.
+
+        Its field `stored` contains the stages of `base` and those of this choice.
+        """
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
         chosen["stored"] = tuple(dict.fromkeys((*base.stored, *self.stored)))
@@ -203,7 +206,7 @@ def user_store() -> RecordStore[Tuning]:
 
 
 def apply_tuning(kernel: Kernel) -> Kernel:
-    """Returns `kernel` with the options that are stored for its graph and this machine.
+    """Returns a copy of `kernel` with the options stored for its graph and this machine.
 
     Returns `kernel` itself if no tuning is stored or the user has chosen its options.
     """
@@ -224,7 +227,7 @@ def has_free_options(kernel: Kernel) -> bool:
 
 
 def apply_record(kernel: Kernel, record: Tuning) -> Kernel:
-    """Returns `kernel` with the options of a record."""
+    """Returns a copy of `kernel` with the options that `record` contains."""
     choice = record.choice
     threads = min(choice.threads, environment.threads()) if choice.threads else kernel.threads
     return replace(kernel, options=choice.options(kernel.options), threads=threads, tuning=record)

@@ -183,7 +183,11 @@ def build(request: Request) -> BuiltOperator:
 
 
 def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
-    """Replaces unknown sizes; adds zeros as elements if the operator may read elements."""
+    """Replaces the unknown sizes of a description by known sizes.
+
+    An integer scalar or vector without given elements gets zeros as elements, because the operator
+    may need the values of such an input at build time.
+    """
     known = replace(item, shape=item.array_shape, sizes=())
     matters = item.array is None and item.dtype in ("int32", "int64") and len(known.shape) <= 1
     return replace(known, array=np.zeros(known.shape, item.dtype)) if matters else known

@@ -60,7 +60,7 @@ class BenchResult:
 
 
 def bench(request: Request, *, loop: int = 1000) -> BenchResult:
-    """Times the compiled code of a warm kernel, with preallocated outputs.
+    """Times a compiled kernel that was already called once, with preallocated outputs.
 
     Args:
         request: what to build.

@@ -81,9 +81,10 @@ def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
 
     Args:
         sch: the schedule, or a list of schedules for a dynamic operator.
-        config_map: a dict with ``name``, ``tensor_list`` and build options. As in tutorials, it
-            may also be the list of tensors. In this case, the next positional argument is the
-            target, and ``kernel_name``, ``name`` or ``attrs`` are keyword arguments.
+        config_map: a dict with ``name``, ``tensor_list`` and build options. It may also be the
+            list of tensors, as in a call of ``tvm.build``. In this case, the next positional
+            argument is the target, and ``kernel_name``, ``name`` and ``attrs`` may be given as
+            keyword arguments.
     """
     if isinstance(config_map, (list, tuple)):
         options = dict(more.pop("attrs", None) or {})
@@ -142,12 +143,15 @@ def build_fatbin(
     keys: Sequence[int],
     name: str,
 ) -> None:
-    """Records one build request per tiling of a kernel; dynamic operators of 2021 call it.
+    """Records one build request for each tiling of a kernel.
+
+    Operator files of 2021 call this function for dynamic operators.
 
     Args:
         configs: the build options of each tiling; unused here.
         schedules: one schedule per tiling.
-        arguments: one list per tiling: first symbolic sizes and factors, then tensors.
+        arguments: the kernel arguments of each tiling: symbolic sizes, tile factors and tensors.
+            Only the tensors are used here.
         keys: one key per tiling, by which the device selects the tiling; unused here.
         name: name of the kernel.
     """
@@ -157,7 +161,10 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """Returns the file and line of its call; the CANN toolkit returns the schedule as text."""
+    """Returns a text with the location of the call; nothing is lowered here.
+
+    The CANN toolkit returns the lowered schedule as text.
+    """
     return f"lowered at {user_location()}"
 
 

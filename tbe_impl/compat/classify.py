@@ -27,7 +27,11 @@ MAX_CONCAT_TENSORS = 63
 
 
 def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) -> None:
-    """Raises `CheckError` if an extra parameter or the number of inputs is wrong."""
+    """Raises `CheckError` if the pattern does not permit these inputs or extra parameters.
+
+    The numbers of inputs and of tensors to concatenate are checked. An extra parameter may be
+    missing or not permitted.
+    """
     needed = REQUIRED_PARAMETERS.get(pattern)
     if needed and needed not in extra:
         raise classify_error(f"{pattern} needs {needed} in extra_params")

@@ -25,7 +25,8 @@ def gather_variant(
     """Returns the variant [params, indices, axis, batch_dims] of ``gather``.
 
     In the variant, `params` have the shape (batch, before, rows, rest) and `indices` have the shape
-    (batch, count). The axis is 2, and there is 1 batch axis.
+    (batch, count). The axis is 2, and there is 1 batch axis. `before` is the product of the sizes
+    between the batch axes and `axis`; `rest` is the product of the sizes after `axis`.
 
     Args:
         params, indices: the declared tensor descriptions.
@@ -127,8 +128,8 @@ def _merge_axes(
 ) -> dict[str, Any]:
     """Returns a copy of a tensor description in which each group of axes is merged into one axis.
 
-    If `any_unknown` is True, the size of a merged axis is −1 (unknown) unless all axes of its
-    group are in `known`.
+    If `any_unknown` is True, the size of a merged axis is −1 (unknown) unless its group contains
+    only axes listed in `known`.
     """
     sizes = list(item["shape"])
 

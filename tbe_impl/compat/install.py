@@ -33,7 +33,10 @@ HELPER_ROOTS = ("impl",)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module below the packages `roots`; names in unknown modules are placeholders."""
+    """Finds every module below the packages `roots`.
+
+    A module that the project does not implement contains only placeholders; see `Placeholder`.
+    """
 
     def __init__(self, roots: Sequence[str]):
         self.roots = frozenset(roots)

@@ -200,7 +200,7 @@ _FUSION = {
 
 
 class Mode:
-    """Constants of the older ``shape_classifier``."""
+    """Names of patterns that operator files pass to ``shape_classifier.classify`` as the mode."""
 
     NONE, ELEWISE, ELEWISE_WITH_BROADCAST, REDUCE, NORM = (
         "",

@@ -154,9 +154,10 @@ def find_casting_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises `InputError` if the last size is no multiple of 8 in the bit mode of ``vcmp``.
+    """Raises `InputError` if ``vcmp`` in bit mode gets a last axis of unsuitable size.
 
-    Only ``te.lang.cce`` rejects such an axis; ``tbe.dsl`` pads it.
+    The size of the last axis, if it is constant, must be a multiple of 8. Only ``te.lang.cce``
+    rejects other sizes; ``tbe.dsl`` pads the axis.
     """
     mode = args[3] if len(args) > 3 else keywords.get("mode", "bool")
     tensor = args[0] if args else keywords.get("lhs")
@@ -381,7 +382,8 @@ def _cast_and_reduce(
 ) -> Any:
     """Reduces in a dtype that the chip supports, and casts back to the dtype of the operand.
 
-    If `exact` is True, maxima and minima may be computed in float32, which is slow on the device.
+    If `exact` is True, maxima and minima along the last axis may also be computed in float32, which
+    is slow on the device.
     """
     tensor = args[0]
     axis = args[1] if len(args) > 1 else keywords.get("axis")

@@ -55,7 +55,11 @@ class OperatorInfo:
 
 
 class Context:
-    """Stores values by key: methods ``add``, ``get``, and any pair ``set_<key>``, ``get_<key>``."""
+    """Stores values by key.
+
+    A value is stored by ``add(key, value)`` and read by ``get(key)``. For any key, there are also
+    the methods ``set_<key>(value)`` and ``get_<key>()``.
+    """
 
     def __init__(self, mode: str | None = None):
         self.mode = mode

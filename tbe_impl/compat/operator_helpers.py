@@ -1,4 +1,4 @@
-"""Provides the CANN toolkit's helper modules ``impl.util`` to operator trees that lack them."""
+"""Provides the toolkit's helper modules ``impl.util`` to operator directories that lack them."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
     """Raises `OperatorError` unless the value is valid for at least one of the parameter kinds.
 
-    The error is that of the first kind.
+    In this case, the error is the one that the check for the first kind raised.
     """
     refused: OperatorError | None = None
     for kind in kinds:
@@ -426,7 +426,7 @@ def check_format(
 
 
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
-    """Raises `CheckError` if, on an axis, the size ranges of two adjacent inputs are disjoint.
+    """Raises `CheckError` if the size ranges of two consecutive inputs are disjoint on an axis.
 
     Operators without unknown sizes are not checked. With `support_broadcast`, a range that contains
     1 is compatible with every other range.

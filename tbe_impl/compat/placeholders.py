@@ -22,7 +22,11 @@ class NotWritten(MissingError, RuntimeError):
 
 
 def _missing_name_hint(module: str, attribute: str) -> str:
-    """Returns a remedy that names a TVM function or extension operation; empty if there is none."""
+    """Returns a remedy for the use of a name that a toolkit module does not have.
+
+    The remedy suggests, for example, a function of TVM or of `tbe_impl.dsl.ext`. It is empty if
+    there is nothing to suggest.
+    """
     if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
         return (
             f"`{module}` is the toolkit's package; "

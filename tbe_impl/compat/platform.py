@@ -232,9 +232,10 @@ def api_check_support(intrinsic: str, dtype: str = "") -> bool:
 
 
 def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
-    """Whether the current chip has an instruction for a dtype; without a dtype, whether for any.
+    """Whether the current chip has an instruction for a dtype.
 
-    For ``Intrinsic_vconv``, `dtype` is the name of a conversion, such as ``f322s32z``.
+    If `dtype` is empty, the result is True if the chip has the instruction for some dtype. For
+    ``Intrinsic_vconv``, `dtype` is the name of a conversion, such as ``f322s32z``.
     """
     chip = current_soc()
     name = intrinsic.removeprefix("Intrinsic_")

@@ -1,4 +1,4 @@
-"""Records registrations, schedules and builds of operators during an ``installed`` block."""
+"""Records registrations, schedules and builds of operators inside ``with installed():``."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class BuildRequest:
 
     Attributes:
         name: name of the kernel.
-        tensors: inputs, then outputs, flat and without None. An output that ``te.lang.cce`` casts
-            back is replaced by the cast output.
+        tensors: inputs, then outputs, as a flat list without None. If ``te.lang.cce`` casts an
+            output back to the dtype of an input, the list contains the cast output instead.
         schedule: the schedule argument.
         config: all other build options, such as ``need_build`` or ``print_ir``.
         location: location of the build call in the operator file.
@@ -61,7 +61,7 @@ class Registration:
 
 @dataclass
 class Session:
-    """The record of one ``installed`` block.
+    """Records what operators do inside one ``with installed():`` block.
 
     Attributes:
         soc: the chip for which platform queries are answered.
@@ -159,7 +159,7 @@ def _find_session() -> Session | None:
 
 
 def session() -> Session:
-    """Returns the session of this thread, else the newest open session.
+    """Returns this thread's session; if it has none, the newest open session of any thread.
 
     Raises:
         InputError: no session is open.

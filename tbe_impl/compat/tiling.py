@@ -22,10 +22,10 @@ def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Returns the axes to distribute over the cores, and the split factor of the first such axis.
+    """Returns the axes to distribute over the cores, and the split factor of the first of them.
 
-    The factor is the number of elements in a part of the first axis. The parts of the other axes
-    have one element each.
+    The split factor of an axis is the size of the parts into which the axis is split. All axes
+    after the first are split into parts of size 1.
 
     Args:
         shape: sizes of the axes.
@@ -52,7 +52,10 @@ def get_block_factor_radical(
 def get_block_factor_conservative(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], list[int]]:
-    """Returns the axes to distribute over the cores, and the split factor of each such axis."""
+    """Returns the axes to distribute over the cores, and a split factor for each of these axes.
+
+    The split factor of an axis is the size of the parts into which the axis is split.
+    """
     taken: list[int] = []
     factors: list[int] = []
     left = cores
@@ -71,7 +74,7 @@ def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tu
     """Returns the axis to split into tiles, and the size of a tile on this axis.
 
     A tile covers all later axes completely, and has at most `room` elements. The axes in `barrier`
-    are ignored.
+    are not split, and their sizes do not count as elements of a tile.
 
     >>> get_ub_factor([4, 16, 8], [], 100)
     (1, 8)

@@ -67,9 +67,9 @@ def infer_shapes(
 ) -> list[list[Any]]:
     """Returns the shapes `source` and `target`; unknown sizes (−1) in `target` are inferred.
 
-    An unknown block size becomes 16. The size of a merged axis cannot be inferred, because the last
-    block may be incomplete. If it is unknown, it becomes the variable ``_dst_<axis>``, which is
-    created by `late`, a function of the name.
+    An unknown block size becomes 16. The size of an axis that merges blocks cannot be inferred,
+    because the last block may be incomplete. If this size is unknown, it becomes a variable, which
+    is created by the call ``late("_dst_<axis>")``.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _axis_pairs(axes_map, len(source), len(target)):

@@ -13,7 +13,7 @@ _location_cache: dict[str, tuple[Callable[[], Any], str]] = {}
 
 
 def find_modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:
-    """Returns the names of the modules in `loaded` that are located below one of `places`.
+    """Returns the names of the modules in `loaded` that are located below the paths `places`.
 
     The location of a module is its file or, for a package without a file, its first directory.
     """

@@ -405,7 +405,10 @@ def _choose(
 
 
 def _names_of(file: Path) -> set[str]:
-    """Returns the usual names, in lower case, of the operator function in a file of this name."""
+    """Returns the names, in lower case, that the operator function of `file` usually has.
+
+    They are derived from the file name.
+    """
     stem = file.stem.lower()
     plain = stem.removesuffix("_impl").removesuffix("_d")
     together = plain.replace("_", "")

@@ -103,7 +103,7 @@ def _argument_text(name: str, value: Any) -> str:
 
 
 def _statement(file: Path | None, line: int | None) -> str:
-    """Returns the source line as the end of a sentence; empty if the line is unknown."""
+    """Returns the text of a source line, to be appended to a message; empty if it is unknown."""
     if not file or not line:
         return ""
     linecache.checkcache(str(file))
@@ -112,7 +112,10 @@ def _statement(file: Path | None, line: int | None) -> str:
 
 
 def _python_error_remedy(error: BaseException) -> str:
-    """Returns a remedy for a Python exception; if this package raised it, asks for a report."""
+    """Returns a remedy for a Python exception that occurred while an operator file was run.
+
+    If the exception occurred in a file of this package, the remedy also asks the user to report it.
+    """
     trace, innermost = error.__traceback__, ""
     while trace is not None:
         innermost, trace = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}", trace.tb_next
@@ -134,7 +137,10 @@ def _error_text(error: BaseException) -> str:
 
 
 def _exit_remedy(error: BaseException) -> str | None:
-    """Returns a remedy for SystemExit, which would end the user's program; else None."""
+    """Returns a remedy if `error` is a SystemExit, else None.
+
+    A SystemExit that is not caught would end the user's program.
+    """
     return "Take the call of sys.exit out of the file" if isinstance(error, SystemExit) else None
 
 

@@ -143,7 +143,7 @@ def strip_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attribute(function: Any, name: str) -> Any:
-    """Returns an attribute of the function or of a function that it wraps; else None."""
+    """Returns an attribute of `function` or of a function that it wraps; None if all lack it."""
     seen: set[int] = set()
     while callable(function) and id(function) not in seen:
         seen.add(id(function))
@@ -280,7 +280,10 @@ def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) ->
 
 
 def _uses(function: Callable[..., Any]) -> dict[str, str]:
-    """Returns a dict: variable → ``dict`` or ``list``, as the source code uses the variable."""
+    """Finds the variables that the source code of a function uses as a dict or as a list.
+
+    The result maps the name of each such variable to ``dict`` or ``list``.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):

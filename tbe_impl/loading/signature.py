@@ -100,11 +100,11 @@ def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], 
 def _lower_schedule(
     schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, has_memories: bool
 ) -> tuple[tuple[Tensor, ...], Options]:
-    """Returns the outputs of the changed graph, and the code options, for a manual schedule.
+    """Applies a manual schedule to the graph; returns the new outputs and the code options.
 
-    A manual schedule may add stages, such as memory copies, to the graph. If it adds none, the
-    tuple of outputs is empty. For an automatic schedule, the tuple is also empty, and the options
-    are the default options.
+    A manual schedule may add stages, such as memory copies, to the graph. Then the tuple of new
+    outputs contains the outputs of the extended graph; else it is empty. For an automatic schedule,
+    the tuple is also empty, and the options are the default options.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT_OPTIONS
@@ -182,9 +182,10 @@ def _match_shapes(
     Args:
         tensors: the inputs, or the outputs.
         declared: the declared shapes.
-        others: None if `tensors` are the outputs. If they are the inputs, the number of declared
-            shapes at the end that belong to outputs. An input for which no declared shape matches
-            may be the first elements of the next declared input.
+        others: None if `tensors` are the outputs. If they are the inputs, the number of shapes at
+            the end of `declared` that describe outputs. An input whose number of elements equals
+            that of no declared shape gets the next declared input shape if this shape has more
+            elements: the operator then reads only the first elements of the declared array.
         unread: ``id(tensor)`` of each input that no output reads; its declared shape may have any
             number of elements.
 
@@ -233,8 +234,8 @@ def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: i
     """Whether `declared` may be the declared shape of a tensor.
 
     `own` is the shape of the tensor in the graph, or None if a size is unknown. `merged` is the
-    number of declared axes of unknown size that are merged in the tensor, or 0. If all sizes are
-    known, the numbers of elements must be equal.
+    number of declared axes of unknown size that the tensor merges with other axes, or 0. If all
+    sizes are known, both shapes must have the same number of elements.
     """
     if merged:
         return len(declared) >= merged

@@ -86,11 +86,13 @@ def extern(
     Args:
         shape: shape of the result.
         inputs: tensors and `Parameter`.
-        fcompute: function of the inputs and the result that returns a `call_extern`.
+        fcompute: a function with two parameters, the inputs and the results. It returns the value
+            of one `call_extern`.
         name, dtype: name and dtype of the result.
 
     Raises:
-        InputError: `fcompute` does not return a `call_extern`, or its device function is unknown.
+        InputError: `fcompute` does not return the value of `call_extern`, or the device function
+            is unknown.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)

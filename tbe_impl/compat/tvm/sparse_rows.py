@@ -1,4 +1,4 @@
-"""Translates row updates in place, ``tvm.sparse_axis`` and ``tvm.sparse``, to a scatter.
+"""Translates in-place row updates (``tvm.sparse_axis`` with ``tvm.sparse``) to a scatter.
 
 On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0],
 rows(k, *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here this stage becomes a scatter. The

@@ -41,7 +41,10 @@ def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., An
 
 
 def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
-    """Returns the element of a broadcast operand for the element of the result at `index`."""
+    """Returns the element of operand `item` that is needed for element `index` of the result.
+
+    The operand is broadcast. A scalar operand is returned as an expression.
+    """
     if isinstance(item, Tensor):
         own = index[len(index) - item.ndim :]
         return item(
