@@ -232,7 +232,10 @@ def _match_chain(
     graph: Graph,
     bound: Mapping[str, str],
 ) -> Iterator[_PartialMatch]:
-    """Yields all matches of a chain that ends at an operator whose output is already bound."""
+    """Yields all matches of a chain that ends at `node`.
+
+    In `bound`, the output of `node` is already bound to its name in the pattern.
+    """
     *before, (label, last) = parts
     for nodes, own in _match_pattern(last, node, graph, {}):
         value = own["x"]

@@ -264,7 +264,10 @@ def _net_of(module: ModuleType, name: str, target: str, count: int) -> Callable[
 
 
 def _is_factory(function: Callable[..., Any]) -> bool:
-    """Whether a function returns a net: it needs no arguments and is not compiled itself."""
+    """Whether a function is assumed to return a net.
+
+    Such a function has no required arguments and is not decorated with ``@ms.jit``.
+    """
     if hasattr(function, "__wrapped__"):  # @ms.jit
         return False
     return all(

@@ -1,4 +1,4 @@
-"""Captures a net: compiles and runs it without and with fusion, and builds a ledger of both.
+"""Captures a net: compiles and runs it without and with fusion, and compares both in a ledger.
 
 In: a net and its inputs, or a directory of dumps. Out: a `Ledger`. Must leave the net, the user's
 flags and the working directory unchanged.

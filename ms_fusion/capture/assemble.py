@@ -49,7 +49,8 @@ def assemble(
         title: name of the net.
         device: bandwidth and launch cost, which the predictions use.
         device_target: ``CPU``, ``GPU`` or ``Ascend``.
-        flags, preset: the flags of the fused run, and their preset.
+        flags, preset: the flags of the fused run, and the preset (a named set of flags) from
+            which they were derived.
         generator: generator of the kernels.
         builds: name of a kernel → its build record, if ms_fusion's generator built it.
         kept_out: types of the operators that tuning excludes from clustering.
@@ -269,7 +270,7 @@ def match_by_scope(before: Graph, other: Graph) -> dict[str, str]:
     """Returns a dict from node names in `before` to node names in `other`.
 
     `other` is a second compilation of the same net. The n-th operator of a scope in `before`
-    matches the n-th operator of the same scope in `other`.
+    corresponds to the n-th operator of the same scope in `other`.
     """
     waiting: dict[tuple[str, str], list[str]] = defaultdict(list)
     for node in other:

@@ -54,7 +54,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         title: title of the ledger.
-        preset: name of the preset of the fused run.
+        preset: name of the preset (a set of fusion flags) of the fused run.
         flags: explicit graph kernel flags, which are merged into the preset's flags.
         only_flags: explicit graph kernel flags, which replace the preset's flags.
         generator: generator of the preset's kernels, ``ms_fusion`` or ``mindspore``; by default the
@@ -88,7 +88,7 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         device: MindSpore's device target.
         version: MindSpore's version.
         flags: the graph kernel flags of the fused run.
-        preset: name of the preset from which `flags` were made.
+        preset: name of the preset (a set of fusion flags) from which `flags` were derived.
         kernel_directory: directory with the files of the fused kernels.
         compile_unfused_s, compile_fused_s: time of the first call, which compiles, s.
         step_unfused_us, step_fused_us: median time of a whole call, in alternating turns, µs; None

@@ -3,9 +3,10 @@
 The serialized bytes must never come from another source, since unpickling runs code from them. The
 constructors of Cells are not called again, since the state of the Cells is serialized. Classes and
 functions are serialized by value if another process cannot import them or if their globals contain
-a net. MindSpore resolves names in modules and reads source code, so the bytes contain both. If an
-object cannot be serialized, for example a lock or an open file, `pack` raises an error with the
-reason, and its caller captures the net in its own process.
+a net. MindSpore looks up names in the user's modules and reads source code. So the bytes also
+contain the globals of these modules, and the source code of notebook cells. If an object cannot be
+serialized, for example a lock or an open file, `pack` raises an error with the reason, and its
+caller captures the net in its own process.
 """
 
 from __future__ import annotations

@@ -218,10 +218,10 @@ def family_of(kernel: Node) -> tuple[str, int]:
 def _order_clusters(
     kernels: Sequence[Node], clusters: Sequence[Node], clustered: Graph, built: Graph
 ) -> Iterable[Node]:
-    """Yields, for each kernel in turn, the cluster that shares the most parameters with it.
+    """Yields, for each kernel in turn, the cluster that reads the most of the kernel's parameters.
 
-    Clusters that were already yielded are not considered again. If several clusters share equally
-    many parameters, the first of them is yielded.
+    A cluster that was already yielded is not considered again. If several clusters read equally
+    many of the parameters, the first of them is yielded.
     """
     free = list(clusters)
     for kernel in kernels:
@@ -268,7 +268,7 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Finds the first of `nodes` that is in a kernel, and returns its last kernel as a list.
+    """Finds the first of `nodes` that is in a kernel; returns a list with its last kernel's name.
 
     Returns an empty list if none of the nodes is in a kernel.
     """
@@ -313,8 +313,8 @@ def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], 
     body are added to `values`.
 
     Returns:
-        The new nodes of the outer graph. For each operator in the kernel's body, the name of the
-        node that it became.
+        A pair: the new nodes of the outer graph, and, for each operator in the kernel's body, the
+        name of the new node that contains it.
     """
     body = kernel.body
     assert body is not None
@@ -378,10 +378,10 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 
 
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
-    """Makes the names of nodes unique, since MindSpore restarts its name counters for each net.
+    """Makes node names unique in all of `parts`, which hold one kernel graph each.
 
-    If an earlier element of `parts` contains the same name, the name of the kernel graph is added
-    to the node's name as a prefix.
+    MindSpore restarts its name counters for each net. If an earlier element of `parts` contains the
+    name of a node, the node's name gets the name of its kernel graph as a prefix.
     """
     originals: set[str] = {""}
     built: set[str] = {""}
@@ -430,7 +430,8 @@ def _rename_nodes(graph: Graph, names: Mapping[str, str]) -> Graph:
 def merge(graphs: Sequence[Graph]) -> Graph:
     """Merges several graphs into one.
 
-    Values with the same name in different graphs are renamed, unless they are one parameter.
+    If values in different graphs have the same name, the later ones are renamed, unless they are
+    the same parameter.
     """
     nodes: list[Node] = []
     values: dict[str, Value] = {}

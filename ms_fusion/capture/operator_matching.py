@@ -39,10 +39,10 @@ class BasicOperator:
 
 
 def kind_of(node: Node) -> tuple[str, str]:
-    """Returns two types of an operator that MindSpore's simplification does not change.
+    """Returns a pair of operator types, which MindSpore's simplification does not change.
 
-    They are the type that the operator has after simplification, and the type of the operator from
-    which it was expanded, or "".
+    The first is the type that the operator has after simplification. The second is the type of the
+    operator from which it was expanded, or "" if it was not expanded.
     """
     return operator_info(node.op).mindspore.becomes or node.op, node.expand_from or ""
 
@@ -138,14 +138,19 @@ class _Search:
             self.by_key[basic.container, basic.key].append(number)
 
     def home_of(self, number: int) -> str:
-        """Returns the container in `before` where the match of operator `number` is searched."""
+        """Returns the kernel in `before` in which to search for the match of an operator.
+
+        `number` is the index of the operator in `after`. The result is "" if the operator is
+        outside of kernels.
+        """
         container = self.after[number].container
         return self.home.get(container, container)
 
     def match_by_key(self, number: int) -> None:
-        """Matches operator `number` of `after` with the first free operator with the same key.
+        """Matches operator `number` of `after` with an operator of `before` that has the same key.
 
-        A second kernel may recompute an operator; then the second copy finds no free operator.
+        Takes the first such operator that has no match yet. There may be none, for example if
+        another kernel computes the same operator again.
         """
         place = self.home_of(number)
         for match in self.by_key[place, self.after[number].key]:
@@ -195,9 +200,9 @@ class _Search:
     def sibling(self, number: int) -> int | None:
         """Returns the index of the likely match of an expanded operator; None if there is none.
 
-        The likely match is an operator of `before` without a match that was expanded from the same
-        operator type. If there is none, it is the match of the nearest preceding operator in the
-        same kernel.
+        The likely match is an operator of `before` that has no match yet and was expanded from the
+        same operator type. If there is none, it is the match of the nearest preceding operator in
+        the same kernel.
         """
         basic, place = self.after[number], self.home_of(number)
         for one in self.free[place]:

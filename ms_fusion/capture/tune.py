@@ -187,7 +187,7 @@ def _tune_net(
 
 @dataclass
 class _Clock:
-    """The time budget.
+    """The time budget of one tuning run.
 
     Attributes:
         started, ends: start and end of the tuning, in s of `time.perf_counter`.
@@ -219,8 +219,8 @@ class _Clock:
 
         The rest of the remaining time is reserved for `variants` + 1 measurements of the whole net:
         one of the net itself, and one for each operator family that is excluded from clustering.
-        The result is at least half of the remaining time minus one measurement of the whole net. If
-        there is no time to measure the whole net, the result is all of the remaining time.
+        The result is at least (remaining time) / 2 − (time of one such measurement). If there
+        is no time to measure the whole net, the result is all of the remaining time.
         """
         if not self.has_room():
             return self.remaining_s

@@ -207,9 +207,10 @@ class TunedNet:
         return "\n".join(lines).rstrip()
 
     def _conclusion(self) -> list[str]:
-        """Returns a list with one sentence, or an empty list if the proposal is the default.
+        """Returns a list with one sentence on the final choice.
 
-        The sentence gives the decision, or the reason why the proposal was not accepted.
+        The sentence gives the reason for `proposal`, or says why `proposal` was not accepted. The
+        list is empty if `proposal` is the default: fusion without exclusions.
         """
         if self.is_default:
             return []

@@ -40,7 +40,7 @@ def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> 
 
 
 def last_line(ledger: Ledger, output: Path) -> str:
-    """Returns a line with the numbers of fused kernels and of their operators, and the path."""
+    """Returns a line: number of fused kernels, number of operators in them, path of the report."""
     operators = sum(len(kernel.operators) for kernel in ledger.kernels)
     return (
         f"fused kernels: {len(ledger.kernels)}, operators: {operators}, "

@@ -141,7 +141,7 @@ def fuse(
 def _split_assumptions(text: str) -> list[str]:
     """Split assumptions about symbolic sizes, such as ``n=2,t=16``, at the commas.
 
-    A text with at most one ``=`` is a single assumption. The name of its size may contain commas.
+    A text with at most one ``=`` is not split, since the name of a size may contain commas.
     """
     return text.split(",") if text.count("=") > 1 else [text]
 

@@ -134,7 +134,7 @@ def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescri
 def _dynamic_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the build-time shape, in which sizes may be unknown.
 
-    Raises `InputError` if the actual shape does not fit the build-time shape.
+    Raises `InputError` if the actual shape has another rank or differs in a known size.
     """
     if list(told) == ["-2"]:
         return (-2,)

@@ -63,8 +63,8 @@ class CompositeKernel:
         name: name of the kernel; the IR contains it as the attribute ``info_name``.
         graph: graph of the kernel's operators; scalars in the file become constants.
         composite_graph: name of the IR sub-graph from which the kernel was built.
-        node_name: name of the part of a cluster from which the kernel was built; empty if the
-            file contains none.
+        node_name: name of the cluster, or of the part of a cluster, that became the kernel; empty
+            if the file contains no such name.
         platform: intended kernel generator (``AKG``, ``AKG_V2``, ``DVM``).
         process: ``cpu``, ``cuda`` or ``aicore``.
         target: architecture and features of the target.
@@ -193,9 +193,10 @@ class _Builder:
         )
 
     def read(self, tensor: _Tensor, operator: _Operator) -> str:
-        """Returns the name of the value that `operator` reads as `tensor`.
+        """Returns the name of the value that an input of `operator` refers to.
 
-        If the value is a constant that the graph does not contain yet, it is added.
+        `tensor` is the description of this input in the JSON. If the value is a constant that the
+        graph does not contain yet, it is added.
         """
         name = tensor.tensor_name
         if tensor.value is msgspec.UNSET:
@@ -214,7 +215,7 @@ class _Builder:
         return name
 
     def unique_name(self, name: str) -> str:
-        """Returns `name`; appends ``#2``, ``#3`` … if the kernel already has that name."""
+        """Returns `name`, with ``#2``, ``#3`` … appended if it is already used in the kernel."""
         own = name
         while own in self.names or own in self.values:
             self.repeats[name] = self.repeats.get(name, 1) + 1

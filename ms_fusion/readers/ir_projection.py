@@ -204,7 +204,7 @@ class _GraphBuilder:
         return _Bundle(items, leaves, depth)
 
     def _unique_name(self, name: str) -> str:
-        """Returns `name`; appends ``#2``, ``#3`` … if the graph already has that name."""
+        """Returns `name`, with ``#2``, ``#3`` … appended if it is already used in the graph."""
         own = name
         while own in self.names:
             self.repeats[name] = self.repeats.get(name, 1) + 1
@@ -281,7 +281,8 @@ class _GraphBuilder:
     ) -> tuple[bool, _Operand]:
         """Returns whether `statement` is bookkeeping, and the operand that its result stands for.
 
-        The operand is None if the statement is no bookkeeping or if its result is a monad.
+        Bookkeeping loads values, orders side effects, or packs and unpacks tuples. The operand is
+        None if the statement is no bookkeeping or if its result is a monad.
         """
         if op in ("Load", "Depend", "StopGradient") and operands:
             return True, operands[0]

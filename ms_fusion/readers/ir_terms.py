@@ -85,7 +85,7 @@ class Cursor:
         )
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Matches `pattern` at the position and advances past the match; else returns None."""
+        """Returns the match of `pattern` at the position, and moves past it; None if it fails."""
         found = pattern.match(self.text, self.position)
         if found:
             self.position = found.end()
@@ -183,7 +183,7 @@ def read_term(
 
 
 def _is_call(found: re.Match[str]) -> bool:
-    """Whether an opening bracket follows the match, as in ``@FuncUnion(@a, @b)``."""
+    """Whether an opening bracket follows the name `found`, as in ``@FuncUnion(@a, @b)``."""
     return found.string.startswith("(", found.end())
 
 

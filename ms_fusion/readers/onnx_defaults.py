@@ -15,7 +15,7 @@ value.
 
 
 def convert_defaults_to_weights(model: ir.Model) -> None:
-    """Turn inputs with a default into weights, in place."""
+    """Turn inputs with a default into weights, which callers cannot set, in place."""
     model.graph.inputs[:] = [one for one in model.graph.inputs if not one.is_initializer()]
 
 
@@ -34,7 +34,7 @@ def remove_defaults(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
 
 
 def restore_defaults(model: ir.Model, defaults: Mapping[str, ir.TensorProtocol]) -> None:
-    """Restore removed defaults of inputs, in place."""
+    """Restore the defaults that `remove_defaults` removed from the inputs, in place."""
     for value in model.graph.inputs:
         if value.name is not None and value.name in defaults:
             value.const_value = defaults[value.name]

@@ -236,7 +236,7 @@ def _to_tuples(array: Any) -> Any:
 
 
 def _outer_values(node: ir.Node) -> Iterator[ir.Value]:
-    """Yields the values that the sub-graphs of a node read or return, each value once.
+    """Yields, once each, the values that a node's sub-graphs read or return.
 
     Values that the sub-graphs define themselves are included.
     """

@@ -150,7 +150,7 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """Does the work of `_wire` for a dataclass.
+    """Returns what `_wire` returns, for a dataclass.
 
     The wire type is a msgspec struct with the name and the field names of the dataclass.
     """
@@ -196,10 +196,10 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
 
 
 def _default(value: Any, dump: Converter) -> Any:
-    """Returns a field's default as msgspec and the schema need it: as plain JSON.
+    """Returns the default of a field as plain JSON, the form that msgspec and the schema need.
 
-    If the default is a dataclass instance or a mapping, returns a default factory, so that
-    instances do not share one object.
+    If the default is a dataclass instance or a mapping, returns a msgspec field with a default
+    factory instead, so that the instances of the wire type do not share one object.
     """
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -277,7 +277,7 @@ def schema_text() -> str:
 
 
 def _position(text: str, offset: int) -> tuple[int, int, str]:
-    """Returns the line and column of an offset, both counted from 1, and the text around it."""
+    """Returns (line, column, text around it) of an offset in `text`; line and column start at 1."""
     start = text.rfind("\n", 0, offset) + 1
     return (
         text.count("\n", 0, offset) + 1,
@@ -287,7 +287,7 @@ def _position(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def _place_of_damage(data: bytes) -> tuple[int, int, str]:
-    """Returns the `_position` at which the standard library's JSON parser fails on `data`."""
+    """Returns the `_position` in `data` at which the standard library's JSON parser fails."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -302,10 +302,10 @@ def _place_of_damage(data: bytes) -> tuple[int, int, str]:
 
 
 def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
-    """Returns the `_position` of the JSON value at a path such as ``$.ledger.kernels[0].name``.
+    """Returns the place of the JSON value at a path such as ``$.ledger.kernels[0].name``.
 
-    If `text` has no value at this path, returns the position of the value at the longest prefix of
-    the path that exists.
+    The place has the form of `_position`. If `text` has no value at this path, returns the place of
+    the value at the longest prefix of the path that exists.
     """
     offset = 0
     skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Renders the ledger as one self-contained HTML page.
 
-The page makes no network requests and runs no scripts of other origin.
+The page makes no network requests and runs no scripts except its own.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def embed_json(data: Any) -> Markup:
 
 
 def _digest(text: str) -> str:
-    """Returns the Content-Security-Policy source expression that allows exactly this text."""
+    """Returns the Content-Security-Policy source that allows a script or style with this text."""
     return (
         "'sha256-"
         f"{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
@@ -144,7 +144,7 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
     """Returns the rows of the summary table.
 
     In each row, ``bars`` holds the lengths of the two bars, without and with fusion, in percent of
-    the longer bar. It is None if one of the two values is unknown.
+    the longer bar; ``bars`` is None if the value without or with fusion is unknown.
     """
     rows = []
     for (name, old, new, change), (_, first, second, _) in zip(

@@ -352,7 +352,10 @@ class _Drawing:
 
 
 def straighten(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Returns the polyline rounded to a tenth, without interior points of vertical segments."""
+    """Returns the polyline without interior points of vertical segments.
+
+    The coordinates are rounded to one decimal place.
+    """
     kept: list[Point] = []
     for x, y in ((round(x, 1), round(y, 1)) for x, y in points):
         if kept and kept[-1] == (x, y):

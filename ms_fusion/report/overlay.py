@@ -1,7 +1,7 @@
 """Draws the original operators with a box around the operators of each fused kernel.
 
-Each box is laid out separately and then placed as one vertex of the whole drawing, so that no box
-contains an operator that is in none of its kernels. Kernels that share an operator (such as a
+Each box is laid out separately and then placed as one vertex of the whole drawing. So a box
+contains only the operators of its kernels. Kernels that share an operator (such as a
 Softmax that is split over two kernels) share a box.
 """
 

@@ -433,7 +433,7 @@ def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> N
 def _break_lines(content: str, room: int) -> str:
     """Wrap the text at `room` character cells.
 
-    A word that is longer than a line, such as a list in a flag, is broken after its commas.
+    A word that is longer than a line, such as a flag with a list of names, is broken at commas.
     """
     lines = [""]
     for word in content.split():

@@ -19,9 +19,10 @@ def is_good(verdict: str) -> bool:
 
 
 def tolerance_of(values: Iterable[Value]) -> float:
-    """Returns the tolerance of the least precise floating dtype among the values.
+    """Returns the largest relative error that counts as rounding in the dtypes of the values.
 
-    Returns 0 if no value has a floating dtype.
+    It is the tolerance of the least precise floating dtype among the values. Returns 0 if
+    no value has a floating dtype.
     """
     return max((TOLERANCE.get(value.dtype, 0.0) for value in values), default=0.0)
 

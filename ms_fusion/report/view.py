@@ -40,7 +40,7 @@ def show(text: object) -> str:
 
 
 class _Texts:
-    """Deduplicates sentences that many records share; a record refers to a sentence by index."""
+    """Stores each sentence of the page's data once; the data refer to a sentence by its index."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -53,7 +53,7 @@ class _Texts:
 
 
 class _Sources:
-    """Deduplicates source locations; a record refers to one by index, with -1 for no location."""
+    """Stores each source location once; the page's data refer to it by its index (-1: none)."""
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
@@ -274,7 +274,7 @@ def _stages(stages: Stages) -> list[float]:
 
 
 def _number(value: float | None) -> float | None:
-    """Returns the sort key of a number; None for an unknown or non-finite number."""
+    """Returns the number as a sort key, six digits; None for an unknown or non-finite number."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 

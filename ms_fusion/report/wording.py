@@ -235,7 +235,8 @@ def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
 def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
     """Returns the text of a kernel's largest error, a remark, and whether the error is harmless.
 
-    The text gives the relative error, or the error in ULP if no relative error is known.
+    The text gives the relative error, or the error in ULP if no relative error is known. The remark
+    is a verdict on the relative error, or the error of the unfused operators in ULP.
     """
     entry = worst_accuracy(kernel.accuracy)
     if entry is None:

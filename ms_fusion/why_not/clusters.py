@@ -13,9 +13,9 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
     The algorithm visits the operators from the end of the program backwards. An operator that is in
     no cluster yet starts a cluster. The cluster absorbs the clusterable producers of its operators,
     the clusterable producers of these, and so on; a producer that is in a cluster already is
-    absorbed with this whole cluster. To avoid a cycle, some operators are not absorbed: if an
-    outside operator is an input of the new cluster and depends on an operator that the cluster
-    would absorb, the latter operator and its producers stay outside.
+    absorbed with this whole cluster. To avoid a cycle, some operators are not absorbed. Let X be an
+    outside operator whose result the new cluster reads. If X depends on an operator that the
+    cluster would absorb, this operator and its producers stay outside.
 
     Args:
         graph: nodes in topological order.
@@ -44,7 +44,7 @@ class _Groups:
         return self.of[name] == name and name not in self.clusters
 
     def candidates(self, base: str) -> set[str]:
-        """Returns the operators that can share a cluster with `base`."""
+        """Returns the transitive producers that the group `base` can absorb without a cycle."""
         found = self._ancestors(base, self.free)
         for name in list(found):
             for outside in self.inputs[name] - found:
@@ -84,7 +84,7 @@ class _Groups:
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
         """Returns the first member of `wanted` on each path from `start` towards its producers.
 
-        `start` is not in `wanted` itself.
+        `start` must not be in `wanted`.
         """
         waiting, seen, found = [start], {start}, []
         while waiting:

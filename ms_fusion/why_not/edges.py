@@ -60,8 +60,8 @@ def explain_edges(
     The edges are sorted by bytes at stake, largest first. Two kinds of edges are added to those of
     the graph. If an operator was expanded and then split over several kernels, one edge from the
     operator to itself stands for the values that these kernels exchange. An edge with an empty
-    consumer stands for a value that leaves its sub-graph and is probably read by another
-    sub-graph, because that one has an input of the same shape and dtype.
+    consumer stands for a value that leaves its sub-graph. Another sub-graph probably reads this
+    value, since it has an input of the same shape and dtype.
 
     Args:
         before: the graph of the original operators.
@@ -74,7 +74,7 @@ def explain_edges(
             kernels write and read to exchange values.
         programs: name of a sub-graph → index of its program. No edge connects two programs.
         control: control flow between the sub-graphs.
-        after: the built graph; None if unknown.
+        after: the graph after fusion; None if unknown.
         kept_out: types of the operators that were slower when fused. No suggestion proposes to
             cluster them.
     """
@@ -250,8 +250,8 @@ class _EdgeExplainer:
     ) -> tuple[str, str, tuple[Refusal, ...]]:
         """Returns why an edge is not fused: (reason code, sentence, refusals).
 
-        The refusals tell which operators MindSpore did not cluster, or must not build, and why.
-        The tuple is empty if the reason is of another kind.
+        Each refusal names one operator that MindSpore did not cluster, or must not build, and says
+        why. If the edge is unfused for another reason, there are no refusals.
         """
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
@@ -284,10 +284,10 @@ class _EdgeExplainer:
         return "unexplained", self._unexplained_sentence(producer, consumer), ()
 
     def _find_culprits(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
-        """Returns the refusals because of which no kernel was built for the operators' cluster.
+        """Returns the reasons why no kernel was built for the cluster of the two operators.
 
-        The tuple is empty if the operators are not in one cluster, if a kernel was built, or if no
-        such refusal is known.
+        Each reason is a `Refusal`. The tuple is empty if the operators are not in one cluster, if
+        a kernel was built, or if no reason is known.
         """
         if not self._is_in_lost_kernel(producer, consumer):
             return ()
@@ -301,10 +301,10 @@ class _EdgeExplainer:
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
-        """A dict from a cluster to one refusal for each operator that must not be built in it.
+        """A dict from a cluster to its operators that MindSpore's CPU generator must not build.
 
-        These are the operators that MindSpore's CPU generator must not build. The dict is empty for
-        other devices and other generators.
+        Each value holds one `Refusal` (an operator and the reason) per such operator. The dict is
+        empty for other devices and other generators.
         """
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
@@ -316,7 +316,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """Hypothetical clusters: those with refused operators (see `culprits`), without these."""
+        """The clusters that contain `culprits`, as they would be without these operators."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -473,9 +473,9 @@ class _EdgeExplainer:
     def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
         """Returns the traits of the kernel that contains the last or first part of `node`.
 
-        If no kernel contains `node`, returns the traits of a hypothetical kernel that does. If
-        `last` is True, the operators of each producer's kernel are added to this kernel, unless the
-        producer's kernel contains a reduction or moves data.
+        If no kernel contains `node`, returns the traits of a hypothetical kernel. This kernel
+        contains `node`. If `last` is True, it also contains the operators of each kernel that
+        computes an input of `node`, unless that kernel contains a reduction or moves data.
 
         Args:
             node: the operator; it may be split over several kernels.

@@ -119,7 +119,10 @@ def _judge_node(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """Returns a text with the roof that bounds the operator and the share of it that is reached."""
+    """Returns a text that names the operator's roof and the share of it that the operator reaches.
+
+    The roof is the limit that the roofline model sets: the bandwidth or the peak rate.
+    """
     operators = node.body.nodes if node.body is not None else (node,)
     matrix = any(cost.is_matrix_product(one.op) for one in operators)
     ceiling = replace(roofs, vector_flops_per_s=roofs.peak(matrix=False))

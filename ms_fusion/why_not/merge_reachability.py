@@ -71,8 +71,8 @@ class Reachability:
     def intermediate_node(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
         """Finds a node of a third group on a path from `producer`'s group to `consumer`'s group.
 
-        Ignores paths whose second group is the group of `aside`. Returns None if there is no such
-        node, or if both ends are in one group.
+        Ignores paths that go from `producer`'s group directly to the group of the node `aside`.
+        Returns None if there is no such node, or if `producer` and `consumer` are in one group.
         """
         here, there = self._group[producer], self._group[consumer]
         if here == there:

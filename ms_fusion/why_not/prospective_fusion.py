@@ -28,7 +28,7 @@ from ms_fusion.why_not.splitter import (
 
 
 class ProspectiveClusters:
-    """Hypothetical clusters of a program in which fusion is off or operators are not clustered.
+    """Hypothetical clusters, for a program in which fusion is off or operators are not clustered.
 
     Args:
         graph: nodes in topological order.
@@ -42,11 +42,13 @@ class ProspectiveClusters:
     def is_certain_to_fuse(self, producer: Node, consumer: Node) -> bool:
         """Whether the two operators certainly fuse.
 
-        They fuse if both are in one piece, no splitter rule cuts this piece, and no intermediate
-        operator can separate the two. An intermediate operator is outside of the piece but must run
-        between two of its members. No intermediate operator can separate the two operators if both
-        depend on the same intermediate operators and if the same intermediate operators depend on
-        both.
+        Returns True if all of these conditions hold:
+
+        - Both are in one piece, a part of a cluster that remains connected after all possible cuts.
+        - The splitter certainly does not cut off one of the two, or merge their piece with another.
+        - Both depend on the same intermediate operators, and the same intermediate operators depend
+          on both. An intermediate operator is outside of the piece but must run between two of its
+          members. It could separate the two if it had another relation to one than to the other.
         """
         piece = self._pieces.get(producer.name)
         if (
@@ -70,7 +72,10 @@ class ProspectiveClusters:
 
     @cached_property
     def _pieces(self) -> dict[str, str]:
-        """A dict from the name of each operator to the piece that contains it after all cuts."""
+        """A dict from the name of each operator to the name of its piece.
+
+        A piece is a part of a cluster that remains connected after all possible cuts.
+        """
         cuts: set[Edge] = set()
         while True:
             piece = connected_components(
@@ -88,9 +93,10 @@ class ProspectiveClusters:
 
     @cached_property
     def _uncertain_pieces(self) -> frozenset[str]:
-        """Pieces that the splitter may or may not merge with the piece of a consumer.
+        """Pieces (connected parts of cut clusters) that may become part of a consumer's kernel.
 
-        It depends on the unknown merge order.
+        Whether the splitter merges such a piece with the consumer's piece depends on the merge
+        order, which is unknown.
         """
         if not self._given.has_splitter:
             return frozenset()
@@ -105,8 +111,9 @@ class ProspectiveClusters:
     def _members(self) -> dict[str, int]:
         """A dict from each piece to the bit set of its operators.
 
-        If the splitter may cut an edge whose two operators are in the same piece, the producer of
-        this edge is left out.
+        A piece is a part of a cluster that remains connected after all possible cuts. If the
+        splitter may cut an edge whose two operators are in the same piece, the producer of this
+        edge is left out.
         """
         piece, kernels = self._pieces, self._kernels(self._pieces)
         apart = {
@@ -143,7 +150,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _intermediate_operators(self) -> dict[str, int]:
-        """A dict from each piece to the bit set of its intermediate operators.
+        """A dict from each piece (see `_pieces`) to the bit set of its intermediate operators.
 
         An intermediate operator is outside of the piece, but on a path that leaves the piece and
         returns to it.
@@ -158,7 +165,7 @@ class ProspectiveClusters:
         return found
 
     def _intermediate_dependencies(self, name: str, piece: str) -> tuple[int, int] | None:
-        """Returns two bit sets of the intermediate operators of `piece`.
+        """Returns two bit sets, parts of `_intermediate_operators` of `piece`.
 
         The first set holds the intermediate operators that depend on the operator `name`. The
         second set holds those on which this operator depends. Returns None if the operator is not

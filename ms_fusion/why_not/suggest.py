@@ -169,7 +169,11 @@ class _Step:
 def _remedy_steps(
     one: Refusal, graph: Graph, producer: Node, consumer: Node, given: Settings
 ) -> tuple[_Step, ...]:
-    """Returns the steps that remove the refusal `one`; empty if no such steps are known."""
+    """Returns the steps that remove the refusal `one`, the reason why an operator is not clustered.
+
+    A step is a name to add to a flag, or a code change. The result is empty if no such steps are
+    known.
+    """
     op, code = one.node.op, one.code
     if code in ADVICE:
         return (_Step("code", ADVICE[code]),)
@@ -199,7 +203,7 @@ def _remedy_steps(
 
 
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps that remove the refusal `one` if ms_fusion's generator builds the kernels.
+    """Returns what `_remedy_steps` returns, for kernels that ms_fusion's generator builds.
 
     The steps only use flags from the presets of this generator. The tests build kernels with these
     flags. Returns an empty tuple if no such steps are known.
@@ -302,8 +306,8 @@ def _compute_in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Ste
 def _restore_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
     """Returns the steps that let MindSpore cluster or expand a node again, as by default.
 
-    The steps undo the flag that disables it. Returns an empty tuple if this is not known to be
-    safe.
+    The steps undo the flag that disables the node's operator type. Returns an empty tuple if this
+    is not known to be safe.
     """
     for name, default in _DEFAULT_OPERATORS.items():
         if node.op in default and _is_harmless(node, graph):
@@ -317,9 +321,10 @@ def _is_harmless(node: Node, graph: Graph) -> bool:
 
 
 def _combine_steps_or_none(steps: Sequence[tuple[_Step, ...]]) -> Suggestion | None:
-    """Combines the steps that remove all refusals into one suggestion.
+    """Combines the steps for several refusals into one suggestion.
 
-    Returns None if there are no refusals, or if there are no steps for one of them.
+    `steps` holds the steps that remove each refusal. Returns None if there are no refusals, or if
+    no steps are known for one of them.
     """
     if not steps or not all(steps):
         return None
@@ -327,7 +332,7 @@ def _combine_steps_or_none(steps: Sequence[tuple[_Step, ...]]) -> Suggestion | N
 
 
 def _combine_steps(steps: Sequence[_Step]) -> Suggestion:
-    """Combines steps into one suggestion, with the flags to merge into the current ones."""
+    """Combines steps (names to add to flags, or code changes) into one suggestion."""
     lists: dict[str, dict[str, None]] = {}
     for step in steps:
         if step.flag:
