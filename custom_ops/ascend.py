@@ -51,7 +51,7 @@ class AscendPrimitive(PrimitiveWithInfer):
 
     Raises:
         MissingError: the primitive is called on another device than Ascend, the operator has no TBE
-            operator, or the TBE operator lacks an attribute that differs from its default.
+            operator, or the TBE operator does not take an attribute that differs from its default.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses; it raises an error if there is no gradient."""
+        """Returns the bprop for MindSpore's parser; without a TBE gradient, a bprop that raises."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -108,8 +108,8 @@ def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | No
         forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
-        MissingError: the operator or a step of its sequence has no TBE operator, or the TBE
-            operator lacks an attribute that differs from its default.
+        MissingError: the operator or a step of its sequence has no TBE operator, or this TBE
+            operator does not take an attribute that differs from its default.
     """
     if spec.tbe_steps is None:
         return AscendPrimitive(spec, attributes, forward=forward)
@@ -121,7 +121,7 @@ def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | No
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, *, bare: bool = False) -> Callable[..., Any]:
-    """Returns the bprop that MindSpore parses."""
+    """Builds the bprop for MindSpore's parser; it calls the operator's gradient operator."""
     saved, places = wiring(spec)
     return bprops.build_bprop(
         (_build_gradient_call(spec, attributes),),

@@ -73,7 +73,7 @@ def _build_operator(module: str, spec: str, *attributes: Any, route: str) -> Any
 
 @lru_cache(maxsize=0)
 def _dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
-    """Returns the Cell that computes a matrix product and, fused with it, the named activation."""
+    """Returns the Cell that computes a matrix product fused with the activation of this name."""
     return _build_dense_cell(activation, has_bias, route=check_route(route, "dense"))
 
 
@@ -92,7 +92,7 @@ def _build_dense_cell(activation: str, has_bias: bool, *, route: str) -> Any:
 
 @lru_cache(maxsize=0)
 def _convolution_cell(activation: str, *how: Any, route: str) -> Any:
-    """Returns the Cell that computes a convolution with bias and, fused with it, the activation."""
+    """Returns the Cell that computes a convolution with bias, fused with the activation."""
     return _build_convolution_cell(activation, *how, route=check_route(route, "fused_conv_bn"))
 
 

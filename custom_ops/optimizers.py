@@ -122,7 +122,7 @@ class Adam(_SingleLaunchOptimizer, nn.Adam):
 
     Args:
         params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay,
-            loss_scale: as for `nn.Adam`, with groups and schedules.
+            loss_scale: as for `nn.Adam`; parameter groups and schedules are allowed.
         use_amsgrad, use_lazy, use_offload: must be False.
 
     Inputs:
@@ -219,8 +219,8 @@ class AdamWeightDecay(_SingleLaunchOptimizer, nn.AdamWeightDecay):
         w = w - lr \left(\frac{m}{\sqrt{v} + \epsilon} + \lambda w\right)
 
     Args:
-        params, learning_rate, beta1, beta2, eps, weight_decay: as for `nn.AdamWeightDecay`,
-            with groups and schedules.
+        params, learning_rate, beta1, beta2, eps, weight_decay: as for `nn.AdamWeightDecay`;
+            parameter groups and schedules are allowed.
 
     Inputs:
         - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
@@ -283,7 +283,7 @@ class Momentum(_SingleLaunchOptimizer, nn.Momentum):
 
     Args:
         params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov: as for
-            `nn.Momentum`, with groups and schedules.
+            `nn.Momentum`; parameter groups and schedules are allowed.
 
     Inputs:
         - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.

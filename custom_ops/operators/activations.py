@@ -1,4 +1,4 @@
-"""Maps the activation argument of nn.Dense to the key of an activation that a product can fuse."""
+"""Maps an activation argument of nn.Dense to the key of a fused activation, if there is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
 def key_of(activation: Any) -> str | None:
     """Returns the key of an activation in `custom_ops.onednn.epilogues.ACTIVATIONS`.
 
-    Returns an empty string if there is no activation, and None if a matrix product cannot fuse it.
+    Returns an empty string if there is no activation, and None if the activation cannot be fused
+    into a matrix product.
 
     Args:
         activation: a name, a Cell or a primitive, as for nn.Dense; None for no activation.
@@ -37,7 +38,7 @@ def key_of(activation: Any) -> str | None:
 
 
 def activation_cell(activation: Any, place: str) -> Any:
-    """Returns the Cell or primitive that computes an activation that no matrix product can fuse.
+    """Returns the Cell or primitive of an activation that cannot be fused into a matrix product.
 
     Raises:
         InputError: MindSpore has no such activation, or is not installed.

@@ -22,7 +22,7 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, ...]:
-    """Returns y, the sum x + residual, and the mean and rstd of the sum.
+    """Returns four tensors: y, the sum x + residual, and the mean and rstd of the sum.
 
     The sum is rounded to the dtype of x; mean is the mean of the rounded sum. rstd is
     1 / √(variance + epsilon).

@@ -58,8 +58,8 @@ class AddReLU(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the shape and dtype of x. It is not broadcast: the gradient is
-          computed from z alone, which does not show the shape of y.
+        - **y** (Tensor) - of the shape and dtype of x. It is not broadcast, because the
+          gradient is computed from z alone, and z does not show which shape y had.
 
     Outputs:
         Tensor of the shape and dtype of x. NaN propagates.

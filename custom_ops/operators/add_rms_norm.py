@@ -12,7 +12,7 @@ from tbe_impl import dsl
 
 
 def compute(x: Any, residual: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
-    """Returns y, the sum x + residual, and rstd, the reciprocal root mean square of the sum."""
+    """Returns three tensors: y, s = x + residual, and rstd = 1 / √(mean s² + epsilon)."""
     axes = rms_norm.axes_of(x, gamma, "AddRMSNorm")
     check_shape(residual, sizes(x), "AddRMSNorm", "residual", x)
     both = dsl.vadd(widen(x), widen(residual, x))

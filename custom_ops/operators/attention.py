@@ -1,4 +1,4 @@
-"""Computes scaled dot-product attention blockwise, without storing the matrix of weights."""
+"""Computes scaled dot-product attention blockwise, without storing all attention weights."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ def _strides(one: ArraySpec, layout: str) -> tuple[int, ...]:
 def _mask_kind_and_strides(
     mask: ArraySpec, dtype: str, wanted: Sequence[int]
 ) -> tuple[int, tuple[int, ...]]:
-    """Returns the kind of the mask (bool or added), and the strides of its four axes, in elements.
+    """Returns the code of the mask's kind (bool mask or added mask), and its strides in elements.
 
-    The axes are batch, head, query and key. The stride of a broadcast axis is 0.
+    The four strides are those of the axes batch, head, query and key. The stride of a broadcast
+    axis is 0.
     """
     if mask.dtype not in ("bool", dtype):
         raise _input_error("mask has another dtype", f"bool or {dtype}", mask.dtype)
@@ -72,8 +73,9 @@ def _problem(
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
     """Checks the inputs, and returns the outputs and the parameters of the C kernel.
 
-    The outputs are y and the normaliser (the log-sum-exp of the scores of each query), each given
-    by shape and dtype. The parameters are the fields of the C struct ``problem``.
+    The outputs are y and the normaliser (the log-sum-exp of the scores of each query). Of each
+    output, only the shape and dtype are returned. The parameters are the fields of the C struct
+    ``problem``.
     """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:

@@ -146,8 +146,8 @@ def tbe_gradient_steps(
 ) -> TbeSteps:
     """Returns the backward steps, which recompute the attention weights of each block of keys.
 
-    The gradient of q accumulates over the blocks. The steps for a block write its part of the
-    gradients of k and v.
+    The gradient of q is accumulated over the blocks. The gradients of k and v are written block by
+    block: the steps for a block of keys write the rows of these keys.
     """
     mask = "mask" if masked else "key_places"
     told = {"is_causal": is_causal, "masked": masked, **_scale_attributes(scale)}

@@ -123,7 +123,10 @@ class BatchNorm(OperatorCell):
     def from_cells(
         cls, norm: Any, activation: str = "", alpha: float = LEAK, route: str = ""
     ) -> Any:
-        """Builds the Cell from an nn.BatchNorm1d or nn.BatchNorm2d, whose Parameters it uses."""
+        """Builds the Cell from an nn.BatchNorm1d or nn.BatchNorm2d.
+
+        Both Cells use the same Parameters.
+        """
         made = cls(
             norm.num_features,
             norm.eps,

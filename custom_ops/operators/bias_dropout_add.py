@@ -87,7 +87,7 @@ def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float)
 
 
 def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """Computes the operator with MindSpore's basic operators; the mask is that of the kernel."""
+    """Computes the operator with basic operators of MindSpore and the same mask as the kernel."""
     total = ops.add(x, bias)
     if p > 0:
         stays = ops.greater_equal(

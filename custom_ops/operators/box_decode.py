@@ -177,7 +177,7 @@ DECODING = OpSpec(
 
 
 class BoxDecode(FusedCell):
-    r"""Decodes the predictions of a YOLO head for one scale into boxes and scores.
+    r"""Decodes the predictions that a YOLO head makes at one scale into boxes and scores.
 
     .. math::
         c = stride \cdot (2 \sigma(t_{xy}) - 0.5 + grid), \quad
@@ -185,9 +185,10 @@ class BoxDecode(FusedCell):
 
     This is the formula for ``v5``. The formula for ``v3`` is
     :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and :math:`s = anchor \cdot e^{t_{wh}}`. Here c
-    and s are the centre and the size of a box, t is its prediction in x, and grid is the index of
-    its grid cell. The corners are :math:`c \mp s / 2`, in the unit of the stride and the anchors.
-    The score of a class is :math:`\sigma` of the objectness times :math:`\sigma` of the class.
+    and s are the centre and the size of a box, t are the elements of x that predict this box, and
+    grid is the index of its grid cell. The corners are :math:`c \mp s / 2`, in the unit of the
+    stride and the anchors. The score of a class is
+    :math:`\sigma(t_{objectness}) \cdot \sigma(t_{class})`.
 
     Args:
         anchors: width and height of each anchor.

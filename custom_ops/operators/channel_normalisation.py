@@ -1,4 +1,4 @@
-"""Defines the parts that batch normalisation in training and in inference share."""
+"""Defines what the training operator and the inference operator of batch normalisation share."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ACTIVATIONS = MappingProxyType(
 
 
 def layout_of(x: Any, data_format: str) -> tuple[list[int], list[int]]:
-    """Returns the normalised axes, and the shape in which a per-channel weight broadcasts to x.
+    """Returns the normalised axes, and the shape that lets a per-channel weight broadcast to x.
 
     Raises:
         InputError: x has fewer than two axes, or the data format is unknown.

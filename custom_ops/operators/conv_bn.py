@@ -185,7 +185,8 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
     """Returns ``{"alpha": alpha}`` for ``leaky_relu``, and an empty dict for other activations.
 
     Raises:
-        InputError: alpha is negative, so that the gradient cannot be computed from the result.
+        InputError: alpha is negative. The gradient is computed from the result, which is possible
+            only for alpha ≥ 0.
     """
     if alpha < 0:
         raise InputError(
@@ -271,7 +272,7 @@ class ConvBN(OperatorCell):
     def from_cells(
         cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "", alpha: float = LEAK
     ) -> Any:
-        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d, whose Parameters it uses.
+        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d; it uses the Parameters of both.
 
         Raises:
             InputError: `conv` and `bn` have different numbers of channels.

@@ -1,4 +1,4 @@
-"""Defines a dense layer that fuses supported activations into the product."""
+"""Defines a dense layer that fuses supported activations into the matrix product."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class Dense(DenseCell):
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """Builds the Cell from an nn.Dense and its activation, whose Parameters it uses."""
+        """Builds the Cell from an nn.Dense; both use the same Parameters and activation."""
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Computes the product, then the activation if the product does not fuse it."""
+        """Computes y; an activation that is not fused runs after the matrix product."""
         y = self.apply_product(x)
         return self.activation(y) if self.is_followed else y
 

@@ -1,4 +1,4 @@
-"""Defines the derivatives and reference formulas of activations that a matrix product can fuse."""
+"""Defines derivatives and formulas of the activations that can be fused into a matrix product."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ The derivatives of all other activations are computed from their input.
 def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
     """Returns grad times the derivative of the activation, in the accumulation dtype.
 
-    `source` is the result of an activation in `SLOPE_FROM_RESULT`, but the input of any other.
+    The derivative is computed from `source`. For an activation in `SLOPE_FROM_RESULT`, `source` is
+    the activation's result; for any other activation, it is the activation's input.
     """
     if activation == "relu":
         return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)

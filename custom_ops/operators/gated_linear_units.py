@@ -36,8 +36,8 @@ def pair_spec(
         activation, slope: the activation and its derivative, in DSL operations.
         composite: the activation in MindSpore operators.
         formula: the activation in NumPy.
-        attributes: attributes of these functions, with their defaults.
-        variants: other attribute values that the tests cover.
+        attributes: dict from the name of a keyword argument of these functions to its default.
+        variants: dicts of other attribute values, which the tests also cover.
     """
 
     def compute(gate: Any, up: Any, **given: Any) -> Any:

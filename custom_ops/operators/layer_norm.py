@@ -176,7 +176,7 @@ class LayerNormCell(WeightedCell):
     """Base class of layer normalisations with weights; arguments as for nn.LayerNorm.
 
     Attributes:
-        own: spec of the operator.
+        own: spec of the operator that the subclass runs.
     """
 
     own: OpSpec

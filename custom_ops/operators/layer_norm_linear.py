@@ -56,9 +56,9 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def check_inputs(
         given: Any, place: str, last: Any
     ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
-        """Checks the inputs; returns (number of rows, y, (x as a matrix, gamma, beta)).
+        """Checks the inputs; returns the number of rows, y, and (x as a matrix, gamma, beta).
 
-        Each array is given by shape and dtype.
+        Each returned array is an `ArraySpec`, that is, only a shape and a dtype.
         """
         x, gamma, beta, weight = given[:4]
         rows, y = check_linear(place, x, weight, last)
@@ -168,7 +168,7 @@ class LayerNormLinear(WeightedCell):
         \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \gamma + \beta
         \right) W^T + b
 
-    The normalised rows are kept in scratch memory during a call only. Backward recomputes them.
+    The normalised rows are kept in scratch memory only during a call. Backward recomputes them.
 
     Args:
         in_channels (int): size of the last axis of x, which is normalised.
@@ -225,13 +225,13 @@ class LayerNormLinear(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, dense: Any, route: str = "") -> Any:
-        """Builds the Cell from an nn.LayerNorm over the last axis and an nn.Dense.
+        """Builds the Cell from `norm`, an nn.LayerNorm, and `dense`, an nn.Dense.
 
-        The new Cell uses the Parameters of both Cells.
+        The new Cell uses the Parameters of both.
 
         Raises:
-            InputError: `norm` normalises other axes than the last axis of the dense layer's input,
-                or the dense layer has an activation.
+            InputError: `norm` normalises other axes than only the last axis of its input, or
+                `dense` has another input size than `norm`, or has an activation.
         """
         if dense.activation is not None:
             raise InputError(

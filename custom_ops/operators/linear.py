@@ -120,7 +120,7 @@ def prepare_product(
 def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tuple[Step, Step]:
     """Returns the steps that compute the gradients of x and of weight.
 
-    Both steps read the array ``made``, the gradient of the product.
+    Both steps read the array named ``made``: the gradient of the product x · weightᵀ.
     """
     out, size = weight.shape
     common: dict[str, Any] = {
@@ -147,10 +147,10 @@ CAST = OpSpec(
 
 
 def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
-    """Wraps a function that builds a `Chain` of kernels; 16-bit inputs are computed in float32.
+    """Wraps a function that builds a `Chain` of kernels, so that 16-bit inputs use float32 kernels.
 
-    For these inputs, the chain casts its inputs to float32 and its outputs back. Intermediate
-    results stay in float32.
+    If all inputs have the same 16-bit dtype, the chain first casts them to float32. It casts its
+    outputs back to this dtype, but not its intermediate results.
     """
 
     def build_chain(*given: ArraySpec, **attributes: Any) -> Chain:
@@ -308,7 +308,7 @@ def linear_spec(
 
 
 def _rename_gradient(step: Step, made: str) -> Step:
-    """Renames the array ``made``, the gradient of the product, to the given name in a step."""
+    """Returns the step with its array ``made`` renamed to the value of the argument `made`."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

@@ -1,4 +1,4 @@
-"""Computes the cross entropy of a linear layer in row chunks, without storing all logits."""
+"""Computes a linear layer and its cross entropy in chunks of rows; never stores all logits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
     """Returns a · b; `turn_a` and `turn_b` transpose a and b before the product.
 
-    oneDNN computes float32 products, NumPy products of other dtypes.
+    Float32 products run in oneDNN, and products of other dtypes run in NumPy.
     """
     if a.dtype == np.float32:
         prepared = prepare_matmul(a.shape, b.shape, transpose_a=turn_a, transpose_b=turn_b)
@@ -227,7 +227,7 @@ LINEAR_CROSS_ENTROPY = OpSpec(
 
 
 class LinearCrossEntropy(WeightedCell):
-    r"""Cross entropy of a linear layer, computed in row chunks without storing all logits.
+    r"""Linear layer with cross entropy, computed in chunks of rows; never stores all logits.
 
     .. math::
         \ell = \mathrm{CrossEntropy}(h \cdot W^T, \mathrm{labels})
@@ -307,5 +307,5 @@ class LinearCrossEntropy(WeightedCell):
         return cls(size, classes, dense.weight, **known, route=route)
 
     def construct(self, hidden: Any, labels: Any) -> Any:
-        """Computes the loss in row chunks, or on the composite route with basic operators."""
+        """Computes the loss in chunks of rows, or on the composite route with basic operators."""
         return self.run(hidden, self.weight, labels)

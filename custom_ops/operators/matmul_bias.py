@@ -131,7 +131,7 @@ class DenseCell(WeightedCell):
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Runs one kernel, or in training two if the activation is in `SEPARATE_ACTIVATIONS`."""
+        """Runs one kernel; in training, `SEPARATE_ACTIVATIONS` run as a second kernel."""
         return self.apply_product(x)
 
     def apply_product(self, x: Any) -> Any:
@@ -317,8 +317,8 @@ class LinearResidual(DenseCell):
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: must be None, because nn.Dense applies its activation before the residual would
-            be added. Default: ``None``.
+        activation: must be None. An activation of nn.Dense would have to run before the residual is
+            added. Default: ``None``.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in

@@ -1,4 +1,4 @@
-"""Defines matrix products and float32 accumulation steps as operators that CANN builds."""
+"""Defines operators that CANN builds: matrix products and float32 accumulation steps."""
 
 from __future__ import annotations
 

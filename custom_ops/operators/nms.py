@@ -220,7 +220,8 @@ def tbe_steps(
     remaining boxes to the next iteration.
 
     Raises:
-        InputError: `max_output` is 0, because MindSpore has no empty tensors on Ascend.
+        InputError: `max_output` is 0. The outputs would be empty tensors, which MindSpore lacks on
+            Ascend.
     """
     if max_output < 1:
         raise InputError(

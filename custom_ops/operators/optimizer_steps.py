@@ -1,4 +1,4 @@
-"""Runs one step of Adam, AdamW or momentum in place, on a list of parameters in one kernel."""
+"""Runs one step of Adam, AdamW or Momentum in place; one kernel updates a list of parameters."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class RMSNormCell(WeightedCell):
     """Base class of RMS normalisations with a weight.
 
     Attributes:
-        own: spec of the operator.
+        own: spec of the operator that the subclass runs.
     """
 
     own: OpSpec

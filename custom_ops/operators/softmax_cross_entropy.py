@@ -1,4 +1,4 @@
-"""Computes softmax cross entropy with index labels; some parts also serve probability labels."""
+"""Computes softmax cross entropy with index labels; some functions also serve other labels."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _valid_label_mask(labels: Any, ignore_index: int, dtype: str) -> Any:
 
 
 def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None) -> Any:
-    """Gathers the element of each row at the index given by the row's label.
+    """Gathers, for each row of `x`, the logit of the class that is the row's label.
 
     The result is 0 for an ignored label, and NaN for a label out of range.
 
@@ -92,7 +92,8 @@ def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None)
         x: the logits, with classes along axis 1.
         labels: one label for each row.
         ignore_index: the ignored label.
-        weight: class weights. If they are given, the weight of the label is gathered instead.
+        weight: class weights. If they are given, the weight of this class is gathered instead of
+            the logit.
     """
     classes, dtype = sizes(x)[1], x.dtype
     nothing, unknown = dsl.const(0.0, dtype), dsl.const(float("nan"), dtype)
@@ -239,10 +240,10 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of the loss of each row; ``mean`` is treated like ``sum``.
+    """Returns the gradient of each row's loss; for ``mean``, the caller still has to divide it.
 
-    The gradient of a reduced loss is broadcast to all rows. For ``mean``, the caller has to divide
-    it by the divisor of the mean.
+    The gradient of a reduced loss is broadcast to all rows. For ``mean``, the caller divides the
+    result by the number by which the mean divides the sum of the losses.
     """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":

@@ -49,10 +49,10 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
 
     Single Cells: it replaces nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU,
     Softmax, Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm.
-    Sequences of Cells: it replaces a convolution with the following normalisation and activation,
-    and a dense layer with its activation or with the preceding normalisation. It finds sequences in
-    an nn.SequentialCell, and in any Cell whose `construct` passes the result of a layer only to the
-    next layer.
+    Sequences of Cells: it replaces a convolution together with the normalisation and activation
+    that follow it. It replaces a dense layer together with its activation, or together with the
+    normalisation before it. It finds sequences in an nn.SequentialCell, and in any Cell whose
+    `construct` passes the result of a layer only to the next layer.
     Functions and primitives: it replaces softmax and activations.
     Attention: it replaces nn.MultiheadAttention, and softmax(scale·q kᵀ + masks)·v in any Cell
     whose `construct` computes it, possibly in called functions.
@@ -70,8 +70,8 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     Cells. For a net in training it also compares gradients and the moving averages of BatchNorm. At
     the end it compares the results of the whole net.
 
-    If the net was not in training when `patch` was called, fused attention with an added mask is
-    not used in training. In nn.MultiheadAttention this holds for any mask. Fused attention is never
+    If the net is not in training when `patch` is called, attention with an added mask is fused for
+    inference only. The same holds for any mask of nn.MultiheadAttention. Fused attention is never
     used in training while dropout of the attention weights is active.
 
     Args:
@@ -169,7 +169,7 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the weight gradients for the sample inputs; `nudged` perturbs these inputs."""
+        """Returns the weight gradients for the sample inputs, or if `nudged` for perturbed ones."""
         seen = RecordedCall(self.inputs, {}, None)
         return training_effects(
             self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True
@@ -239,12 +239,12 @@ class _Patch:
         return reason
 
     def _drop_masks_with_gradient(self) -> None:
-        """Removes fused attention with a mask if its mask needs a gradient.
+        """Undoes the fusion of masked attention if a mask needs a gradient.
 
         The fused operator computes no gradient of a mask. To detect whether one is needed, this
-        method compares the gradients of the weights with and without fused attention with a mask.
-        If they differ, it undoes the edits that fuse attention with a mask. A patched
-        nn.MultiheadAttention stays patched, but its `mask_in_training` becomes false.
+        method compares two sets of gradients of the weights: those with fused masked attention, and
+        those without it. If they differ, it undoes the edits that fuse attention with a mask. A
+        patched nn.MultiheadAttention stays patched, but its `mask_in_training` becomes false.
         """
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]

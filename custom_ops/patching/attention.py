@@ -43,7 +43,7 @@ class _NoAttention(Exception):
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
     """Yields, for each attention in the source of a Cell, the edit that replaces it.
 
-    For a product softmax(…)·v that is not attention, it yields the reason as a string.
+    For a product softmax(…)·v that cannot be replaced, it yields the reason as a string.
     """
     count = 0
     for node in list(flow.nodes()):
@@ -134,11 +134,11 @@ class _AttentionMatcher:
 
     @property
     def _frame(self) -> int:
-        """Index of the shape of the scores where the matcher is now; see `AttentionMatch`."""
+        """Frame (see `AttentionMatch`) of the scores or weights that the matcher has reached."""
         return len(self.frames) - 1
 
     def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-        """Returns q and k of a product; records the added operand of baddbmm as a mask."""
+        """Returns the factors q and k; the tensor that a baddbmm adds to q kᵀ becomes a mask."""
         given = dict(product.keywords)
         if product.kind == "matmul":
             self._check_flags(product)
@@ -187,10 +187,10 @@ class _AttentionMatcher:
         return node
 
     def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
-        """Returns the one of two definitions of a name that is in the body of an if without else.
+        """Of two definitions of a name, returns the one in the body of an ``if`` without ``else``.
 
-        The matcher continues in this definition, and must later reach the other one: the body may
-        only change the scores that the other definition computes.
+        The matcher continues at this definition. The body may only modify the scores of the other
+        definition. The matcher therefore must reach the other definition later.
         """
         for one in found:
             (other,) = found - {one}
@@ -317,9 +317,10 @@ class _AttentionMatcher:
         raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
 
     def _skip_step(self, found: CallSemantics) -> ast.expr:
-        """Returns the first operand of an operation that the edit removes.
+        """Skips an operation that the edit removes, and returns its first operand.
 
-        The edit also removes the other arguments, so they do not count as readers of the scores.
+        The edit also removes the other operands. Names in them are therefore not treated as other
+        readers of the scores (see `_check_other_readers`).
         """
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
@@ -337,7 +338,7 @@ class _AttentionMatcher:
         return mine
 
     def _match_binary_mask(self, found: CallSemantics, statement: ast.stmt) -> ast.expr | None:
-        """Matches scores·b + (1 − b)·low with b in {0, 1} as a keep mask.
+        """Matches scores·b + (1 − b)·low with elements of b in {0, 1}; b becomes a keep mask.
 
         Returns the expression of the scores; None if there is no match.
         """
@@ -373,7 +374,7 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns the two operands if `node` is, or names, an operation of `kind`; else None."""
+        """Returns both operands if `node` is, or is a name for, a `kind` operation; else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
@@ -404,7 +405,7 @@ class _AttentionMatcher:
         raise _NoAttention("what is added to the scores is made like them")
 
     def _is_from_product(self, node: ast.expr, depth: int = 12) -> bool:
-        """Whether the value is a matrix product, changed only by operations of attention."""
+        """Whether the value is a matrix product, possibly scaled, masked, cast or reshaped."""
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
@@ -451,7 +452,7 @@ class _AttentionMatcher:
         """Returns the expression for the number that replaces the scores of masked elements.
 
         Raises:
-            _NoAttention: the number is unknown, or not so low that its softmax is surely 0.
+            _NoAttention: the number is unknown, or it is not low enough for the softmax to be 0.
         """
         number = value_of(value, self.flow, self.scope)
         if number is None or number > WEAK_LOW_SCORE:
@@ -476,7 +477,7 @@ class _AttentionMatcher:
         return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """Records that the edit removes an expression and the definitions that only it reads."""
+        """Records that the edit removes an expression, and all definitions with no other reader."""
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())
@@ -488,12 +489,12 @@ class _AttentionMatcher:
                 self._forget(only.value)
 
     def _check_other_readers(self, home: ast.stmt) -> None:
-        """Checks that other code reads only the shape or dtype of the scores and weights.
+        """Checks that code outside of the attention reads no elements of the scores or weights.
 
-        These reads are recorded in `beside`.
+        It may read their shapes and dtypes; these reads are recorded in `self.beside`.
 
         Raises:
-            _NoAttention: other code reads the scores or weights themselves.
+            _NoAttention: such code reads the scores or weights themselves.
         """
         self.beside: dict[int, tuple[str, int]] = {}
         for definition in self.definitions:

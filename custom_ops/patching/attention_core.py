@@ -25,16 +25,16 @@ class AttentionCore(Cell):
 
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width), or without heads.
-        - **keys** - size of the last axis of the softmax input, if this input has another shape
-          than q kᵀ; else None.
-        - **shape** - shape of the attention weights, if it differs from the shape of q kᵀ; else
-          None. If it is given, the leading sizes of v are those of `shape`.
+        - **keys** - None if the softmax input has the shape of q kᵀ. If it was reshaped, `keys` is
+          the size of its last axis.
+        - **shape** - None if the attention weights have the shape of q kᵀ. If they were reshaped,
+          `shape` is their shape, and v has the same leading axes.
         - **more** - two values per mask: the mask or None, and the score of dropped elements, which
           is None for an added mask.
 
     Outputs:
-        Tensor of the shape and dtype of q, but with the width of v and, with `shape`, its leading
-        sizes.
+        Tensor of the dtype of q. Its last axis has the width of v. Its other axes are those of q
+        or, if `shape` is given, those of `shape`.
 
     Raises:
         ValueError: `keys` is not the number of keys, so that the softmax is not over all keys.

@@ -20,7 +20,7 @@ class MaskStep:
     Attributes:
         statement: the statement that applies the mask.
         frame: index of the shape that the scores have in this statement (see `AttentionMatch`).
-        kind: a mask kind of `attention_core`.
+        kind: `ADDED_MASK`, `KEEP_MASK` or `DROP_MASK`.
         mask: the mask expression.
         value: score of dropped elements; None for an added mask.
     """
@@ -70,7 +70,7 @@ class AttentionMatch:
 
     Attributes:
         name: name of the fused operator as a part of the Cell.
-        final: the product with v, and its statement.
+        final: (the product with v, the statement that contains it).
         v: second operand of the product with v.
         v_turned: whether this product transposes its second operand.
         product: the product of q and k.
@@ -82,7 +82,7 @@ class AttentionMatch:
         frames: frame → the one frame that represents all frames with the same shape.
         of_product: frame of the product of q and k.
         of_softmax: frame of the softmax.
-        definitions: definitions of scores and weights.
+        definitions: definitions of the names to which scores and weights are assigned.
         beside: id of a node that reads the shape or dtype of scores or weights → ("shape" or
             "dtype", frame of these scores or weights).
         dropped: statements that are dead after the edit.
@@ -178,7 +178,7 @@ class _EditBuilder:
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
-        """Whether the edit needs the shape with this index, or one that reshapes make from it."""
+        """Whether the edit needs the shape of this frame, or a shape reshaped from it."""
         asked = [0, self.found.of_softmax, *(frame for _, frame in self.found.beside.values())]
         asked += [step.frame for step in self.found.steps if isinstance(step, MaskStep)]
         return any(self._has_other_shape(one) and self.found.frames[one] <= frame for one in asked)
@@ -187,7 +187,7 @@ class _EditBuilder:
         return f"{self.found.name}_laid_{self.found.frames[frame]}"
 
     def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
-        """Returns assignments of q, k, a tensor of zeros (if needed), and None for each mask."""
+        """Returns statements that assign q, k and, if needed, zeros, and set each mask to None."""
         made: list[ast.stmt] = [
             _assign(self.own["query"], self.found.q),
             _assign(self.own["key"], k),
@@ -219,7 +219,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Returns a copy of the reshaping call, with a tensor of zeros in place of the scores."""
+        """Returns a copy of the call that reshapes, with zeros in place of the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:

@@ -1,4 +1,4 @@
-"""Recognises 0/1 masks and equal expressions in the source of a Cell."""
+"""Recognises masks of zeros and ones, and pairs of equal expressions, in a Cell's source."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ def _function(
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
-    For a call of a Cell, the function returns this Cell, whatever it computes. For any other call,
-    it returns None unless the call is an activation with known arguments.
+    For a call of a function or primitive that is no activation, or has unknown arguments, it
+    returns None. For a call of a Cell, it returns this Cell without checking what it computes.
     """
     if found.kind == "cell":
         return found.called

@@ -52,7 +52,7 @@ class PatchedCell:
     parts: tuple[str, ...] = ()
 
     def apply_edits(self, edits: list[Edit]) -> None:
-        """Applies these edits to the original `construct`; edits applied before are dropped."""
+        """Applies exactly these edits to the original `construct`; any other edits are undone."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.parts = tuple(edit.name for edit in edits)
@@ -66,7 +66,7 @@ class PatchedCell:
         self.cell.__class__ = build_class(self.kind, self.body.function, source)
 
     def change(self) -> Change:
-        """Returns the record that undoes the edits."""
+        """Returns the `Change`, whose `undo` undoes the edits."""
         return Change(self.cell, self.kind, self.parts)
 
     def replacements(self) -> list[Replacement]:
@@ -149,8 +149,8 @@ def try_edits(
 ) -> None:
     """Applies edits one by one, and keeps each edit that does not change what the Cell computes.
 
-    The results are compared with the original Cell, and in training also the gradients. The other
-    edits are recorded as refused.
+    The function compares the Cell's results before and after an edit, and in training also the
+    gradients. It undoes the other edits and records them as refused.
     """
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
@@ -189,7 +189,7 @@ def try_edits(
 def _gradients_without_edits(
     owner: PatchedCell, seen: RecordedCall, flags: Mapping[int, bool], edits: list[Edit]
 ) -> TrainingEffects:
-    """Returns gradients and moving averages of the Cell without edits; then applies `edits`."""
+    """Undoes all edits, computes the Cell's gradients and moving averages, then applies `edits`."""
     owner.apply_edits([])
     try:
         return training_effects(owner.cell, seen, flags, _is_mask)

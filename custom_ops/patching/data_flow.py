@@ -112,7 +112,7 @@ class Flow:
         return not isinstance(statement, (ast.Return, ast.Raise))
 
     def _augmented_sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
-        """Returns the expression x + y for the statement x += y (or another operator)."""
+        """Returns the expression x + y for the statement x += y; other operators likewise."""
         if not isinstance(statement.target, ast.Name):
             return None
         known = self._made.get((id(statement), statement.target.id))
@@ -171,7 +171,7 @@ class Flow:
         return node
 
     def is_conditional(self, node: ast.AST) -> bool:
-        """Whether the enclosing statement may evaluate the node zero or several times."""
+        """Whether one run of the node's statement may evaluate the node never, or repeatedly."""
         while id(node) not in self.block:
             node = self.parent[id(node)]
             if isinstance(node, _PARTS):
@@ -179,10 +179,11 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """Returns the only node that uses an expression's value, and its operand with this value.
+        """Returns the only node that uses the value of `node`, and its operand with this value.
 
-        If the value is assigned to a name, the node that uses the name is returned. Returns None if
-        several nodes use the value, or if the node is in another block of statements.
+        The operand is `node` itself or, if the value is assigned to a name, the place where the
+        name is read. Returns None if several nodes use the value, or if the one that uses it is in
+        another block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:
@@ -227,7 +228,7 @@ def _blocks(statement: ast.AST) -> list[list[ast.stmt]]:
 def eliminate_dead_assignments(
     statements: list[ast.stmt], arguments: Sequence[str]
 ) -> list[ast.stmt]:
-    """Removes assignments that no statement reads and whose value contains no call or operator."""
+    """Removes assignments to names that are never read; keeps values with a call or operator."""
     while True:
         flow = Flow(statements, arguments)
         read = {id(one.statement) for one, readers in flow.readers.items() if readers}

@@ -44,9 +44,10 @@ def candidate(cell: Any) -> Any:
 
 
 def why_not(before: Any, after: Any, seen: RecordedCall, tolerance: float | None) -> str:
-    """Compares two Cells with random weights, also on inputs so small that epsilon matters.
+    """Returns why a Cell is not equivalent to its replacement; an empty string if it is.
 
-    Returns the reason to refuse the replacement; an empty string if the results agree.
+    The function compares the results of both Cells for random weights and inputs. Some of the
+    inputs are so small that different values of epsilon would give different results.
     """
     if len(seen.inputs) != 1 or seen.keywords or not isinstance(seen.inputs[0], ms.Tensor):
         return "it is called with more than one input"

@@ -1,4 +1,4 @@
-"""Finds the layer chains and function calls in a Cell's source that fused operators replace."""
+"""Finds, in a Cell's source, chains of layers and function calls that can be fused."""
 
 from __future__ import annotations
 

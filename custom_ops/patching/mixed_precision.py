@@ -1,9 +1,10 @@
 """Supports level O1 of `ms.amp` for a net that `patch` changed.
 
-For O1 MindSpore rewrites a net from the source of its classes, which lacks the edits of `patch`.
-A patched net is therefore not rewritten. Instead its Cells for matrix products, convolutions and
-attention are wrapped: they compute in the narrow precision (float16 or bfloat16), and their results
-are cast to float32. Matrix products that are called as functions keep their precision.
+For O1, MindSpore rewrites a net: it reads the source of the net's classes, and this source lacks
+the edits of `patch`. A patched net is therefore not rewritten. Instead, its Cells for matrix
+products, convolutions and attention are wrapped: they compute in the narrow precision (float16 or
+bfloat16), and their results are cast to float32. Matrix products that are called as functions keep
+their precision.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def cast_cells(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
 
 @cache
 def hook_amp() -> None:
-    """Monkeypatches the O1 rewrite of `ms.amp` for patched nets only."""
+    """Makes `ms.amp` use `cast_cells` instead of its O1 rewrite for patched nets."""
     from mindspore.train import amp
 
     theirs = getattr(amp, REWRITE_FUNCTION, None)

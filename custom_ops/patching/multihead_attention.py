@@ -1,4 +1,4 @@
-"""Defines an nn.MultiheadAttention that uses fused attention unless it returns the weights."""
+"""Defines a subclass of nn.MultiheadAttention that uses fused attention where possible."""
 
 from __future__ import annotations
 

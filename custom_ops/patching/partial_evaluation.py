@@ -32,7 +32,8 @@ class KnownValue:
     Attributes:
         value: the value, or `NotNone`.
         given: the names of these arguments and attributes; an attribute has the form ``self.name``.
-        source: if a layer or primitive was assigned to a local name, the assigned expression.
+        source: the expression that was assigned to a local name, if its value is a layer or a
+            primitive; else None.
     """
 
     value: Any
@@ -106,7 +107,7 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that are true while no attribute that the value depends on changes."""
+        """Returns conditions that hold while the attributes behind the value are unchanged."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
@@ -296,9 +297,9 @@ def _attributes_stored_by(code: Any) -> set[str]:
 
 
 def condition(name: str, value: Any) -> ast.expr:
-    """Returns a condition that is true if an argument or attribute has its recorded value.
+    """Returns an expression that tests whether an argument or attribute still has `value`.
 
-    For a value that is not plain (see `PLAIN_TYPES`), the condition is only that it is not None.
+    If the type of `value` is not in `PLAIN_TYPES`, the expression only tests for not None.
     """
     if value is None or not isinstance(value, PLAIN_TYPES):
         text = f"{name} is None" if value is None else f"{name} is not None"

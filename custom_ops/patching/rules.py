@@ -84,7 +84,7 @@ def _dense_refusal(dense: Any, *_: Any) -> str:
 
 
 def _ends_with_activation(dense: Any) -> bool:
-    """Whether the dense layer has an activation that the product can fuse.
+    """Whether the dense layer has an activation that can be fused into its matrix product.
 
     A dense layer without an activation is not replaced.
     """
@@ -149,11 +149,11 @@ RULES = (
 
 
 def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
-    """Returns the longest rule that matches the first Cells of a sequence; None if none matches.
+    """Returns the rule for the most Cells at the start of a sequence; None if no rule matches.
 
     Args:
         cells: the sequence.
-        least: minimum length of the rule.
+        least: minimum number of Cells that the rule replaces.
     """
     for rule in RULES:
         count = len(rule.classes)

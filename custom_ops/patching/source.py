@@ -85,7 +85,7 @@ class Body:
     def _block(
         self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """Returns the normalised statements, and whether they always leave the function."""
+        """Returns the normalised statements, and whether they always reach a return or raise."""
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)

@@ -81,7 +81,7 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
 def record_calls(
     net: Any, cells: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[int, RecordedCall], Any]:
-    """Runs the net; returns the first call of each Cell, by the Cell's id, and the net's output."""
+    """Runs the net; returns a dict from a Cell's id to its first call, and the net's output."""
     found: dict[int, RecordedCall] = {}
     handles = []
     for cell in {id(one): one for one in cells}.values():
@@ -99,7 +99,7 @@ def record_calls(
 
 
 def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> str:
-    """Returns why the results of `run` do not agree with `want`; an empty string if they do."""
+    """Calls `run`; returns how its results differ from `want`, or an empty string if they agree."""
     try:
         made = run()
     except Exception as error:  # noqa: BLE001 - any failure refuses the replacement
@@ -176,9 +176,10 @@ class TrainingEffects:
 def training_effects(
     cell: Any, seen: RecordedCall, flags: Mapping[int, bool], leave: Callable[[str], bool]
 ) -> TrainingEffects:
-    """Returns the gradients of floating inputs and weights, and the moving averages after a call.
+    """Returns the gradients of float inputs and weights, and the moving averages after a call.
 
-    The Cell runs in training mode with dropout disabled. Then its moving averages are restored.
+    The Cell runs in training mode with dropout disabled. Afterwards, its moving averages are
+    restored.
 
     Args:
         cell: the Cell.
@@ -264,9 +265,9 @@ def compare_training_effects(
     Args:
         got: effects of the replacement.
         want: effects of the original.
-        near: function that returns the effects of the original for inputs that are changed by
-            about one rounding error. They show how much a deep net amplifies such an error. The
-            function is called only after a mismatch.
+        near: function that changes the inputs by about one rounding error, and returns the effects
+            of the original for these inputs. Their distance from `want` shows how much a deep net
+            amplifies a rounding error. The function is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]

@@ -40,8 +40,8 @@ class TbeFunction:
         name: name of the operator.
         function: the Python function. It takes one dict per input and output, then the attributes.
         inputs, outputs: names of the operator's inputs and outputs.
-        optional: number of inputs of the function that the operator does not have. None is passed
-            for each of them.
+        optional: number of optional inputs that the function takes but the operator does not have.
+            The function gets None for each of them.
         attributes: dict from attribute name to value.
     """
 
@@ -62,8 +62,8 @@ class TbeFunction:
         """Builds the function's kernel for these inputs, with results cast to the requested dtypes.
 
         Raises:
-            InputError: the function rejects the inputs, or builds a wrong number of inputs or
-                outputs, or an output of a wrong shape.
+            InputError: the function rejects the inputs, or the kernel that it builds has a wrong
+                number of inputs or outputs, or an output of a wrong shape.
         """
         like = given[0]
         made = [

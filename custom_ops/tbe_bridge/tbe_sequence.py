@@ -24,7 +24,7 @@ def step_operator(
     attributes: Mapping[str, Any] = _NONE,
     given: Mapping[str, str] = _NONE,
 ) -> OpSpec:
-    """Builds the spec of an operator that is only a step: it has no CPU kernel and no gradient.
+    """Builds the spec of an operator for use in sequences only: without CPU kernel and gradient.
 
     Args:
         name, inputs, outputs, attributes, doc: as in `OpSpec`.
@@ -152,8 +152,8 @@ class TbeSteps:
 
     Attributes:
         steps: the steps, in order.
-        makes: dict from the name of an output of the sequence to the name of the tensor (an input
-            or a step output) that is this output. It has only the outputs whose two names differ.
+        makes: dict from the name of an output of the sequence to the name that the tensor has as an
+            input or as a step's output. Outputs whose two names are equal are left out.
     """
 
     steps: tuple[AnyStep, ...]
