@@ -90,10 +90,10 @@ class _AssignmentWriter:
         self.held: list[Any] = []
 
     def emit_graph(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
-        """Emits assignments for all stages that have no name yet.
+        """Emits assignments for all stages in the graph of `outputs` that have no name yet.
 
-        `origin` is the stage that these assignments implement together. By default, the assignments
-        for a stage implement that stage.
+        `origin` is the `Assignment.origin` of all these assignments. By default, it is the stage
+        for which an assignment is emitted.
         """
         for op in stages_of(outputs, known=self.names):
             if op.kind != "placeholder" and not all(

@@ -59,7 +59,7 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """Restores the program of a graph; returns None if the plan is of another graph."""
+        """Restores the program of a graph from this plan; None if the plan is of another graph."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
@@ -88,9 +88,9 @@ _DECODER = msgspec.json.Decoder(CodegenPlan)
 def graph_mark(graph: Callable[[], str], options: Options) -> str:
     """Returns a digest of the text form of a graph and of the options that change results.
 
-    Returns "" if `graph` cannot write the graph as text. The digest is part of the C text. It does
-    not cover options that change only the code. Their values may therefore differ for equal C
-    texts.
+    Returns "" if `graph` cannot write the graph as text. The digest is part of the C text. Options
+    that change the code but not the results, for example the unroll factor, do not change the
+    digest.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"
@@ -116,7 +116,7 @@ def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
 
 
 def write_plan(store: KernelCache, key: str, program: Program) -> None:
-    """Caches the plan from which `CodegenPlan.restore_program` restores a program."""
+    """Stores the plan of `program` under `key`, for `CodegenPlan.restore_program`."""
     # if a source file changed after this process loaded it, the program does not belong to the key
     if generator_fingerprint() != _LOADED_GENERATOR_FINGERPRINT:
         return
@@ -132,7 +132,7 @@ def text_digest(text: str) -> str:
 
 
 def generator_fingerprint() -> str:
-    """Returns a digest over names, sizes and modification times of the generator sources."""
+    """Returns a digest of the names, sizes and modification times of the generator's sources."""
     found = []
     for place in GENERATOR_DIRECTORIES:
         with os.scandir(place) as files:

@@ -88,13 +88,14 @@ def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Va
 
 
 def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
-    """Packs a tile of a tensor, row by row, before the loop over the tile.
+    """Copies a tile of a tensor to a small contiguous array before the loop over the tile.
 
-    Without packing, cache lines that are far apart would evict each other.
+    The tile is copied row by row. Without this copy, cache lines that are far apart would evict
+    each other.
 
     Returns:
-        The address of the element in the packed tile, and the stride from lane to lane. If the tile
-        cannot be packed, both refer to the tensor itself.
+        The address of the element at `address` in the copy, and the stride from lane to lane. If
+        the tile cannot be copied, address and stride in the tensor itself.
     """
     tile = writer.tile
     assert tile is not None and writer.vector is not None
@@ -122,10 +123,10 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
 
 
 def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
-    """Prefetches later rows while a row is processed from the cache.
+    """Emits a prefetch of a later row, which runs while the current row is processed.
 
-    The prefetch fills all cache levels. In loops with non-temporal stores, ``prefetchnta`` was up
-    to 2.5 times slower on some processors.
+    The prefetch loads into all cache levels. ``prefetchnta``, which does not, was up to 2.5 times
+    slower on some processors in loops with non-temporal stores.
     """
     if writer.prefetch is None or writer.prefetch not in address.variables:
         return
@@ -142,9 +143,9 @@ def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth:
 
 
 def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """Gathers lane by lane and clamps indices that are out of bounds.
+    """Loads each lane from its own address; addresses out of bounds are clamped.
 
-    The enclosing select does not choose the elements that are loaded with clamped indices.
+    The lanes with clamped addresses do not matter: the enclosing select does not choose them.
     """
     buffer, tag = writer.buffers[id(tensor)], vectors.tag_of(tensor.dtype)
     row = _emit_indexed_row_load(writer, tensor, indices)
@@ -173,9 +174,9 @@ def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Ind
 def _emit_indexed_row_load(
     writer: Lowering, tensor: Tensor, indices: Sequence[Index]
 ) -> Value | None:
-    """Loads contiguously from a row whose number is itself loaded, as in an embedding lookup.
+    """Loads a contiguous vector from a row whose index may itself be loaded from memory.
 
-    Returns None if the read has another form.
+    This is the access of an embedding lookup. Returns None if the read has another form.
     """
     buffer, number = writer.buffers[id(tensor)], writer.vector
     *rows, last = indices
@@ -214,8 +215,8 @@ def _row_terms(
     """Returns the terms of a row's address: index, exclusive upper bound and stride of each.
 
     If an index is loaded from memory, there is one term per index. Otherwise, there is one term for
-    the whole address: merged loops may use one variable for several axes, so that the
-    individual indices have no meaning.
+    the whole address, because a merged loop has one variable for several axes: an index of one of
+    these axes alone is then meaningless.
     """
     if any(isinstance(row, Value) for row in rows):
         return [
@@ -240,8 +241,8 @@ def _may_pass_row_end(writer: Lowering, tensor: Tensor, last: Poly) -> bool:
 def _may_be_out_of_bounds(writer: Lowering, tensor: Tensor, address: Poly) -> bool:
     """Returns whether an address may be out of bounds.
 
-    If this is unknown, for example because of run-time sizes, the address counts as out of bounds
-    inside a select, and as in bounds elsewhere.
+    If this is unknown, for example because of run-time sizes, returns True inside a select and
+    False elsewhere.
     """
     bounds = (writer.joined or writer.ranges).bounds(address)
     if bounds is None or writer.buffers[id(tensor)].origin:

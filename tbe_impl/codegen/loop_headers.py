@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def range_of(inside: Lowering, serial: int) -> tuple[str, str | None]:
     """Returns the first value and the exclusive end of an index as C text.
 
-    The range covers only the iterations of one thread, and only the current block of each
-    enclosing block loop. The end is None if it is the extent of the index.
+    In a parallel loop, this is the range of one thread. Inside block loops, it is the range of the
+    current block. The end is None if it is the extent of the index.
     """
     return inside.parts.get(serial, ("0", None))
 
@@ -48,7 +48,7 @@ def emit_fused_loop(
 ) -> None:
     """Emits one loop over several indices or over their blocks.
 
-    If `shared`, the loop covers the range of one thread: from the C variable ``begin`` to ``end``.
+    If `shared`, the loop runs from the C variable ``begin`` to ``end``: the range of one thread.
     """
     saved = dict(inside.parts)
     counts = [trip_count(inside, serial, step) for serial, step in level.parts]

@@ -21,8 +21,8 @@ class LoopScope:
     Attributes:
         variables: serial numbers of the variables that the loop changes: one for most loops,
             several for a fused loop, none for the level outside all loops.
-        blocks: serial numbers of the variables whose range the level only partly covers, because
-            the loop is a block loop or because each thread runs a part of the iterations.
+        blocks: serial numbers of the variables that do not take all their values in one run of the
+            loop, because it is a block loop or because each thread runs a part of the iterations.
         lines: the statements so far: a string for a line, a nested list for a C block, a
             `VectorLoop` for a vector loop.
         memo: values already computed on this level.
@@ -80,7 +80,8 @@ class VectorLoop:
         head: number of peeled elements before the first whole vector, in C; empty for none.
         first: statements for the peeled elements.
         copies: for an unrolled loop, the statements of each vector of an iteration; else empty.
-        strips: the loop after fission into strips; empty without fission.
+        strips: the loop after loop fission (`tbe_impl.codegen.passes.loop_fission`); empty without
+            fission.
         whole: statements for one vector; empty if the loop has too few elements for a vector.
         rest: statements for the remainder; empty when there is none.
         cells: an alternative loop with table lookups, for processors with float16 arithmetic; see
@@ -190,7 +191,7 @@ class UnrollAndJam:
     steps: int
 
     def shift_index(self, index: Index, step: int) -> Index:
-        """Returns `index`, given for the first jammed iteration, for jammed iteration `step`."""
+        """Translates an index of the first jammed iteration to jammed iteration `step`."""
         if not step or isinstance(index, Value):
             return index
         return index.substitute({self.loop: Poly.variable(self.loop) + Poly.from_int(step)})
@@ -216,8 +217,8 @@ class AttachedTile:
 class MissingBuffer(Exception):
     """Raised when a loop nest cannot be generated unless further tensors are stored in memory.
 
-    The argument `tensors` names these tensors, which one nest or several independent nests need.
-    The program is then planned again with these tensors stored.
+    The argument `tensors` contains these tensors. The program is then planned again, and stores
+    them in memory.
     """
 
     def __init__(self, *tensors: Tensor):

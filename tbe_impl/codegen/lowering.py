@@ -69,7 +69,8 @@ class Lowering:
             read back.
         names: maps the serial number of a size to its C name.
         kept: ``id`` of the stages whose rows are worth a row buffer.
-        slow: ``id`` of the stages that are stored rather than recomputed.
+        slow: ``id`` of the costly stages, which are stored if the loops would otherwise compute an
+            element repeatedly.
         options: code generation options.
         sums: maps the ``id`` of a reduction to its requested loops.
         short: maps the ``id`` of a call, quotient or reduction to a cheaper function for it; see
@@ -141,13 +142,16 @@ class Lowering:
         return name
 
     def declare_block(self, serial: int, step: int) -> Poly:
-        """Declares the first index of a block and returns it as a variable."""
+        """Declares a variable for the first index of a block; returns it as a polynomial."""
         # negative serial numbers belong to blocks only
         self.names[~serial] = f"{self.names[serial]}_block{step}"
         return Poly.variable(~serial)
 
     def block_range(self, serial: int) -> tuple[Poly, Poly]:
-        """Returns first index and maximum extent of a loop, or of its current block if blocked."""
+        """Returns first index and extent of a loop; inside a block loop, of the current block.
+
+        The last block may be shorter than the returned extent.
+        """
         begin, _ = self.parts.get(serial, ("0", ""))
         prefix = f"{self.names.get(serial)}_block"
         if begin.startswith(prefix):
@@ -177,7 +181,10 @@ class Lowering:
             self.sources = before
 
     def accesses(self) -> Accesses:
-        """Returns the accesses of the `bind_sources` expressions in the current loop ranges."""
+        """Returns the memory accesses of the expressions that `bind_sources` declared.
+
+        Reads that a condition excludes in the current ranges of the loops are left out.
+        """
         found = Accesses()
         for expression, environment in self.sources:
             known = {
@@ -401,7 +408,7 @@ class Lowering:
         self.step = 0
 
     def shift_index(self, index: Poly) -> Poly:
-        """Returns `index`, given for the first jammed iteration, for the current iteration."""
+        """Translates an index of the first jammed iteration to the current jammed iteration."""
         found = self.together.shift_index(index, self.step) if self.together else index
         assert isinstance(found, Poly)
         return found
@@ -476,9 +483,9 @@ class Lowering:
     def hoist_reductions(
         self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]
     ) -> None:
-        """Computes the reductions of an expression that do not depend on the loops `inner`.
+        """Computes the reductions in an expression whose results are constant in the loops `inner`.
 
-        The caller emits the loops `inner` afterwards, so that the reductions precede them.
+        The caller emits the loops `inner` afterwards, so that the reductions run before them.
         """
         if isinstance(node, Read):
             known = {
@@ -516,7 +523,11 @@ class Lowering:
         self.inside_select -= isinstance(node, Select)
 
     def _decide_condition(self, condition: Expr, environment: Mapping[int, Index]) -> bool | None:
-        """Returns whether a condition holds in the loop ranges; None if it varies or is unknown."""
+        """Decides a condition for the current ranges of the loops.
+
+        Returns True if it always holds, False if it never holds, and None if it varies or is
+        unknown.
+        """
         known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
         return self.ranges.decide_condition(condition, known)
 
@@ -543,8 +554,8 @@ class Lowering:
     def _lower_reduction(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
         """Lowers a reduction.
 
-        With unroll-and-jam, the first of the jammed iterations lowers the reduction for all of
-        them.
+        With unroll-and-jam, the reductions of all jammed iterations are lowered together when the
+        first iteration needs its own.
         """
         together, places = self.together, [tuple(indices)]
         used = loop_variables_in(indices)
@@ -575,7 +586,10 @@ class Lowering:
         return found
 
     def is_recomputed(self, indices: Sequence[Index]) -> bool:
-        """Returns whether some enclosing loop changes no index and thus recomputes the element."""
+        """Returns whether an enclosing loop would compute the same element in each iteration.
+
+        Such a loop changes none of the element's `indices`, but contains a loop that does.
+        """
         if not all(isinstance(item, Poly) for item in indices):
             return False
         used = loop_variables_in(indices)
@@ -583,9 +597,9 @@ class Lowering:
         return depth > 0 and not self.variables_down_to(depth) <= used
 
     def compute_stored_element(self, tensor: Tensor, indices: Sequence[Poly]) -> Value:
-        """Computes an element to be stored.
+        """Computes the element of a tensor that the nest stores.
 
-        Other reads of the same element in the nest use the computed value.
+        Other expressions in the nest that read this element use the computed value.
         """
         key = (id(tensor), tuple(indices))
         for scope in self.chain:
@@ -642,7 +656,10 @@ class Lowering:
         raise CompileError(f"{node} may only be the whole body of a stage")
 
     def _lower_scalar(self, node: Var) -> Value:
-        """Returns a scalar argument as a vector, rounded from float64 to its arithmetic dtype."""
+        """Returns a scalar argument of the kernel as a vector with equal lanes.
+
+        The argument is passed as float64 and is rounded to the dtype of its arithmetic.
+        """
         key, memo = (node.serial, ()), self.chain[0].memo
         if key not in memo:
             narrow = node.dtype in ("float16", "bfloat16")

@@ -105,9 +105,9 @@ class NestFunction:
     def accessed_element_count(self) -> str:
         """Returns, as C text, the number of elements that the nest reads and writes.
 
-        The number decides whether the nest uses threads. In a nest without reductions, no tensor is
-        counted with more elements than the nest writes, because a row lookup reads few rows of a
-        large table.
+        The number decides whether the nest runs on several threads. In a nest without reductions,
+        an input counts at most as many elements as the nest writes: a lookup of rows in a large
+        table, for example, reads few of the rows.
         """
         own = [root.tensor for root in self.nest.roots]
         met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False

@@ -81,7 +81,7 @@ class _Printer:
                 yield f"{indent}{deeper}{_statement_text(root)}"
 
     def _sums(self, root: Root, sums: ReductionLoops) -> Iterator[str]:
-        """Yields the headers of the requested loops of a reduction."""
+        """Yields a text line ``for …`` for each loop that a schedule requests for a reduction."""
         names: dict[int, str] = {}
         for axis in root.tensor.op.reduce_axis:
             index = sums.runs.get(axis.serial)
@@ -97,7 +97,10 @@ class _Printer:
             blocked |= {serial for serial, step in level.parts if step > 1}
 
     def _tiles(self, at: int, indent: str) -> Iterator[str]:
-        """Yields the loops that compute tiles of other stages at level `at`."""
+        """Yields the text of the loops that compute tiles inside the loop at level `at`.
+
+        The tiles are regions of other stages; the loops of this nest read them.
+        """
         own = {id(root.tensor) for root in self.nest.roots}
         for tile in self.layout.tiles.values():
             if id(tile.reader) in own and tile.at == at:

@@ -232,9 +232,9 @@ class NestWriter:
                         self._pipeline_rows(at, piece, scope)
 
     def _pipeline_rows(self, at: int, piece: Piece, scope: LoopScope) -> None:
-        """Adds a software-pipelined form of the loops over a row, if there is one.
+        """Adds a second, software-pipelined version of the loops over a row, if there is one.
 
-        The C macro ``STAGGERS`` selects this form.
+        The C macro ``STAGGERS`` selects this version.
         """
         length, lines = self.nest.loops[-1][1].constant, self.inside.chain[-1].lines
         if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
@@ -253,7 +253,8 @@ class NestWriter:
     def _jam_factor(self, at: int, piece: Piece) -> int:
         """Returns the unroll-and-jam factor of a loop around rows; 1 for none.
 
-        Rows are jammed only if they fit the L1 cache together or all results are column reductions.
+        Rows are jammed only if together they fit into the L1 cache, or if all results are column
+        reductions.
         """
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
@@ -390,9 +391,9 @@ class NestWriter:
             self.inside.store(root.tensor, indices, value, stream=stream)
 
     def _streaming_condition(self) -> str:
-        """Returns a C condition for non-temporal stores: outputs are large and rows are aligned.
+        """Returns the C condition under which the nest uses non-temporal stores.
 
-        Returns "" if the nest never uses non-temporal stores.
+        It holds if the outputs are large and their rows are aligned. Returns "" if it never holds.
         """
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:
@@ -429,11 +430,11 @@ class NestWriter:
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 
     def _store_peel_count(self, serial: int) -> str:
-        """Returns, as C text, the number of peeled steps before aligned non-temporal stores.
+        """Returns, as C text, how many steps to peel so that non-temporal stores are aligned.
 
-        All rows have the same alignment as the array. The stores are aligned to a vector or to a
-        cache line, whichever is shorter, because outputs of several dtypes are only aligned to
-        cache lines.
+        The number is the same for every row of the array. Stores are aligned to a vector, or to a
+        cache line if a vector is longer: outputs of different dtypes have no greater alignment in
+        common.
         """
         buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes
@@ -478,6 +479,6 @@ class NestWriter:
 
 
 def _innermost_expression(root: Root) -> Expr:
-    """Returns the expression that the innermost loop computes for a stored tensor (root)."""
+    """Returns the expression that the innermost loop computes for a stored tensor (`root`)."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body

@@ -65,11 +65,13 @@ class Options:
             common loads, and the sums of one row hide the latency of those of another row. The
             accumulators of one row are divided among the jammed rows. 0 means four for short rows
             and for column reductions, else one.
-        keep_rows: whether to keep slow stages in row buffers for the next loop over a row.
+        keep_rows: whether the first loop over a row stores the values of costly stages in a row
+            buffer, from which later loops over this row load them.
         prefetch: whether to prefetch the next row while a row is processed.
         offset: number of bytes between the start of a cache line and the first element of an array.
-            It is 16 for memory from ``malloc``, as for MindSpore's tensors. Sums along rows peel
-            steps up to a cache line, so that no vector load crosses a cache line.
+            It is 16 for memory from ``malloc``, as for MindSpore's tensors. The loop of a sum along
+            a row first peels the elements before the next cache line, so that no later vector load
+            crosses a cache line.
         stream_bytes: minimum size in bytes of an output for non-temporal stores.
         stagger: whether to use software pipelining across rows, where rows use non-temporal stores
             and vector registers have at least 32 bytes; see
@@ -78,18 +80,20 @@ class Options:
             `tbe_impl.codegen.passes.loop_fission`.
         half_cells: whether to use lookup tables for functions of one float16 value, on processors
             with float16 arithmetic; see `tbe_impl.codegen.passes.table_loops`.
-        threads: maximum number of threads of a nest, fixed in the code; 0 for the caller's number.
+        threads: maximum number of threads of a nest, fixed in the generated code; 0 for the number
+            that the caller of the kernel passes.
         inplace: whether the first output overwrites the first input of the same shape and dtype.
         stored: numbers of the stages that are stored although they are no outputs; see
             `tbe_impl.codegen.program.numbered_results`.
         inlined: numbers of the stages that are recomputed in each loop over a row, without row
             buffer.
-        rows: numbers of the stages that get row buffers, like slow stages.
+        rows: numbers of the stages that get row buffers in addition to those of `keep_rows`.
         orders: requested loops of results; a request that cannot be followed has no effect.
-        portions: number of dynamically scheduled parts of a nest, of which a late thread takes
-            fewer; 0 for one equal part per thread.
+        portions: number of parts of a parallel nest. Each thread takes the next part when it has
+            finished one, so that a thread that starts late takes fewer. 0 for one equal part per
+            thread.
         parallel_elements: minimum number of elements that a parallel nest reads and writes. A
-            quarter of this number suffices if a thread of the pool is spinning (`thread_pool.h`),
+            quarter of this number suffices if a pool thread is busy-waiting (`thread_pool.h`),
             except for a nest that merges partial sums.
     """
 
@@ -117,7 +121,7 @@ class Options:
     orders: tuple[LoopOrder, ...] = ()
 
     def with_loops_of(self, other: Options) -> Options:
-        """Returns these options with `stored`, `inlined`, `rows` and `orders` of `other`."""
+        """Returns a copy whose `stored`, `inlined`, `rows` and `orders` are those of `other`."""
         return replace(
             self,
             stored=other.stored,

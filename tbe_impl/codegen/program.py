@@ -124,7 +124,7 @@ def write_program(
     options: Options = DEFAULT_OPTIONS,
     mark: str = "",
 ) -> Program:
-    """Generates C for a graph whose stages all have a body.
+    """Generates C for a graph without library stages: each stage has an expression (body).
 
     Args:
         outputs: tensors to compute.
@@ -172,9 +172,9 @@ FRAMES_PER_STAGE, MAX_FRAMES = 20, 9000
 
 
 def _raise_recursion_limit(stages: int) -> None:
-    """Raises the recursion limit for a chain of `stages` stages.
+    """Raises Python's recursion limit, so that a chain of `stages` stages can be visited.
 
-    The limit is never lowered, because other threads may need it.
+    The limit is never lowered again, because other threads may need it.
     """
     wanted = min(FRAMES_PER_STAGE * stages, MAX_FRAMES)
     if wanted > sys.getrecursionlimit():
@@ -251,7 +251,7 @@ def translate_to_serials(
 
 
 def _restrict_choice(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
-    """Returns a loop restricted to `axes`: parts (axis and step) of other axes are removed."""
+    """Returns a copy of a requested loop that changes only indices of `axes`."""
     own = {axis.serial for axis in axes}
     return replace(choice, parts=tuple(part for part in choice.parts if part[0] in own))
 
@@ -294,7 +294,7 @@ def strip_output_reshapes(
 def _reshape_source(tensor: Tensor, given: Container[int]) -> Tensor | None:
     """Returns the source of a reshape or a chain of reshapes, if a loop nest computes the source.
 
-    Returns None for other tensors and for a tensor in `given`.
+    Returns None if `tensor` is no reshape, or if the caller passes it (its ``id`` is in `given`).
     """
     word = tensor.op.dsl_call
     if word is None or word.name != "reshape" or id(tensor) in given:
@@ -535,7 +535,11 @@ class _ProgramWriter:
         return made
 
     def _overwrite(self, nests: Sequence[LoopNest]) -> None:
-        """Places the first output in the memory of an input."""
+        """Lets the first output overwrite the first input of the same shape and dtype.
+
+        Raises:
+            CompileError: there is no such input, or it would be overwritten before its last read.
+        """
         target = self.outputs[0]
         for source in self.inputs:
             if source.dtype == target.dtype and _shape(source) == _shape(target):

@@ -347,7 +347,7 @@ Item = TypeVar("Item")
 def _iterate_jammed_steps(
     writer: Lowering, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
 ) -> Iterator[tuple[Item, Mapping[int, Index]]]:
-    """Makes each jammed iteration current in turn; yields its entries of `items` and `inners`."""
+    """Enters each jammed iteration in turn, and yields its element of `items` and of `inners`."""
     if len(inners) == 1:
         yield items[0], inners[0]
         return
@@ -391,11 +391,13 @@ def lower_inner_reduction(
 def lower_partial_reduction(
     writer: Lowering, tensor: Tensor, environment: Mapping[int, Index]
 ) -> tuple[Value, str, int]:
-    """Lowers a reduction over the range ``begin`` to ``end`` of its outermost loop.
+    """Lowers the part of a reduction that one thread computes.
+
+    The outermost loop runs from the C variable ``begin`` to ``end``.
 
     Returns:
-        The value, the trip count of the outermost loop in C, and the grain size of its thread
-        partition.
+        The partial result, the trip count of the outermost loop in C, and the number of
+        consecutive iterations of this loop that stay on one thread.
     """
     (inner,), loops, are_plain = _declare_reduction_loops(writer, tensor, [environment])
     body, first = _reduce_of(tensor), loops.levels[0]
@@ -465,14 +467,14 @@ def row_prefix(tag: str) -> str:
 
 
 def combine_short_form(writer: Lowering, body: Reduce, tag: str, so_far: str, value: str) -> str:
-    """Combines a partial result and a value, by the function in `Lowering.short` if possible."""
+    """Works like `combine`, but calls the cheaper function in `Lowering.short` if there is one."""
     if id(body) in writer.short and tag in ("f32", "f64"):
         return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
     return combine(body.op, tag, so_far, value)
 
 
 def combine(op: str, tag: str, so_far: str, value: str) -> str:
-    """Combines the partial result of a reduction and one more value."""
+    """Returns C that combines the partial result of a reduction with one more value."""
     if op == "max" and tag in ("f32", "f64"):
         return f"{tag}_max_so_far({so_far}, {value})"
     name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]

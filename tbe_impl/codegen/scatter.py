@@ -194,7 +194,7 @@ def _definitions(use: _Scatter) -> list[str]:
 
 
 def arithmetic_macros(change: str, dtype: str) -> list[str]:
-    """Returns C macros for element types, memory and arithmetic functions, and the update."""
+    """Returns C definitions of element types, load, store, arithmetic and the update `change`."""
     tag, memory, element = vectors.tag_of(dtype), vectors.memory_prefix(dtype), dtype_of(dtype).c
     is_narrow = dtype in HALF_PRECISION_DTYPES
     return [

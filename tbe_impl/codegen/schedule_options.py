@@ -28,9 +28,10 @@ DEFAULT_UNROLL_STEPS = 4
 def outputs_of(
     record: ScheduleRecord, outputs: Sequence[Tensor], *, has_memories: bool = True
 ) -> tuple[Tensor, ...]:
-    """Returns the outputs of the graph that the schedule has changed for this processor.
+    """Returns the outputs of the graph to which `options_of` applies.
 
-    This graph includes the copies and two-step reductions that the schedule adds.
+    This graph includes the stages that the schedule adds for this processor: copies and two-step
+    reductions.
 
     Args:
         record, outputs, has_memories: as for `options_of`.
@@ -49,9 +50,9 @@ def options_of(
     *,
     has_memories: bool = True,
 ) -> Options:
-    """Returns the options `base`, extended by the requests of a schedule.
+    """Returns a copy of the options `base` with the requests of a schedule.
 
-    Returns `base` unchanged if the schedule is for the device or the graph has library stages.
+    Returns `base` itself if the schedule is for the device or the graph has library stages.
 
     Args:
         record: the schedule.
@@ -176,7 +177,10 @@ def _loop_order(
 def _nondefault_choices(
     loops: Sequence[RequestedLoop], axes: Sequence[IterVar]
 ) -> tuple[LoopChoice, ...]:
-    """Returns the loops in terms of axis positions; empty for one loop per axis, the default."""
+    """Converts axes of requested loops to axis positions; empty if these are the default loops.
+
+    The default is one loop for each axis, in the order of `axes`.
+    """
     found = tuple(
         _loop_choice(loop, {id(axis): place for place, axis in enumerate(axes)}) for loop in loops
     )

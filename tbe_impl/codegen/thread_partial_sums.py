@@ -91,9 +91,9 @@ class ThreadRows:
         Args:
             steps, grain: trip count and grain of the partition; see
                 `NestFunction.emit_parallel_call`.
-            before, before_own: a C argument for the nest's function, placed directly before the
-                argument with the rows. `before` is for the sequential call, `before_own` for the
-                parallel calls. Empty for none.
+            before, before_own: a further C argument of the nest's function, which precedes the
+                pointer to the rows: `before` in the sequential call, `before_own` in the parallel
+                calls. Empty if there is none.
             extra_fields: further fields of ``struct shared_nest``.
             together: whether the emitted statements also merge the rows of all threads.
         """

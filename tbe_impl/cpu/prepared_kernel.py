@@ -244,7 +244,7 @@ def plan(
     cache: KernelCache | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph into parts and looks up each part in the cache.
+    """Divides a graph into parts at library stages and looks up each part in the cache.
 
     Takes the same arguments as `prepare` and raises the same errors.
     """
@@ -329,7 +329,7 @@ def _plan_part(
     store: KernelCache,
     graph: Callable[[], str],
 ) -> KernelPart:
-    """Plans one part; generates no code if both plan and compiled library are in the cache."""
+    """Looks up one part in the cache; its code is generated later, and only if necessary."""
     mark = codegen_cache.graph_mark(graph, options)
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)

@@ -29,7 +29,7 @@ def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
 def sizes_in_blocks(
     shapes: Sequence[tuple[Expr, ...]], arrays: Sequence[np.ndarray]
 ) -> dict[Key, int]:
-    """Maps every blocked size in `shapes` to the number of elements along its axis in `arrays`."""
+    """Maps each size such as 16·m in `shapes` to the actual size of this axis in `arrays`."""
     found: dict[Key, int] = {}
     for shape, array in zip(shapes, arrays, strict=True):
         if len(shape) != array.ndim:
@@ -55,9 +55,10 @@ def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def crop(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Crops an array to `shape`, or reshapes it if it has as many elements.
+    """Crops an array to `shape`; reshapes it instead if `shape` has as many elements.
 
-    An array with another rank and another number of elements is returned unchanged.
+    If both the rank and the number of elements differ from those of `shape`, the array is returned
+    unchanged.
     """
     if array.shape == shape or (array.ndim != len(shape) and array.size != prod(shape)):
         return array

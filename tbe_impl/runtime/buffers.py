@@ -15,7 +15,7 @@ MAX_THREADS = 256
 
 
 class _Process:
-    """Records whether this process is a forked child; such children usually run concurrently."""
+    """Records whether this process is a forked child, which usually runs beside other children."""
 
     is_forked = False
 

@@ -111,7 +111,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """Statistics of the cache; `problem` says why the directory `root` is unusable, if it is."""
+    """Statistics of the cache; `problem` says why the directory `root` is unusable, else ""."""
 
     root: Path
     entries: int
@@ -128,7 +128,9 @@ def _canonicalize(value: Any) -> Any:
 
 
 def make_key(**parts: Any) -> str:
-    """Returns the SHA-256 (64 hexadecimal digits) of `parts`, machine, package version and schema.
+    """Returns a cache key: the SHA-256 (64 hexadecimal digits) of everything a kernel depends on.
+
+    The digest covers `parts`, the machine, the package version and the version of the cache format.
 
     Args:
         parts: further inputs of the key, such as source, compiler version and flags. The values are
@@ -271,7 +273,7 @@ class KernelCache:
 
         Raises:
             Any exception of `build`; nothing is stored then.
-            CacheError: there is no directory for compiled kernels.
+            CacheError: neither `root` nor a private directory can hold compiled kernels.
         """
         found = self.load(key)
         if found is not None:
@@ -289,7 +291,7 @@ class KernelCache:
         return self._fallback.get_or_build(key, build)
 
     def load_note(self, key: str) -> bytes | None:
-        """Returns the note of `key`; None if there is no valid note."""
+        """Returns the note (a short byte string) stored under `key`; None if there is none."""
         prefix = self._prefix(key)
         note = f"{prefix}/{key}{SUFFIX}"
         try:
@@ -304,7 +306,10 @@ class KernelCache:
         return found
 
     def store_note(self, key: str, content: bytes) -> None:
-        """Stores a note; failures are ignored, because notes only save time."""
+        """Stores a note (a short byte string) under a key; ignores failures.
+
+        Notes only save time, so that a missing note does no harm.
+        """
         if self._fallback is not None:
             self._fallback.store_note(key, content)
             return
@@ -376,7 +381,7 @@ class KernelCache:
         )
 
     def _prefix(self, key: str) -> str:
-        """Returns the directory of a key's entry and note."""
+        """Returns the directory that contains the entry and the note of a key."""
         if not _KEY.match(key):
             raise InputError("not a cache key", expected="64 hexadecimal digits", got=repr(key))
         return f"{self._place}/{key[:2]}"
@@ -492,7 +497,7 @@ class KernelCache:
         return True
 
     def _find_directory_problem(self, error: Exception) -> str | None:
-        """Returns why the directory `root` is unusable; None if `error` has another cause."""
+        """Returns why `root` is unusable if this caused `error`; None if something else did."""
         if self._is_private:
             return None
         if isinstance(error, OSError) and error.errno in PLACE_ERRORS:

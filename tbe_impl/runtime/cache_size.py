@@ -24,7 +24,7 @@ _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Appends the size of a stored kernel; returns the sum, or None if a full count is needed."""
+    """Adds the size of a kernel; returns the total size, or None if a full count is needed."""
     try:
         directory = open_directory(root)
     except CacheError:

@@ -67,7 +67,7 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
 
 
 def find_compiler() -> Compiler:
-    """Returns the C compiler that `MS_FUSION_CC` names; if unset, cc, gcc, clang or ziglang.
+    """Returns the C compiler in `MS_FUSION_CC`; if unset, the first of cc, gcc, clang, ziglang.
 
     Raises:
         MissingError: there is no such compiler, or `MS_FUSION_CC` contains options.

@@ -35,7 +35,7 @@ class Compiler:
 
 
 def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
-    """Runs the compiler in a directory.
+    """Runs the compiler with the directory `place` as its working and temporary directory.
 
     Raises:
         subprocess.TimeoutExpired: the compiler exceeded `TIME_LIMIT_S`.

@@ -67,9 +67,9 @@ def identity() -> dict[str, object]:
 
 
 def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
-    """Returns the matches of a pattern in the paths of all files mapped by this user's processes.
+    """Searches for a pattern in the paths of the files that this user's processes have mapped.
 
-    The set is empty without ``/proc``.
+    Returns the set of all matches, which is empty without ``/proc``.
     """
     found: set[str] = set()
     for place in Path("/proc").glob("[0-9]*/maps"):
@@ -81,6 +81,6 @@ def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
 
 
 def is_noexec(directory: Path) -> bool:
-    """Whether the file system of a directory forbids mapping code from it."""
+    """Whether the file system of a directory is mounted noexec, so that no library can load."""
     flag = getattr(os, "ST_NOEXEC", 0)
     return bool(os.statvfs(directory).f_flag & flag)

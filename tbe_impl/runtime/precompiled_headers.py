@@ -33,7 +33,7 @@ _rejected_keys: set[str] = set()
 
 
 def head_of(source: str, compiler: Compiler) -> str:
-    """Returns the include lines of a text; empty if the compiler cannot precompile headers."""
+    """Returns the include lines of a C text; "" if the compiler cannot precompile headers."""
     is_gcc = sys.platform == "linux" and _GCC.match(Path(compiler.identity.split(" ")[0]).name)
     found = _HEAD.match(source) if is_gcc else None
     return found[0] if found else ""
@@ -93,6 +93,6 @@ def use(found: Path, head: str, place: Path) -> list[str]:
 
 
 def give_up(key: str, error: Exception) -> None:
-    """Disables the precompiled headers of `key` in this process and logs the error."""
+    """Disables the precompiled headers of `key` in this process and logs `error` as the reason."""
     _rejected_keys.add(key)
     _log.info("precompiled headers are disabled: %s", error)

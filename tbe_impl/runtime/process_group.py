@@ -15,7 +15,7 @@ WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }'
 
 @contextlib.contextmanager
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a child as leader of a new session and process group.
+    """Starts a child process as the leader of a new session and process group.
 
     The group is killed when the ``with`` block ends. Ctrl-C, a closed terminal or a signal reaches
     only the parent, which kills the group when it exits. If the parent is killed, a watcher process

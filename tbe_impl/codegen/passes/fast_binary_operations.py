@@ -61,9 +61,9 @@ def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -
 
 
 def _constant_value(expr: Expr) -> float:
-    """Returns the value of a constant expression, and 0 for other expressions.
+    """Returns the value of a constant expression; 0 for any other expression.
 
-    A read of a stage has the value of the stage's body.
+    A read of a stage is constant if the expression that the stage computes is constant.
     """
     while isinstance(expr, Read) and len(expr.tensor.op.body) == 1:
         expr = expr.tensor.op.body[0]

@@ -34,11 +34,11 @@ _ERROR_PRESERVING_FUNCTIONS = frozenset({"abs", "neg", "relu", "rec", "rsqrt", "
 
 
 def find_short_form_calls(outputs: Sequence[Tensor]) -> dict[int, str]:
-    """Maps the ``id`` of each call that tolerates a less accurate form to the name of this form.
+    """Finds the calls in a graph for which a less accurate (short) form is accurate enough.
 
-    The less accurate (short) form of ``exp`` is ``exp_to_half``, for example. A reciprocal that is
-    read only once is mapped to its own name, ``rec``: a product with it may be replaced by a
-    quotient.
+    Returns a dict from the ``id`` of each such call to the name of its short form. For example, the
+    short form of ``exp`` is ``exp_to_half``. A reciprocal that is read only once has its own name,
+    ``rec``, as its short form: x · (1 / y) may then be computed as x / y.
     """
     stages = stages_of(outputs)
     search = _ErrorPropagation(outputs)
@@ -60,8 +60,9 @@ class _ErrorPropagation:
     """Propagates errors backward, from outputs to calls.
 
     Attributes:
-        counts: maps the ``id`` of a tensor or call to the number of times that its relative error
-            adds to an output's error; infinite where full accuracy is required.
+        counts: maps the ``id`` of a tensor or call to a number n: its relative error contributes
+            up to n times to the relative error of an output. Infinite where full accuracy is
+            required.
         reads: maps the ``id`` of a tensor to the number of its uses, including uses as an output.
         calls: maps the ``id`` of a call to the name of its short form.
         positive: ``id`` of the tensors whose elements are all non-negative or NaN.

@@ -144,9 +144,10 @@ def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
 
 
 def _fit_leading_coefficient(terms: Array, left: Array, weight: Array) -> Array:
-    """Returns, for each cell, the coefficient of the first of `terms` in a weighted minimax fit.
+    """Fits a sum of `terms` to the values `left` in each cell; returns the first coefficient.
 
-    The fit uses iterative reweighting.
+    The fit minimises the greatest weighted error of the cell by iterative reweighting. The result
+    contains one coefficient, that of the first term, for each cell.
     """
     asked, count = np.ones_like(left), terms.shape[1]
     best, least = np.zeros(len(left)), np.full(len(left), np.inf)

@@ -41,9 +41,10 @@ def fission_into_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any
         whole: statements for one vector.
 
     Returns:
-        C statements that leave a remainder of less than one strip. Empty if no function can be
-        split, if `whole` is too long or is not straight-line code, if the second loop would be too
-        short, or if the first loop would store too many vectors.
+        C statements that process all whole strips; the caller processes the elements after the
+        last strip. Empty if no function can be split, if `whole` is too long or is not
+        straight-line code, if the second loop would be too short, or if the first loop would store
+        too many vectors.
     """
     lines = _straight_line_statements(whole)
     halved = _independent_calls(lines)
@@ -111,7 +112,7 @@ def _straight_line_statements(whole: Sequence[Any]) -> list[CStatement]:
 
 
 def _match_fissionable_call(line: CStatement) -> tuple[str, str]:
-    """Returns the name and argument of a call that can be split; two empty strings otherwise."""
+    """Returns function and argument of a call that can be split; ("", "") if `line` is none."""
     match = _FISSIONABLE_CALL.match(line.value)
     return (match[1], match[2]) if match else ("", "")
 
@@ -130,7 +131,7 @@ def _independent_calls(lines: Iterable[CStatement]) -> list[CStatement]:
 
 
 def _backward_slice(names: set[str], lines: Sequence[CStatement]) -> list[CStatement]:
-    """Returns the definitions of `names` and of everything that they depend on, in order."""
+    """Returns the definitions of `names`, of all names used in these definitions, and so on."""
     wanted, found = set(names), []
     for line in reversed(lines):
         if line.name in wanted:

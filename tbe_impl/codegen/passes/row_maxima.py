@@ -66,7 +66,7 @@ class _SoftmaxRow(NamedTuple):
 
     Attributes:
         largest: the max reduction.
-        numbers: the read of a row element in this reduction.
+        numbers: the operand of this reduction: a read of one element of the row.
     """
 
     largest: Reduce

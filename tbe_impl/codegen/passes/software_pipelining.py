@@ -36,7 +36,7 @@ loads of a step precede its stores.
 
 @dataclass(frozen=True)
 class PipelineStage:
-    """A loop over a row, and the statements before the loop."""
+    """A vector loop over one row, and the statements between the previous loop and this loop."""
 
     before: Sequence[str]
     loop: VectorLoop
@@ -181,9 +181,10 @@ class _RowPipeline:
         return ["{", whole, "}"]
 
     def _declare_row_buffers(self, row: RowBuffer, number: int) -> list[str]:
-        """Declares one copy of a row buffer for each stage.
+        """Declares one copy of a row buffer for each stage (loop).
 
-        All copies have the same offset within a page, which differs from that of the output rows.
+        All copies start at the same offset within a page. The output rows have another offset, so
+        that no load from a copy waits for an earlier store to an output row (4K aliasing).
         """
         size = _bytes_of(row)
         memory, rooms = f"{row.name}_memory", f"{row.name}_rooms"
@@ -202,7 +203,8 @@ class _RowPipeline:
     def _stage_prologue(self, at: int) -> list[str]:
         """Returns the statements before a stage's loop.
 
-        They copy values from the previous stage, then compute the stage's own values.
+        They copy the values of the row that the previous stage has processed, then compute the
+        values that this stage defines.
         """
         handed = [
             f"{name}_at{at} = {name}_at{at - 1};"

@@ -39,7 +39,8 @@ class CStatement:
     def identifiers(self) -> set[str]:
         """Identifiers that the statement uses.
 
-        These are the identifiers in the initialiser of a definition, else in the whole text.
+        For a definition, these are the identifiers in its initialiser. For another statement, they
+        are all identifiers in its text.
         """
         return set(IDENTIFIER.findall(self.value or self.text))
 

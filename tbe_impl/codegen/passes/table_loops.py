@@ -1,6 +1,7 @@
 """Emits loops that look up a float16 function in a table, for processors with float16 arithmetic.
 
-For each float16 vector, a lookup costs less than exponentials and quotients of two float32 vectors.
+A lookup is faster than the arithmetic that it replaces: without a table, a float16 vector is
+converted to two float32 vectors, and exponentials and divisions are computed for both.
 `tbe_impl.codegen.passes.unary_half_functions` finds the functions, and
 `tbe_impl.codegen.passes.half_precision_tables` builds the tables.
 """

@@ -98,9 +98,9 @@ class _FormulaSearch:
         self.known: dict[int, int | None] = {}
 
     def place(self, node: Expr) -> int | None:
-        """Returns the number of the step that computes a node.
+        """Returns the number of the step that computes a node; appends missing steps.
 
-        Returns None if the node is not a formula of the input.
+        Returns None if the node contains an operation or a read that a formula cannot contain.
         """
         if id(node) not in self.known:
             self.known[id(node)] = self._place(node)

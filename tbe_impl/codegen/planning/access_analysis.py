@@ -177,7 +177,10 @@ def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly]
 
 
 def axis_begin(axis: IterVar) -> Poly:
-    """Returns the first index of an axis, which is added to a loop variable that starts at 0."""
+    """Returns the first index of an axis.
+
+    The loop variable starts at 0, so that this index must be added to it.
+    """
     if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
         return ZERO
     begin = size_poly(axis.dom.min)
@@ -207,8 +210,8 @@ class Accesses:
         addresses: pairs of an accessed stored tensor and the address of the accessed element.
         unmergeable: variables that are used as values or in an index that is not a polynomial;
             their axes cannot be merged.
-        conditions: undecided conditions that select between reads, each with a map from axis to
-            index.
+        conditions: conditions of selects between reads whose value may vary in the loops; each with
+            a map from the serial number of an axis to its index.
         divided: dividend and divisor of each index that is a quotient or a remainder.
     """
 
@@ -246,7 +249,8 @@ def accesses_of(
         expressions: bodies of stages.
         environment: maps the serial number of an axis to its index.
         stored: ``id`` of the tensors in memory.
-        verdict: decides the conditions of selects; an operand that is never selected is skipped.
+        verdict: function that returns True if the condition of a select always holds, False if it
+            never holds, else None. An operand that is never selected is skipped.
     """
     walker = _AccessWalker(frozenset(stored), verdict)
     for expression in expressions:

@@ -57,7 +57,7 @@ class Ranges:
 
     @contextmanager
     def restrict_to(self, serial: int, least: Poly, behind: Poly) -> Iterator[None]:
-        """Restricts a loop variable to the range from `least` to `behind`, exclusive."""
+        """Restricts a loop variable to least ≤ variable < behind inside the ``with`` block."""
         before = self.known.get(serial)
         self.known[serial] = (least, behind)
         try:
@@ -235,9 +235,9 @@ def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
 
 
 def _insert(chain: list[Poly], place: Poly) -> None:
-    """Inserts a split point into the ascending list `chain`.
+    """Inserts the split point `place` into the ascending list `chain`.
 
-    Drops it if it is unknown whether it is less or greater than another split point.
+    Ignores it if it is unknown whether it is less or greater than another split point in `chain`.
     """
     for position, other in enumerate(chain):
         if place == other:

@@ -1,4 +1,4 @@
-"""Applies requested loop orders to a nest if results stay correct and vectors stay long.
+"""Applies requested loop orders to a nest if results stay correct and vector loops stay long.
 
 A block loop steps from block to block. The element loop inside it ends with the block. The index
 of the element loop counts elements of the whole axis, so addresses do not depend on the block size.
@@ -54,7 +54,7 @@ class Level:
 
     @property
     def final_variables(self) -> frozenset[int]:
-        """The serial numbers of the indices that the loop changes but no loop inside it changes."""
+        """The serial numbers of the indices that this loop, but no inner loop, changes."""
         return frozenset(serial for serial, step in self.parts if step == 1)
 
 
@@ -112,10 +112,10 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
 
 
 def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
-    """Returns `plan` with unchanged loops, and with refusals of the schedule methods.
+    """Returns a copy of `plan` whose refusals say that the requested loop order is not followed.
 
-    Refused are the methods in `ORDER_VERBS`, and ``parallel`` and ``unroll`` if `choices` request
-    them. `why` is the reason of every refusal.
+    There is one refusal for each schedule method in `ORDER_VERBS`, and one for ``parallel`` and for
+    ``unroll`` if `choices` request them. `why` is the reason of every refusal.
     """
     verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
@@ -306,7 +306,7 @@ class _OrderPlanner:
         return groups
 
     def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
-        """Returns why the requested order is no faster than the axis order; empty if it may be."""
+        """Returns why the requested order cannot be faster than the axis order; "" if it can."""
         steps = [
             part
             for loop, together in groups
@@ -404,8 +404,10 @@ class _OrderPlanner:
     def _parallel_level(self, levels: Sequence[Level], wanted: int) -> int:
         """Returns the level to run in parallel.
 
-        The outermost level that changes an index of the requested level `wanted` runs in parallel,
-        if it changes the same indices as `wanted`. Otherwise level 0 runs in parallel.
+        `wanted` is the requested level. It may be the element loop inside a block loop over the
+        same indices; the outermost loop over exactly these indices then runs in parallel. If an
+        outer loop changes only some of these indices or also others, the request is refused and
+        level 0 runs in parallel.
         """
         moved = levels[wanted].variables
         first = next(number for number, level in enumerate(levels) if level.variables & moved)

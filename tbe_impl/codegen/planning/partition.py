@@ -134,11 +134,11 @@ def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dic
 def sibling_full_reductions(
     tensor: Tensor, nest: LoopNest, stored: Container[int]
 ) -> Iterator[Tensor]:
-    """Yields the full reductions that a nest reads, if `tensor` is a full reduction.
+    """Yields all full reductions that a nest reads, provided that `tensor` is a full reduction.
 
-    A full reduction has one element. It never shares the nest of another tensor, so the caller can
-    compute all yielded reductions before the nest. A full reduction that depends on another
-    uncomputed full reduction is left out.
+    A full reduction is a reduction to one element. Each has a nest of its own, so the caller can
+    compute all of them before `nest`. A full reduction is left out if it depends on another full
+    reduction that is not stored yet.
 
     Args:
         tensor: a tensor that the nest reads and that must be stored before it.
@@ -321,7 +321,7 @@ def _is_longer(outer: Poly, inner: Poly) -> bool:
 
 
 def _can_share_nest(group: Sequence[Tensor], tensor: Tensor, known: set[int]) -> bool:
-    """Returns whether the tensors `group` and `tensor` can be computed in one loop nest."""
+    """Returns whether the nest that computes the tensors `group` can also compute `tensor`."""
     main = max(group, key=lambda item: len(loops_of(item, known)))
     one, other = ([size for _, size in loops_of(item, known)] for item in (main, tensor))
     short, long = sorted((one, other), key=len)
@@ -476,7 +476,8 @@ def plan_scheduled_nest(
         tensor: the result.
         readable: ``id`` of the tensors in memory.
         choices: the requested loops.
-        whatever: whether to try one loop for each axis before None is returned.
+        whatever: whether to use one loop for each axis if the requested loops are unusable. None is
+            returned only if these loops are unusable, too.
     """
     body = tensor.op.body[tensor.value_index]
     summed = [
@@ -517,9 +518,9 @@ def _order_sums_first(
     summer: Tensor,
     found: Accesses,
 ) -> tuple[LoopPlan, ReductionLoops]:
-    """Places the requested reduction loops of a column reduction outside its data loops.
+    """Plans the requested reduction loops of a column reduction, outside its data loops.
 
-    Returns the changed `plan` and the reduction loops.
+    Returns a copy of `plan` that contains both, and the plan of the reduction loops alone.
     """
     own = extents_of(summer)
     inner = [*axes[len(axes) - len(own) :]]

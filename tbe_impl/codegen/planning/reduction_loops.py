@@ -190,9 +190,10 @@ def _is_collapsible(serials: Sequence[int], extents: Mapping[int, Poly], found: 
 
 
 def _vector_level(levels: Sequence[Level], found: Accesses) -> int:
-    """Returns the level with the most contiguous and the fewest strided accesses.
+    """Returns the level that is best to vectorize.
 
-    Of several such levels it returns the innermost.
+    This is the level with the greatest number of contiguous minus strided accesses. Among equal
+    levels, it is the innermost. Fused loops and block loops are not considered.
     """
     best, place = None, len(levels) - 1
     for number, level in enumerate(levels):

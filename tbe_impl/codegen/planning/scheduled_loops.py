@@ -119,11 +119,11 @@ def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, 
 def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
     """Chooses the level to vectorize; returns None when no loop is eligible.
 
-    Prefers the level with the most contiguous and the fewest strided accesses. Among equal levels,
-    it prefers data loops to reduction loops, then inner loops to outer loops. Fused loops and block
-    loops are not eligible. A reduction loop is eligible only when it encloses no data loop. If
-    partial sums are kept in memory, no loop outside the outermost reduction loop is eligible.
-    Otherwise the only eligible data loop is the innermost one.
+    Prefers the level with the greatest number of contiguous minus strided accesses. Among equal
+    levels, it prefers data loops to reduction loops, then inner loops to outer loops. Fused loops
+    and block loops are not eligible. A reduction loop is eligible only when it encloses no data
+    loop. If partial sums are kept in memory, no loop outside the outermost reduction loop is
+    eligible. Otherwise the only eligible data loop is the innermost one.
     """
     inside, first_sum = _sum_levels(loops, over_sums)
     best, place = None, None
