@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 PYTHON ?=
 # Tests run side by side in so many processes, which often wait for children.
-WORKERS ?= 4
+WORKERS ?= 3
 ROOM ?=
 BIN := .venv/bin
 # pytest rewrites the assertions of 400 files: kept as byte code, the next run begins sooner.

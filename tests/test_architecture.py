@@ -122,7 +122,7 @@ TABLES = [
     ("architecture", ("question", "file", "function"), 1, 2),
     ("architecture", ("route", "file", "begin with"), 1, 2),
     ("architecture", ("cache", "parts of the key", "file", "function"), 2, 3),
-    ("codegen", ("stage", "file", "begin with"), 1, 2),
+    ("codegen", ("step", "file", "begin with"), 1, 2),
     ("codegen", ("pass", "recognises", "does", "file", "begin with", "flag"), 3, 4),
 ]
 """Page, head of the table, column of the files, column of the names."""

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import FULL
 from tests.fork_server import run_program
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 
 
+@FULL
 def test_a_net_that_amp_rewrote_in_a_script_is_carried(tmp_path: Path) -> None:
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     program = ROOT / "tests" / "programs" / "trials" / "amp_net_of_a_script.py"

@@ -16,7 +16,7 @@ from ms_fusion.cli import main
 from ms_fusion.mindspore.presets import net_choices
 from ms_fusion.mindspore.presets.net_choices import NetChoice
 from tbe_impl import tuning_store
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PRODUCTS = ("MatMul",)
@@ -192,6 +192,7 @@ def test_without_time_a_loss_is_measured_once_and_not_kept(
     assert tuning.tune(net, forget=True) == 1 and net_choices.recall(net, [1]) is None
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_record_holds_at_once_is_said_and_forgotten(tmp_path: Path) -> None:
     program = ROOT / "tests" / "programs" / "trials" / "stored_loss.py"

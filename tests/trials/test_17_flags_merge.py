@@ -11,7 +11,7 @@ from ms_fusion.cli import main
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags, merge_values
 from ms_fusion.mindspore.flags.lint import lint
 from ms_fusion.mindspore.flags.preset_table import resolve
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "flags_merge.py"
@@ -86,6 +86,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(PROGRAM, place / "work").result
 
 
+@FULL
 @pytest.mark.mindspore
 def test_flags_mean_the_same_everywhere(seen: dict[str, Any]) -> None:
     flags = {seen[name] for name in ("enable", "fusion", "patch")}
@@ -99,12 +100,14 @@ def test_flags_mean_the_same_everywhere(seen: dict[str, Any]) -> None:
     assert seen["explain"]["kernels"] == [["Mul", "Tanh", "Add"]]
 
 
+@FULL
 @pytest.mark.mindspore
 def test_under_enable_flags_join_those_in_force(seen: dict[str, Any]) -> None:
     out = GraphKernelFlags.parse(seen["explain under enable, flags"]["flags"]).disable_cluster_ops
     assert {"Exp", "Tanh"} <= {*(out or ())}
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_suggestion_is_short_and_helps_as_it_stands(seen: dict[str, Any]) -> None:
     assert seen["explain under enable"]["suggested"] == ["--enable_cluster_ops=Exp"]
@@ -113,6 +116,7 @@ def test_a_suggestion_is_short_and_helps_as_it_stands(seen: dict[str, Any]) -> N
     assert followed["suggested"] == [] and followed["preset"] == "auto"
 
 
+@FULL
 @pytest.mark.mindspore
 def test_only_flags_replace_and_are_no_preset(seen: dict[str, Any]) -> None:
     only = seen["explain, only"]

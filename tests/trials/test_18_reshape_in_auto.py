@@ -13,7 +13,7 @@ from ms_fusion.mindspore.flags.own_generator_flags import EXPANDED_OPERATORS
 from ms_fusion.mindspore.flags.preset_table import resolve
 from ms_fusion.ops import selections
 from ms_fusion.why_not import explain_edges
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 PROGRAM = ROOT / "tests" / "programs" / "trials" / "reshapes.py"
@@ -34,6 +34,7 @@ def seen(full: bool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
     return run(PROGRAM, place / "work", "between", *(VIEWS if full else QUICK)).result
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_block_becomes_a_few_kernels(seen: dict[str, Any]) -> None:
     apart, joined = seen["block"]
@@ -42,12 +43,14 @@ def test_a_block_becomes_a_few_kernels(seen: dict[str, Any]) -> None:
     assert joined[3] == [], "nothing is left to suggest"
 
 
+@FULL
 @pytest.mark.mindspore
 def test_what_lies_around_a_reshape_is_one_kernel(seen: dict[str, Any]) -> None:
     apart, joined = seen["between"]
     assert (apart[0], joined[0]) == (2, 1) and joined[2] < 1e-5
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_reshape_alone_stays_a_view(seen: dict[str, Any]) -> None:
     """If the reshaped value is also a result, both are written."""

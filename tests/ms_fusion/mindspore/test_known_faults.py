@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ms_fusion.mindspore.known_faults import FAULTS
-from tests.cases import cases
+from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import PROGRAMS, run
 
 
@@ -29,6 +29,7 @@ def told(call: str) -> bool:
     return any(fault.call.startswith(call) for fault in FAULTS)
 
 
+@FULL
 @WAYS
 @pytest.mark.mindspore
 def test_the_gradient_of_selu(found: Any, way: str) -> None:
@@ -47,6 +48,7 @@ def test_the_gradient_of_selu(found: Any, way: str) -> None:
     assert told("ops.selu(")
 
 
+@FULL
 @WAYS
 @pytest.mark.mindspore
 def test_momentum_by_nesterov(found: Any, way: str) -> None:
@@ -56,6 +58,7 @@ def test_momentum_by_nesterov(found: Any, way: str) -> None:
     assert told("nn.Momentum(")
 
 
+@FULL
 @WAYS
 @pytest.mark.mindspore
 def test_the_epsilon_of_rmsprop(found: Any, way: str) -> None:
@@ -66,6 +69,7 @@ def test_the_epsilon_of_rmsprop(found: Any, way: str) -> None:
     assert told("nn.RMSProp(")
 
 
+@FULL
 @WAYS
 @pytest.mark.mindspore
 def test_gradients_of_the_larger_are_float32(found: Any, way: str) -> None:
@@ -75,6 +79,7 @@ def test_gradients_of_the_larger_are_float32(found: Any, way: str) -> None:
     assert told("ops.fmax(")
 
 
+@FULL
 @WAYS
 @pytest.mark.mindspore
 def test_the_gradient_of_a_padding(found: Any, way: str) -> None:
@@ -83,6 +88,7 @@ def test_the_gradient_of_a_padding(found: Any, way: str) -> None:
     assert told("ops.pad(")
 
 
+@FULL
 @pytest.mark.mindspore
 def test_a_read_that_is_fused_by_flags_of_ones_own(found: Any) -> None:
     """Right under `mf.enable()`: test_order_of_effects."""
