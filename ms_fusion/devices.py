@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ms_fusion.ops.op_info import ROOT_STEPS
+
 
 @dataclass(frozen=True)
 class Device:
@@ -90,7 +92,7 @@ ARRAYS, GAP = 8, 1600
 Consecutive kernels rarely write where the kernel before last wrote, so the sums cycle through
 several arrays. The gap avoids cache conflicts between arrays at equal page offsets.
 """
-ROOTS, ROOT_STEPS = 1 << 14, 15
+ROOTS = 1 << 14
 """Number of square roots per measurement, and number of vector steps of one root.
 
 The operands fit the nearest cache. `ms_fusion.cost.vector_steps` defines a vector step.

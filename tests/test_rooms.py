@@ -48,7 +48,6 @@ ORDER = {
     "ms_fusion": (
         (
             "graph",
-            "devices",
             "disjoint_sets",
             "progress",
             "source_paths",
@@ -56,7 +55,7 @@ ORDER = {
             "vocabulary",
         ),
         ("ops",),
-        ("mindspore.known_faults", "mindspore.patches"),
+        ("devices", "mindspore.known_faults", "mindspore.patches"),
         ("mindspore.flags",),
         ("readers", "cost", "ledger"),
         ("rewrite", "rules", "accuracy", "target"),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ms_fusion.devices import ROOT_STEPS
 from ms_fusion.ops.call import (
     Array,
     Call,
@@ -24,6 +23,7 @@ from ms_fusion.ops.op_info import (
     ELEMENTWISE,
     FLOATS,
     INTEGERS,
+    ROOT_STEPS,
     SINGLE_AND_HALF,
     SINGLE_HALF_AND_INT32,
     UNSIGNED_INTEGERS,

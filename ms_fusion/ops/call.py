@@ -6,8 +6,9 @@ Functions such as `unary` turn a NumPy function into a formula.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
 
 from ms_fusion.ops.late_imports import np
 
@@ -33,8 +34,7 @@ def numpy_dtype(name: str) -> numpy.dtype[Any]:
     return np.dtype(name)
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One operator with its inputs, for a formula or a lowering rule.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
+
+import msgspec
 
 from ms_fusion.ops.call import Formula
 
@@ -20,6 +21,8 @@ CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
 
 For other target dtypes the results differ for NaN, inf and out-of-range values.
 """
+ROOT_STEPS = 15
+"""Vector steps of a square root; `ms_fusion.devices` measures the rate of steps by it."""
 EXP_CAUTION = "its exponential is exact to 3e-4 only"
 LoweringRule = Callable[[Any], Any]
 """Maps an `ms_fusion.ops.call.Call` of traced tensors to the traced result."""
@@ -171,8 +174,7 @@ class Split(enum.Flag):
     OPAQUE = enum.auto()
 
 
-@dataclass(frozen=True, kw_only=True)
-class MindSporeFusion:
+class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
     """How MindSpore's fusion passes treat an operator; measured on MindSpore 2.10 on CPU.
 
     Attributes:
@@ -207,8 +209,7 @@ class MindSporeFusion:
     becomes: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MindSporeGenerator:
+class MindSporeGenerator(msgspec.Struct, frozen=True, kw_only=True):
     """How MindSpore's own kernel generator treats an operator on CPU; measured on 2.10.
 
     `auto`, `basic`, `aggressive` and `precise` are presets (named sets of MindSpore's fusion
@@ -254,8 +255,7 @@ class MindSporeGenerator:
     precise: bool = False
 
 
-@dataclass(frozen=True)
-class VerifiedFlag:
+class VerifiedFlag(msgspec.Struct, frozen=True):
     """The verified effect of a flag that fuses an operator, with MindSpore's own generator.
 
     Attributes:
@@ -271,8 +271,7 @@ class VerifiedFlag:
     caution: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Advice:
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
     """Changes of the flags or of the model by which an operator gets fused, verified on small nets.
 
     Attributes:
@@ -324,8 +323,7 @@ class Batch(enum.Enum):
     ONE_HOT = enum.auto()
 
 
-@dataclass(frozen=True)
-class BatchRule:
+class BatchRule(msgspec.Struct, frozen=True):
     """The rule that decides whether the batch of an operator's inputs may be padded.
 
     Attributes:
@@ -342,8 +340,7 @@ class BatchRule:
     sizes: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
-class OpInfo:
+class OpInfo(msgspec.Struct, frozen=True):
     """The record of one operator type.
 
     Attributes:
@@ -369,7 +366,6 @@ class OpInfo:
     """
 
     name: str
-    _: KW_ONLY
     onnx: tuple[str, ...] = ()
     formula: Formula | None = None
     lowering: LoweringRule | None = None
