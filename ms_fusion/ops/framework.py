@@ -46,7 +46,7 @@ OPERATORS = (
         for name in "call Call Partial Switch SwitchLayer SwitchCase".split()
     ),
     *(
-        OpInfo(name, traits=Trait.LIBRARY_KERNEL)
+        OpInfo(name, traits=Trait.HAS_LIBRARY_KERNEL)
         for name in "AllReduce AllGather ReduceScatter Broadcast LSTM GRUV2".split()
     ),
 )

@@ -73,7 +73,7 @@ OPERATORS = (
             _max_pool_windows(call, call.output), call.inputs[0]
         ),
         lowering=pooling_lowering.max_pool,
-        traits=Trait.POOLING | Trait.LIBRARY_KERNEL,
+        traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.POOLING,
         batch=BatchRule(Batch.IMAGE),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
@@ -84,7 +84,7 @@ OPERATORS = (
             _max_pool_windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
         ),
         lowering=pooling_lowering.max_pool_gradient,
-        traits=Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        traits=Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.POOLING,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
@@ -95,7 +95,7 @@ OPERATORS = (
             pooling_windows.average_pool_windows(call), call.inputs[0]
         ),
         lowering=pooling_lowering.average_pool,
-        traits=Trait.POOLING | Trait.LIBRARY_KERNEL,
+        traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.POOLING,
         batch=BatchRule(Batch.IMAGE),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
@@ -104,7 +104,7 @@ OPERATORS = (
         "AvgPoolGrad",
         formula=_average_gradient,
         lowering=pooling_lowering.average_pool_gradient,
-        traits=Trait.LIBRARY_KERNEL,
+        traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.POOLING,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),

@@ -280,7 +280,7 @@ OPERATORS = (
     OpInfo(
         "Gather",
         formula=_gather,
-        traits=Trait.DATA_MOVEMENT | Trait.LIBRARY_KERNEL,
+        traits=Trait.DATA_MOVEMENT | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.GATHER,
         batch=BatchRule(Batch.GATHER),
         mindspore=MindSporeFusion(
@@ -289,12 +289,12 @@ OPERATORS = (
         excluded="MindSpore raises an error for an index beyond the table; a kernel cannot raise one",
     ),
     *(OpInfo(name, work=WorkRule.GATHER) for name in "GatherV2 GatherD GatherNd".split()),
-    OpInfo("EmbeddingLookup", traits=Trait.LIBRARY_KERNEL, work=WorkRule.GATHER),
+    OpInfo("EmbeddingLookup", traits=Trait.HAS_LIBRARY_KERNEL, work=WorkRule.GATHER),
     OpInfo("Embedding", batch=BatchRule(Batch.EMBEDDING)),
     OpInfo(
         "Concat",
         formula=_concat,
-        traits=Trait.DATA_MOVEMENT | Trait.LIBRARY_KERNEL,
+        traits=Trait.DATA_MOVEMENT | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.DATA_MOVEMENT,
         batch=BatchRule(Batch.CONCAT),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, split=Split.OPAQUE),

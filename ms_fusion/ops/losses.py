@@ -75,13 +75,13 @@ OPERATORS = (
     ),
     OpInfo(
         "SoftmaxCrossEntropyWithLogits",
-        traits=Trait.LIBRARY_KERNEL,
+        traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=28,
     ),
     OpInfo(
         "SparseSoftmaxCrossEntropyWithLogits",
-        traits=Trait.LIBRARY_KERNEL,
+        traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=18,
     ),

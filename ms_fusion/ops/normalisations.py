@@ -148,7 +148,7 @@ OPERATORS = (
     OpInfo(
         "BatchNorm",
         onnx=("BatchNormalization",),
-        traits=Trait.ROW_REDUCTION | Trait.LIBRARY_KERNEL,
+        traits=Trait.ROW_REDUCTION | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=4,
         steps=4,
@@ -157,7 +157,9 @@ OPERATORS = (
         excluded="its arguments epsilon and training are missing from the kernel's description, and in training MindSpore raises a type error",
     ),
     OpInfo("BatchNormExt", batch=BatchRule(Batch.BATCH_NORM)),
-    OpInfo("BatchNormGrad", traits=Trait.LIBRARY_KERNEL, work=WorkRule.PER_INPUT_ELEMENT, flops=11),
+    OpInfo(
+        "BatchNormGrad", traits=Trait.HAS_LIBRARY_KERNEL, work=WorkRule.PER_INPUT_ELEMENT, flops=11
+    ),
     OpInfo(
         "GroupNorm",
         traits=Trait.ROW_REDUCTION,

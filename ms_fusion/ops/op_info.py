@@ -47,7 +47,7 @@ class Trait(enum.Flag):
         POOLING: has windows that may overlap.
         DATA_MOVEMENT: moves elements to other positions.
         ONEDNN: our kernels call oneDNN for it.
-        LIBRARY_KERNEL: MindSpore has a library kernel for it. It is fused only if a flag such as
+        HAS_LIBRARY_KERNEL: MindSpore has a library kernel for it. It is fused only if a flag such as
             `--enable_cluster_ops` names it.
         IN_PLACE: overwrites an input.
         FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. It casts float64 inputs
@@ -77,7 +77,7 @@ class Trait(enum.Flag):
     POOLING = enum.auto()
     DATA_MOVEMENT = enum.auto()
     ONEDNN = enum.auto()
-    LIBRARY_KERNEL = enum.auto()
+    HAS_LIBRARY_KERNEL = enum.auto()
     IN_PLACE = enum.auto()
     FLOAT32_ONLY_ON_CPU = enum.auto()
     FLAG_INPUT = enum.auto()

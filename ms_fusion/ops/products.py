@@ -38,7 +38,7 @@ OPERATORS = (
         "MatMul",
         onnx=("Gemm",),
         formula=_matrix_product,
-        traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.MATRIX_PRODUCT,
         batch=BatchRule(Batch.MATRIX_PRODUCT),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, ascend_level=1),
@@ -46,7 +46,7 @@ OPERATORS = (
     OpInfo(
         "BatchMatMul",
         formula=_matrix_product,
-        traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.MATRIX_PRODUCT,
         batch=BatchRule(Batch.MATRIX_PRODUCT),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, ascend_level=1),
@@ -54,7 +54,7 @@ OPERATORS = (
     *(
         OpInfo(
             name,
-            traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+            traits=Trait.MATRIX_UNIT | Trait.HAS_LIBRARY_KERNEL,
             work=WorkRule.MATRIX_PRODUCT,
             batch=BatchRule(Batch.MATRIX_PRODUCT_WITHOUT_FLAGS),
         )
@@ -62,12 +62,12 @@ OPERATORS = (
     ),
     OpInfo(
         "GroupedMatmul",
-        traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.HAS_LIBRARY_KERNEL,
         mindspore=MindSporeFusion(ascend_level=1),
     ),
     OpInfo(
         "Dense",
-        traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.MATRIX_PRODUCT,
         batch=BatchRule(Batch.DENSE),
     ),
@@ -77,7 +77,7 @@ OPERATORS = (
         formula=lambda call: convolution_formulas.convolution(
             call.node, call.inputs[0], call.inputs[1]
         ),
-        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION,
         batch=BatchRule(Batch.IMAGE),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
@@ -86,18 +86,20 @@ OPERATORS = (
     OpInfo(
         "Conv2DTranspose",
         onnx=("ConvTranspose",),
-        traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION_INPUT_GRADIENT,
         batch=BatchRule(Batch.IMAGE),
     ),
-    OpInfo("Conv3D", traits=Trait.MATRIX_UNIT | Trait.LIBRARY_KERNEL, batch=BatchRule(Batch.IMAGE)),
+    OpInfo(
+        "Conv3D", traits=Trait.MATRIX_UNIT | Trait.HAS_LIBRARY_KERNEL, batch=BatchRule(Batch.IMAGE)
+    ),
     OpInfo("DepthwiseConv2dNative", traits=Trait.MATRIX_UNIT),
     OpInfo(
         "Conv2DBackpropInput",
         formula=lambda call: convolution_formulas.gradient_of_x(
             call.node, call.inputs[0], call.inputs[1], static_result_shape(call)
         ),
-        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION_INPUT_GRADIENT,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
@@ -106,7 +108,7 @@ OPERATORS = (
         formula=lambda call: convolution_formulas.gradient_of_weight(
             call.node, call.inputs[0], call.inputs[1], static_result_shape(call)
         ),
-        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.LIBRARY_KERNEL,
+        traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION_WEIGHT_GRADIENT,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),

@@ -21,7 +21,10 @@ def _dropout_gradient(call: Any) -> Any:
 
 OPERATORS = (
     OpInfo(
-        "Dropout", traits=Trait.RANDOM | Trait.LIBRARY_KERNEL, work=WorkRule.ELEMENTWISE, flops=2
+        "Dropout",
+        traits=Trait.RANDOM | Trait.HAS_LIBRARY_KERNEL,
+        work=WorkRule.ELEMENTWISE,
+        flops=2,
     ),
     *(
         OpInfo(name, traits=Trait.RANDOM)
@@ -30,7 +33,7 @@ OPERATORS = (
     OpInfo(
         "DropoutGrad",
         formula=_dropout_gradient,
-        traits=Trait.LIBRARY_KERNEL,
+        traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.ELEMENTWISE,
         flops=2,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),

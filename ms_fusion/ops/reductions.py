@@ -268,7 +268,7 @@ OPERATORS = (
         advice=Advice(no_flag="becomes a kernel of its own"),
     ),
     *(
-        OpInfo(name, traits=Trait.LIBRARY_KERNEL, work=WorkRule.REDUCTION, flops=0, steps=2)
+        OpInfo(name, traits=Trait.HAS_LIBRARY_KERNEL, work=WorkRule.REDUCTION, flops=0, steps=2)
         for name in "ArgMax ArgMin".split()
     ),
     *(
@@ -277,7 +277,7 @@ OPERATORS = (
     ),
     OpInfo(
         "ArgMaxWithValue",
-        traits=Trait.LIBRARY_KERNEL,
+        traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.REDUCTION,
         flops=0,
         steps=2,
@@ -301,6 +301,6 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         excluded="MindSpore raises an error for an invalid segment number; a kernel cannot raise one",
     ),
-    OpInfo("TopK", traits=Trait.LIBRARY_KERNEL, batch=BatchRule(Batch.LAST_AXIS)),
-    OpInfo("Sort", traits=Trait.LIBRARY_KERNEL),
+    OpInfo("TopK", traits=Trait.HAS_LIBRARY_KERNEL, batch=BatchRule(Batch.LAST_AXIS)),
+    OpInfo("Sort", traits=Trait.HAS_LIBRARY_KERNEL),
 )

@@ -16,7 +16,7 @@ from ms_fusion.ops import operators_where, operators_with, selections, table
 from ms_fusion.ops.op_info import Trait
 from ms_fusion.why_not.reasons import sentence, shape_text
 
-LIBRARY_OPERATORS = operators_with(Trait.LIBRARY_KERNEL)
+LIBRARY_OPERATORS = operators_with(Trait.HAS_LIBRARY_KERNEL)
 """Operators with a library kernel; they are clustered only if the cluster list names them."""
 
 IN_PLACE_OPERATORS = operators_with(Trait.IN_PLACE)
