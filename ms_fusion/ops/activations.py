@@ -206,7 +206,8 @@ OPERATORS = (
     ),
     *(
         OpInfo(name, batch=ELEMENTWISE)
-        for name in """EluExt SeLUExt SoftplusExt GeluExt LeakyReLUExt PReLU LogSigmoid LogSigmoidExt""".split()
+        for name in """EluExt SeLUExt SoftplusExt GeluExt LeakyReLUExt PReLU LogSigmoid
+        LogSigmoidExt""".split()
     ),
     OpInfo(
         "EluGrad",

@@ -195,7 +195,9 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT),
         mindspore_generator=MindSporeGenerator(
-            inaccurate_expansion="a float16 result becomes float32 where the kernel has several results"
+            inaccurate_expansion=(
+                "a float16 result becomes float32 where the kernel has several results"
+            )
         ),
         whole=True,
     ),
@@ -232,7 +234,9 @@ OPERATORS = (
         mindspore_generator=MindSporeGenerator(
             wrong="of integers gives 0",
             wrong_for=lambda source, _: source in INTEGERS,
-            inaccurate="of integers gives 0 (of floats it is right, and 1/x stays fusible as RealDiv)",
+            inaccurate=(
+                "of integers gives 0 (of floats it is right, and 1/x stays fusible as RealDiv)"
+            ),
         ),
     ),
     elementwise(
@@ -272,7 +276,9 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT),
         mindspore_generator=MindSporeGenerator(
             crashes=True,
-            unsafe="MindSpore's own generator cannot build it; every kernel with it would fall apart",
+            unsafe=(
+                "MindSpore's own generator cannot build it; every kernel with it would fall apart"
+            ),
         ),
     ),
     elementwise(
@@ -295,7 +301,10 @@ OPERATORS = (
                 or (source in FLOATS and target not in CAST_FROM_FLOAT)
             ),
             refusal="NaN, inf and what does not fit come out differently",
-            unsafe="a cast to float16 next to one that MindSpore inserts by itself cannot be built (mixed precision)",
+            unsafe=(
+                "a cast to float16 next to one that MindSpore inserts by itself cannot be built "
+                "(mixed precision)"
+            ),
         ),
     ),
     elementwise(
@@ -388,7 +397,8 @@ OPERATORS = (
     OpInfo("TruncateDiv", work=WorkRule.ELEMENTWISE, flops=4, steps=60),
     *(
         OpInfo(name, batch=ELEMENTWISE)
-        for name in """DivMod AddScalar SubScalar PowScalarTensor PowTensorScalar Clamp ClampScalar ClampTensor BitwiseAnd BitwiseOr BitwiseXor Identity Threshold""".split()
+        for name in """DivMod AddScalar SubScalar PowScalarTensor PowTensorScalar Clamp ClampScalar
+        ClampTensor BitwiseAnd BitwiseOr BitwiseXor Identity Threshold""".split()
     ),
     elementwise(
         "Pow",
@@ -508,7 +518,9 @@ OPERATORS = (
         flops=5,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=2),
         mindspore_generator=MindSporeGenerator(
-            inaccurate_expansion="a float16 result becomes float32 where the kernel has several results"
+            inaccurate_expansion=(
+                "a float16 result becomes float32 where the kernel has several results"
+            )
         ),
         whole=True,
     ),

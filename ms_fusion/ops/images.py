@@ -142,7 +142,9 @@ OPERATORS = (
     ),
     *(
         OpInfo(name, batch=BatchRule(Batch.IMAGE))
-        for name in """MaxPoolWithArgmax MaxPoolWithIndices MaxPoolWithMask AdaptiveAvgPool2DExt ResizeNearestNeighborV2 ResizeBicubic ResizeBilinearV2 UpsampleBilinear2D UpsampleNearest2D""".split()
+        for name in """MaxPoolWithArgmax MaxPoolWithIndices MaxPoolWithMask AdaptiveAvgPool2DExt
+        ResizeNearestNeighborV2 ResizeBicubic ResizeBilinearV2 UpsampleBilinear2D
+        UpsampleNearest2D""".split()
     ),
     *(
         OpInfo(

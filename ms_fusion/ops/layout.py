@@ -211,8 +211,15 @@ OPERATORS = (
             constants=(1,),
         ),
         mindspore_generator=MindSporeGenerator(
-            wrong="leaves its result unwritten when its Reshape is a result of the same kernel (seen in attention's gradient)",
-            unsafe="its result is left unwritten where a Reshape of it is a result of the kernel too, which makes gradients of attention wrong; garbage for dtypes that are not 4 bytes wide; never fused with what is before it",
+            wrong=(
+                "leaves its result unwritten when its Reshape is a result of the same kernel "
+                "(seen in attention's gradient)"
+            ),
+            unsafe=(
+                "its result is left unwritten where a Reshape of it is a result of the kernel "
+                "too, which makes gradients of attention wrong; garbage for dtypes that are not "
+                "4 bytes wide; never fused with what is before it"
+            ),
         ),
     ),
     OpInfo("TransposeView", work=WorkRule.FIRST_INPUT),
@@ -286,7 +293,9 @@ OPERATORS = (
         mindspore=MindSporeFusion(
             cluster=Cluster.BY_FLAG_FOR_OTHERS, split=Split.OPAQUE, constants=(2,)
         ),
-        excluded="MindSpore raises an error for an index beyond the table; a kernel cannot raise one",
+        excluded=(
+            "MindSpore raises an error for an index beyond the table; a kernel cannot raise one"
+        ),
     ),
     *(OpInfo(name, work=WorkRule.GATHER) for name in "GatherV2 GatherD GatherNd".split()),
     OpInfo("EmbeddingLookup", traits=Trait.HAS_LIBRARY_KERNEL, work=WorkRule.GATHER),

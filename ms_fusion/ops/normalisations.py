@@ -121,7 +121,9 @@ OPERATORS = (
             expands_float16=False,
         ),
         mindspore_generator=MindSporeGenerator(
-            not_auto="as accurate, but four kernels in place of one: nothing is fused behind a reduction",
+            not_auto=(
+                "as accurate, but four kernels in place of one: nothing is fused behind a reduction"
+            ),
             for_speed=True,
         ),
         advice=Advice(expand_flag=VerifiedFlag()),
@@ -154,7 +156,10 @@ OPERATORS = (
         steps=4,
         batch=BatchRule(Batch.BATCH_NORM),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-        excluded="its arguments epsilon and training are missing from the kernel's description, and in training MindSpore raises a type error",
+        excluded=(
+            "its arguments epsilon and training are missing from the kernel's description, and "
+            "in training MindSpore raises a type error"
+        ),
     ),
     OpInfo("BatchNormExt", batch=BatchRule(Batch.BATCH_NORM)),
     OpInfo(

@@ -28,7 +28,12 @@ OPERATORS = (
     ),
     *(
         OpInfo(name, traits=Trait.RANDOM)
-        for name in """Dropout2D Dropout3D DropoutExt DropoutGenMask Bernoulli Gamma LogNormalReverse Multinomial MultinomialWithReplacement ParameterizedTruncatedNormal Poisson RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm RandpermV2 StandardLaplace StandardNormal TruncatedNormal UniformInt UniformReal""".split()
+        for name in """Dropout2D Dropout3D DropoutExt DropoutGenMask Bernoulli Gamma
+        LogNormalReverse
+        Multinomial MultinomialWithReplacement ParameterizedTruncatedNormal Poisson
+        RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle
+        Randperm RandpermV2 StandardLaplace StandardNormal TruncatedNormal UniformInt
+        UniformReal""".split()
     ),
     OpInfo(
         "DropoutGrad",

@@ -242,7 +242,9 @@ OPERATORS = (
         steps=2,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, split=Split.ENDS_IN_REDUCTION),
         mindspore_generator=MindSporeGenerator(
-            inaccurate_expansion="a float16 result becomes float32 where the kernel has several results"
+            inaccurate_expansion=(
+                "a float16 result becomes float32 where the kernel has several results"
+            )
         ),
         whole=True,
     ),
@@ -299,7 +301,9 @@ OPERATORS = (
     OpInfo(
         "UnsortedSegmentSum",
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-        excluded="MindSpore raises an error for an invalid segment number; a kernel cannot raise one",
+        excluded=(
+            "MindSpore raises an error for an invalid segment number; a kernel cannot raise one"
+        ),
     ),
     OpInfo("TopK", traits=Trait.HAS_LIBRARY_KERNEL, batch=BatchRule(Batch.LAST_AXIS)),
     OpInfo("Sort", traits=Trait.HAS_LIBRARY_KERNEL),

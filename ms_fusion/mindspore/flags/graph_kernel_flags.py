@@ -67,7 +67,8 @@ class GraphKernelFlags:
 
     opt_level: int | None = _flag(
         "Level of fusion: 0 off, 1 basic, 2 all that is stable, 3 experimental too. Flags in "
-        "`MS_DEV_GRAPH_KERNEL_FLAGS` without `--opt_level` fuse nothing. With `enable_graph_kernel`, "
+        "`MS_DEV_GRAPH_KERNEL_FLAGS` without `--opt_level` fuse nothing. "
+        "With `enable_graph_kernel`, "
         "flags in the context without it have level 2.",
         "int",
         default=0,

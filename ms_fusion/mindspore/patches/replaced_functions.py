@@ -38,11 +38,13 @@ COMPILATION = (
     "if it ends with an error"
 )
 IMPORT = (
-    "replaced when `custom_ops` and MindSpore are both imported (in either order), until the process "
+    "replaced when `custom_ops` and MindSpore are both imported (in either order), until the "
+    "process "
     "ends; not replaced with `MS_FUSION=off`"
 )
 OPERATORS = (
-    "replaced when an operator of `custom_ops` is first imported as MindSpore's primitive, until the "
+    "replaced when an operator of `custom_ops` is first imported as MindSpore's primitive, until "
+    "the "
     "process ends"
 )
 PATCHED_NETS = (

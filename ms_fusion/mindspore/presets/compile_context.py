@@ -126,7 +126,8 @@ def _buildable_flags(flags: str, name: str) -> str:
     if why:
         if why not in _reported_reasons:
             compile_messages.say(
-                f"{name} is compiled without fusion, like each later net while the cause persists: {why}."
+                f"{name} is compiled without fusion, like each later net while the cause persists: "
+                f"{why}."
             )
         _reported_reasons.add(why)
         return GraphKernelFlags(opt_level=0).render()

@@ -17,8 +17,8 @@ from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.composites import Text, check, run
 
 SHAPE = (3, 37)
-ACTIVATIONS = """ReLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad SeLU Softsign
-    FastGeLU FastGeLUGrad GeLUGrad SoftplusGrad Mish""".split()
+ACTIVATIONS = """ReLU ReLU6 ReLU6Grad HSigmoid HSigmoidGrad HSwish HSwishGrad Elu EluGrad SeLU
+    Softsign     FastGeLU FastGeLUGrad GeLUGrad SoftplusGrad Mish""".split()
 EDGES = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, 3, -3, 6, 1, -1, 2.5, 1e-30, -40, 90])
 
 
