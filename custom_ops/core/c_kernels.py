@@ -70,7 +70,7 @@ class CKernel:
 
     @property
     def c_function(self) -> CFunction:
-        """The C function with the order of its buffers and its integer arguments."""
+        """The C function, the order of its buffer arguments, and its integer arguments."""
         return CFunction(
             self.function, list(range(len(self.inputs) + len(self.outputs))), self.numbers
         )

@@ -401,7 +401,7 @@ class PlanBuilder:
     def finish(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], operator: str
     ) -> Prepared:
-        """Returns the plan as an operator with the buffers `inputs`, then `outputs`."""
+        """Returns the plan as an operator whose buffer arguments are `inputs`, then `outputs`."""
         assert len(inputs) + len(outputs) == self._buffers
         places = (_Place * len(self._places))(*(_Place(*item) for item in self._places))
         steps = (_Step * len(self._steps))(*(_Step(*item) for item in self._steps))

@@ -138,7 +138,7 @@ class _Search:
             self.by_key[basic.container, basic.key].append(number)
 
     def home_of(self, number: int) -> str:
-        """Returns the kernel in `before` in which to search for the match of an operator.
+        """For an operator of `after`, returns the kernel of `before` to search for its counterpart.
 
         `number` is the index of the operator in `after`. The result is "" if the operator is
         outside of kernels.

@@ -48,7 +48,7 @@ class Trait(enum.Flag):
         DATA_MOVEMENT: moves elements to other positions.
         ONEDNN: our kernels call oneDNN for it.
         HAS_LIBRARY_KERNEL: MindSpore has a library kernel for it. It is fused only if a flag such
-            as             `--enable_cluster_ops` names it.
+            as `--enable_cluster_ops` names it.
         IN_PLACE: overwrites an input.
         FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. It casts float64 inputs
             to float32, and the result back to float64.

@@ -38,7 +38,8 @@ def register_operator(
 ) -> Decorator:
     """Returns a decorator that registers an operator.
 
-    While the operator runs, the session contains its type and whether its shapes are dynamic.
+    While the operator function runs, the current session stores the operator's type and
+    whether the operator's shapes are dynamic.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -52,7 +52,7 @@ class Formula:
     def __call__(self, *arrays: Any, **attributes: Any) -> Any:
         """Returns the outputs.
 
-        It ignores attributes that the function lacks, such as an operator's tiling hints.
+        Attributes for which the function has no parameter, such as tiling hints, are ignored.
         """
         given = {self.also.get(name, name): value for name, value in attributes.items()}
         return self.function(

@@ -78,8 +78,8 @@ class Candidate:
     def score(self) -> float:
         """The larger of `ratio` and `quiet_ratio`.
 
-        If a disturbance slows down some calls of the reference, it therefore does not make the
-        candidate look faster.
+        Both are times of the candidate ÷ times of the reference. Since the larger one counts, a
+        disturbance of some calls of the reference cannot make the candidate look faster.
         """
         return max(self.ratio, self.quiet_ratio)
 
@@ -185,8 +185,9 @@ class Bench:
         """Compiles those choices (sets of options) that were not tried yet; returns the candidates.
 
         A choice is dropped if it cannot be compiled, if its code and number of threads equal those
-        of an earlier choice, or if its results are wrong. No compilation starts after the
-        fraction `share` of the step limit or of the time limit is used.
+        of an earlier choice, or if its results are wrong. Once the
+        fraction `share` of the limit of compilations or of the time limit is used up, no further
+        compilation starts.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)

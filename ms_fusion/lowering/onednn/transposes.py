@@ -26,7 +26,7 @@ HEADS = (0, 2, 1, 3)
 
 
 class OperandLayout(NamedTuple):
-    """How a product reads an operand.
+    """How a matrix product reads one of its operands.
 
     The product first swaps axes 1 and 2 of the operand if `heads_third`, then its last two axes if
     `turned`. A product writes a result by the same steps in reverse order.

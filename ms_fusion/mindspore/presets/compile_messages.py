@@ -78,8 +78,8 @@ def report_refusals(
 def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
-    All these kernels have the same value `left` of `KernelRefusal.left`: False if slow substitutes
-    compute them, True if there are no substitutes either.
+    `left` is the value of `KernelRefusal.left`, which is the same for all these kernels: False if
+    slow substitutes replace the kernels, True if there are not even substitutes.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"

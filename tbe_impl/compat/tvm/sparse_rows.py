@@ -64,11 +64,11 @@ def sparse(source: Any, axis: Any = None) -> NoReturn:
 
 
 def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
-    """Creates the stage whose body `fcompute` calls `sparse`.
+    """Creates a stage with the body function `fcompute`, which contains a call of `sparse`.
 
     Raises:
-        OperatorError: the condition does not compare an index with the first axis, or `shape` is
-            not the shape object of exactly one input.
+        OperatorError: the condition that `fcompute` passes to `sparse` does not compare an index
+            with the first axis, or `shape` is the shape object of no input or of several inputs.
     """
     index = [IterVar(Range(size), f"i{place}", "data") for place, size in enumerate(shape)]
     try:
