@@ -76,10 +76,7 @@ def operators_where(condition: Callable[[OpInfo], bool]) -> frozenset[str]:
 def table(field: Callable[[OpInfo], Any]) -> Mapping[str, Any]:
     """Returns a dict from operator type to the value of a field; empty values are left out.
 
-    `field` returns the value for a record. False, None and empty strings, tuples and sets count as
-    empty; the number 0 does not.
+    `field` returns the value for a record. None and empty strings, tuples and sets count as empty.
     """
     values = {name: field(operator) for name, operator in OPERATORS.items()}
-    return MappingProxyType(
-        {name: value for name, value in values.items() if value or type(value) is int}
-    )
+    return MappingProxyType({name: value for name, value in values.items() if value})

@@ -5,7 +5,7 @@ The CPU sets were measured on MindSpore 2.10; the Ascend sets were read from Min
 
 from __future__ import annotations
 
-from ms_fusion.ops import operators_where, operators_with, table
+from ms_fusion.ops import operators_where, operators_with
 from ms_fusion.ops.op_info import FOR_OTHER_GENERATORS, Cluster, Expand, Trait
 
 
@@ -50,22 +50,8 @@ ASCEND_CLUSTER_OPS = operators_where(lambda operator: operator.mindspore.ascend_
 ASCEND_CLUSTER_OPS_LEVEL_1 = operators_where(lambda operator: operator.mindspore.ascend_level == 1)
 """Further operators that MindSpore clusters on Ascend from `--fusion_ops_level=1` on."""
 
-CRASHING_OPS = {
-    name: operator.crash_dtypes or None
-    for name, operator in table(lambda operator: operator.mindspore_generator).items()
-    if operator.crashes
-}
-"""Operator that crashes MindSpore's own CPU generator → the dtypes that crash it; None for all.
-
-The dtype bfloat16 crashes the generator with every operator.
-"""
-
-MISCOMPUTED_OPS = table(lambda operator: operator.mindspore_generator.wrong)
-"""Operator that MindSpore's own CPU generator computes wrongly → description of the error."""
-
 REDUCTIONS = operators_with(Trait.REDUCTION)
 CORRECTLY_ROUNDED_OPS = operators_with(Trait.CORRECTLY_ROUNDED)
 RANDOM_OPS = operators_with(Trait.RANDOM)
 VIEWS = operators_with(Trait.VIEW)
 BOOKKEEPING = operators_with(Trait.BOOKKEEPING)
-CONTROL_OPERATORS = operators_with(Trait.CONTROL)

@@ -20,7 +20,7 @@ from typing import Any
 
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ops import operator_info
-from ms_fusion.ops.op_info import Batch
+from ms_fusion.ops.op_info import Batch, BatchRule
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class _Operator:
         grows: indices of the constant inputs whose value depends on the batch size.
         outputs: shape of each output.
         results: batch axis of each output; None for an output without a batch axis.
+        rule: the rule of the operator type.
     """
 
     node: Node
@@ -75,6 +76,7 @@ class _Operator:
     grows: frozenset[int]
     outputs: tuple[tuple[int, ...], ...]
     results: tuple[BatchAxis | None, ...]
+    rule: BatchRule
 
     def constant(self, index: int, name: str, default: Any = None) -> Any:
         """Returns the constant value of input `index`, else the value of the attribute `name`.
@@ -204,6 +206,9 @@ def _check_operator(
 ) -> None:
     inputs = [graph.values[name] for name in node.inputs]
     outputs = [graph.values[name] for name in node.outputs]
+    rule = operator_info(node.op).batch
+    if rule is None:
+        raise _MixedError(f"{_place(node)} is not known to keep samples apart")
     operator = _Operator(
         node,
         tuple(_sizes(value) for value in inputs),
@@ -212,17 +217,15 @@ def _check_operator(
         frozenset(index for index, name in enumerate(node.inputs) if name in sizes),
         tuple(_sizes(value) for value in outputs),
         tuple(carried[value.name] for value in outputs),
+        rule,
     )
-    known = operator_info(node.op).batch
-    if known is None:
-        raise _MixedError(f"{_place(node)} is not known to keep samples apart")
-    if not operator.grows <= known.sizes:
+    if not operator.grows <= rule.sizes:
         raise _MixedError(f"{_place(node)} computes with the size of the batch")
     if not any(operator.carried):
-        if any(operator.results) and not known.sizes:
+        if any(operator.results) and not rule.sizes:
             raise _MixedError(f"{_place(node)} makes a batch of something else")
         return
-    if not RULES[known.kind](operator):
+    if not RULES[rule.kind](operator):
         raise _MixedError(f"{_place(node)} mixes the samples of a batch")
 
 
@@ -261,11 +264,8 @@ def _axis_rule(operator: _Operator) -> bool:
     None of these axes may be the batch axis of the first input. The axes are the constant value of
     input 1, or an attribute in graphs of older MindSpore versions.
     """
-    known = operator_info(operator.node.op).batch
-    name, default = known.axis if known else ("axis", None)
-    return all(operator.results) and _has_no_batch_axis(
-        operator, operator.constant(1, name, default)
-    )
+    axes = operator.constant(1, *operator.rule.axis)
+    return all(operator.results) and _has_no_batch_axis(operator, axes)
 
 
 def _has_no_batch_axis(operator: _Operator, axes: Any) -> bool:
@@ -344,8 +344,7 @@ def _product_rule(operator: _Operator) -> bool:
     first, second = operator.carried[:2]
     if result is None or any(operator.carried[2:]):
         return False
-    known = operator_info(operator.node.op).batch
-    has_flags = known is not None and known.kind is Batch.MATRIX_PRODUCT
+    has_flags = operator.rule.kind is Batch.MATRIX_PRODUCT
     flags = [
         has_flags and bool(operator.constant(index, name, False))
         for index, name in ((2, "transpose_a"), (3, "transpose_b"))
