@@ -1,4 +1,4 @@
-"""Contains helpers that several commands share: log lines, progress, checks of output paths."""
+"""Contains helpers that several commands share: log lines, progress, checks of arguments."""
 
 from __future__ import annotations
 
@@ -16,6 +16,34 @@ from ms_fusion.report.printable import printable_text
 from tbe_impl.errors import InputError
 
 Progress = Callable[[str], None]
+
+
+class Command(click.Command):
+    """A command that refuses blank values: an empty text or white space is no name and no list."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parses the arguments; raises `click.BadParameter` for a blank value."""
+        rest = super().parse_args(context, list(arguments))  # click's own errors come first
+        given, _, _ = self.make_parser(context).parse_args(list(arguments))
+        for parameter in self.params:
+            found = given.get(str(parameter.name))
+            for text in found if isinstance(found, (list, tuple)) else (found,):
+                if isinstance(text, str) and not text.strip():
+                    raise _blank_value_error(context, parameter)
+        return rest
+
+
+class Group(click.Group):
+    """A group of commands that refuse blank values."""
+
+    command_class = Command
+    group_class = type
+
+
+def _blank_value_error(context: click.Context, parameter: click.Parameter) -> click.BadParameter:
+    expected = (getattr(parameter, "help", None) or "a value").rstrip(".")
+    remedy = "" if parameter.required else ". Or leave it out"
+    return click.BadParameter(f"it is blank; expected: {expected}{remedy}", context, parameter)
 
 
 def info(text: str) -> None:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ms_fusion.cli.command_support import check_places, info, record_debug_option, show_progress
+from ms_fusion.cli.command_support import (
+    Command,
+    check_places,
+    info,
+    record_debug_option,
+    show_progress,
+)
 from ms_fusion.report.printable import printable_text
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--input", "source", type=FILE, required=True, help="The ONNX model; it is never changed."
 )
@@ -65,7 +71,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--lower",
-    default="",
     metavar="NAMES",
     help="Operators to write in simpler ones: Gemm (MatMul and Add), Conv (im2col and "
     "MatMul); with commas between.",
@@ -92,7 +97,7 @@ def fuse(
     device: str,
     kind: str,
     assumptions: tuple[str, ...],
-    lower: str,
+    lower: str | None,
     dry_run: bool,
     verify: bool,
     report: Path | None,
@@ -113,7 +118,7 @@ def fuse(
         "assume": dict(
             _parse_assumption(one) for text in assumptions for one in _split_assumptions(text)
         ),
-        "lower": lower,
+        "lower": () if lower is None else lower,
         "dry_run": dry_run,
         "report": report,
     }

@@ -22,6 +22,7 @@ import click
 
 from ms_fusion import __version__
 from ms_fusion.cli.command_support import (
+    Group,
     check_can_make,
     check_places,
     record_debug_option,
@@ -43,7 +44,10 @@ EXIT_CODES = {"already-fused": 3}
 """A dict from an error's code to its exit code; other errors have exit code 2."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="ms-fusion")
 @click.option(
     "--debug",

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ms_fusion.cli.command_support import Group
+
 if TYPE_CHECKING:
     from tbe_impl.cli.commands import Request
 
 
-@click.group()
+@click.group(cls=Group)
 def tbe() -> None:
     """Run operators written in the TBE DSL, unchanged, on this machine."""
 

@@ -8,8 +8,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
+import pytest
+
+from ms_fusion.cli import main
 from ms_fusion.onnx.fuse.arguments import RUNTIME_RULES
 from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS
 from tests.cases import cases
@@ -79,6 +85,9 @@ REFUSED: list[tuple[list[str], str]] = [
         )
     ),
     (["tbe", "run", *TBE, "--formula", "x+"], "--formula: this is no formula"),
+    ([*FUSE, "--dry-run", "--lower", "Conv,"], "expected Conv or Gemm, got ''"),
+    ([*FUSE, "--dry-run", "--lower", ""], "it is blank; expected: Operators to write in simpler"),
+    (["lint-flags", " "], "'FLAGS...': it is blank"),
 ]
 
 
@@ -109,6 +118,37 @@ def test_a_refusal_imports_nothing_heavy(arguments: list[str], says: str) -> Non
     assert (code, heavy) == (2, [])
     assert says in said
     assert said.startswith("ms-fusion: ") and said.count("\n") == 1, said
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[Any]:
+    """Yields each command of a group and of its groups, with its words."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    for name, part in command.commands.items():
+        yield from commands(part, (*path, name))
+
+
+def lines() -> Iterator[list[str]]:
+    """Yields a command line for each parameter with a value, and {} in place of the value."""
+    for path, command in commands(main.cli):
+        required = [one for one in command.params if one.required]
+        for parameter in command.params:
+            if getattr(parameter, "is_flag", False):
+                continue
+            line = list(path)
+            for one in {*required, parameter}:
+                option = [one.opts[0]] if isinstance(one, click.Option) else []
+                line += [*option, "{}" if one is parameter else "given"]
+            yield line
+
+
+@cases("line", list(lines()), ids=" ".join)
+def test_a_blank_text_is_no_value(capsys: pytest.CaptureFixture[str], line: list[str]) -> None:
+    for blank in ("", " ", "\t"):
+        assert main.run([blank if word == "{}" else word for word in line]) == 2
+        said = capsys.readouterr().err
+        assert "Invalid value for" in said and said.count("\n") == 1, said
 
 
 def test_rules_of_onnx_runtime_are_those_of_its_table() -> None:

@@ -149,7 +149,7 @@ def parse_lowered_operators(wanted: str | Sequence[str]) -> tuple[str, ...]:
     Raises `InputError` for a type that cannot be lowered.
     """
     names = wanted.split(",") if isinstance(wanted, str) else wanted
-    found = tuple(name.strip() for name in names if name)
+    found = tuple(name.strip() for name in names)
     for name in found:
         if name not in LOWERABLE_OPERATORS:
             expected = " or ".join(LOWERABLE_OPERATORS)
