@@ -59,6 +59,13 @@ FAULTS = (
         "set it before the first call, or call a new Cell",
     ),
     Fault(
+        "ms.value_and_grad(f)(x) in PyNative mode, where f raises an error",
+        "MindSpore goes on recording: the next function under `@ms.jit` is compiled with one "
+        "derivative more, and fails once where an operator has none",
+        "`mf.enable()`, which ends the recording; after `net.set_grad()` call the net through "
+        "`ms.value_and_grad`",
+    ),
+    Fault(
         'graph_kernel_flags="--opt_level=2"',
         "a read of a parameter may return a value that is assigned later",
         "`mf.enable()`, or `--opt_level=1`",

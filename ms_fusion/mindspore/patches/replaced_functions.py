@@ -80,6 +80,11 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         Replacement(f"{JIT_EXECUTOR}.generate_arguments_key", _SCOPES, "the same for `@ms.jit`"),
         Replacement(f"{PYNATIVE_EXECUTOR}.grad", _PYNATIVE, "gradients compile under the flags"),
         Replacement(f"{PYNATIVE_EXECUTOR}.grad_jit", _PYNATIVE, "the same for `@ms.jit`"),
+        Replacement(
+            "mindspore.ops.composite.base._pynative_func_grad_forward",
+            _PYNATIVE,
+            "a gradient that fails is no longer recorded",
+        ),
         Replacement(f"{CELL}.__call__", _CALLS, "a graph that is one kernel is called as one"),
         Replacement(f"{CELL}._check_construct_args", _CALLS, "the signature is looked up once"),
         Replacement(f"{CELL}.__setattr__", _CALLS, "plain attributes are set directly"),

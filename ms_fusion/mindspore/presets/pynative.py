@@ -6,6 +6,7 @@ This can be a training step, a Cell or a gradient.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -106,6 +107,32 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
         return
     owner.grad = _wrap_gradient(owner.grad, flags, lambda executor: True)
     owner.grad_jit = _wrap_gradient(owner.grad_jit, flags, owner.grad_flag)
+
+
+def end_failed_recordings() -> None:
+    """Makes MindSpore end the recording of a gradient whose forward function raises an error.
+
+    MindSpore 2.10 itself continues to record: it then records all PyNative operations, and compiles
+    the next function under ``@ms.jit`` with one derivative more, which some operators do not have.
+    """
+    owner = importlib.import_module("mindspore.ops.composite.base")
+    original = getattr(owner, "_pynative_func_grad_forward", None)
+    if original is None or hasattr(original, "_ms_fusion_original"):
+        return
+
+    @functools.wraps(original)
+    def run_forward(function: Any, *args: Any, **kwargs: Any) -> Any:
+        executor = owner._pynative_executor
+        recorded = executor.grad_flag()  # True inside an outer gradient
+        try:
+            return original(function, *args, **kwargs)
+        except BaseException:
+            if not recorded:
+                executor.clear_res()
+            raise
+
+    run_forward._ms_fusion_original = original  # type: ignore[attr-defined]
+    owner._pynative_func_grad_forward = run_forward
 
 
 def _wrap_gradient(

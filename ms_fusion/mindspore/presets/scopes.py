@@ -586,6 +586,7 @@ def prepare() -> None:
             if keys is not None:
                 owner.generate_arguments_key = graph_keys.wrap_arguments_key(keys, _state)
     pynative.compile_gradients_under(_flags_of_gradients)
+    pynative.end_failed_recordings()
     fast_call_path.install(_state)
 
 
