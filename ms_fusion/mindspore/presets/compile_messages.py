@@ -1,4 +1,4 @@
-"""Warns the user if dynamic shapes prevent the fusion of a net, or if kernels cannot be built."""
+"""Warns the user of dynamic shapes, of compilations for many shapes, and of kernels not built."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from tbe_impl.errors import UnsafeError
 
 BFLOAT16_REMEDY = "Use float32 or float16 on CPU, or `mf.disable()`."
 MAX_REASONS = 3
-_seen_nets: weakref.WeakSet[Any] = weakref.WeakSet()
+MANY_SHAPES = 8
+"""Number of sets of input shapes for which a net is compiled before a warning."""
+_seen_nets: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+"""A net → the sets of input shapes for which it was compiled."""
 
 
 @contextlib.contextmanager
@@ -44,10 +47,11 @@ def report_refusals(
     if net not in _seen_nets:
         if by_mindspore:
             _refuse_bfloat16(net, name, inputs)
-        _seen_nets.add(net)
+        _seen_nets[net] = set()
         for finding in net_checks.check_call(net, inputs, graph_mode=True):
             if finding.code == "dynamic":
                 say(str(finding))
+    _warn_of_many_shapes(_seen_nets[net], name, inputs)
     start = refusals.length(kernel_directory)
     try:
         yield
@@ -72,6 +76,20 @@ def report_refusals(
         say(
             f"{name}: MindSpore's single operators compute a kernel that MindSpore's own CPU "
             f"generator would build wrongly or crash on: {one.reason}. {_remedy(one)}"
+        )
+
+
+def _warn_of_many_shapes(seen: set[Any], name: str, inputs: Sequence[Any]) -> None:
+    """Adds the shapes of `inputs` to `seen`; warns when there are `MANY_SHAPES` sets of shapes."""
+    shapes = tuple(tuple(getattr(item, "shape", ())) for item in inputs)
+    if shapes in seen:
+        return
+    seen.add(shapes)
+    if len(seen) == MANY_SHAPES:
+        say(
+            f"{name}: compiled for {MANY_SHAPES} sets of input shapes. Each further set is "
+            "compiled, too, and its graph stays in memory. Pad the inputs to a few sizes; "
+            "docs/presets.md, «Shapes that change», shows how."
         )
 
 

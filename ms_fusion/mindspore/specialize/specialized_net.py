@@ -12,7 +12,7 @@ from typing import Any
 
 from ms_fusion.graph import Graph
 from ms_fusion.ledger import SeenShape
-from ms_fusion.mindspore.presets import net_checks
+from ms_fusion.mindspore.presets import compile_messages, net_checks
 from ms_fusion.mindspore.specialize import padding
 from ms_fusion.mindspore.specialize.batch_axis import BatchAxis, PaddingProof, prove
 from ms_fusion.mindspore.state import mindspore_state
@@ -231,6 +231,11 @@ class SpecializedNet:
                 del self._compiled[execution.compiled_for]
             raise
         seen = self._seen[key]
+        if is_new and seen.compilations and not self._has_recompiled():
+            compile_messages.say(
+                f"{seen.shapes} is compiled again, since only {self.keep} compilations are kept. "
+                "Pad the inputs to fewer sizes, or raise `keep`."
+            )
         self._seen[key] = replace(
             seen,
             calls=seen.calls + 1,
@@ -242,6 +247,10 @@ class SpecializedNet:
             while len(self._compiled) > self.keep:
                 self._compiled.popitem(last=False)[1].drop()
         return result
+
+    def _has_recompiled(self) -> bool:
+        """Returns whether any set of shapes has been compiled more than once."""
+        return any(item.compilations > 1 for item in self._seen.values())
 
 
 def specialize(
