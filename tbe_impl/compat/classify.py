@@ -111,7 +111,8 @@ def _size_bounds(item: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
-REDUCE_MODES = frozenset({"reduce", "tuple_reduce"})
+OTHER_NAMES = {"elemwise": "elewise", "commreduce": "reduce"}
+"""Other name of a pattern in the toolkit, in lower case → the pattern."""
 WINDOW_PARAMETERS = (
     "window_dimensions",
     "window_strides",
@@ -148,6 +149,7 @@ def classify(
             list(extra_params["disable_fuse_axes"])
         ]
     pattern, extra = str(mode).lower(), extra_params or {}
+    pattern = OTHER_NAMES.get(pattern, pattern)
     inputs = [_copy_description(item) for item in ins]
     check_call(pattern, inputs, extra)
     if pattern == "gather":

@@ -325,7 +325,8 @@ def check_shape(
 ) -> None:
     """Raises `CheckError` unless `shape` is a list of integers within the given limits.
 
-    There are limits for the rank, for each size and for the number of elements.
+    There are limits for the rank, for each size and for the number of elements. As in the CANN
+    toolkit, `max_dim` applies to shapes with unknown sizes only, and `max_size` is not checked.
     """
     if not isinstance(shape, (tuple, list)):
         raise _wrong_type_error(op_name, param_name, "list or tuple", shape)
@@ -337,7 +338,6 @@ def check_shape(
         raise _out_of_range_error(
             "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
         )
-    # as in the CANN toolkit: max_dim applies to shapes with unknown sizes only
     low, high = (-2, max_dim) if dynamic else (min_dim, None)
     for size in shape:
         if size < low or (high is not None and size > high):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -10,15 +14,22 @@ import pytest
 
 from tbe_impl import compat, dsl
 from tbe_impl.compat import (
+    building,
     classify,
     error_manager,
+    gather_variants,
+    newer_operations,
     operator_context,
     para_check,
+    platform,
     shape_util,
+    transdata,
     window_sizes,
 )
 from tbe_impl.compat.modules import names_of
 from tbe_impl.compat.session import operator_scope
+from tbe_impl.compat.tvm import blocked_images, device_functions, sparse_rows, tensor_language
+from tbe_impl.dsl.tensor import reduce_axis
 from tbe_impl.errors import InputError
 from tbe_impl.loading.operator import load_operator
 from tests.cases import cases
@@ -98,7 +109,18 @@ KINDS: list[tuple[str, Any, Any, str]] = [
     ("OPTION_ATTR_LIST_BOOL", [True], [1], "E80003"),
     ("OPTION_ATTR_LIST_LIST_INT", [[1], (2, 3)], [1], "E80003"),
     ("OPTION_ATTR_LIST_LIST_INT", [[1]], [[1.0]], "E80003"),
+    ("OPTION_ATTR_STR", None, b"sum", "E80003"),
+    ("REQUIRED_ATTR_TYPE", "int8", None, "E80001"),
+    ("OPTION_ATTR_TYPE", "bfloat16", "BFLOAT16", "E80008"),
+    ("OPTION_ATTR_LIST_INT", None, [True, "1"], "E80003"),
+    ("REQUIRED_ATTR_LIST_FLOAT", [], None, "E80001"),
+    ("REQUIRED_ATTR_LIST_BOOL", (True, False), (True, None), "E80003"),
+    ("REQUIRED_ATTR_LIST_STR", ["a"], "a", "E80003"),
+    ("OPTION_ATTR_LIST_STR", ["a", ""], ["a", 1], "E80003"),
+    ("REQUIRED_ATTR_LIST_LIST_INT", [[1], []], [[1], None], "E80003"),
     ("KERNEL_NAME", "_add_1", "add-1", "E80020"),
+    ("KERNEL_NAME", "add", "", "E80020"),
+    ("KERNEL_NAME", "add", "add\n", "E80020"),
     ("KERNEL_NAME", None, "1add", "E80020"),
     ("KERNEL_NAME", LONG[1:], LONG, "E80002"),
     ("KERNEL_NAME", "add", 1, "E80003"),
@@ -114,6 +136,29 @@ def test_parameters(kind: str, accepted: Any, refused: Any, code: str) -> None:
     assert caught.value.args[0]["op_name"] == "operator" or code == "E80021"
 
 
+# types | accepted | refused | code
+TYPES: list[tuple[Any, Any, Any, str]] = [
+    (int, 3, 3.0, "E60038"),
+    ((list, tuple), (1,), {1}, "E60038"),
+    (dict, X, None, "E60038"),
+    (dict, X, {**X, "shape": 2}, "E60037"),
+    (dict, X, {**X, "dtype": None}, "E60037"),
+]
+
+
+@cases("types, accepted, refused, code", TYPES)
+def test_types_of_parameters(types: Any, accepted: Any, refused: Any, code: str) -> None:
+    def operator(given: Any) -> Any:
+        return given
+
+    wrapped = para_check.check_input_type(types)(operator)
+    assert wrapped(accepted) is accepted
+    for call in (lambda: wrapped(refused), lambda: wrapped(given=refused)):
+        with pytest.raises(RuntimeError) as caught:
+            call()
+        assert caught.value.args[0]["errCode"] == code
+
+
 TENSOR = {"shape": (2, -1), "range": [(2, 2), (1, 9)]}
 PARAMETERS = {"checks": para_check, "shapes": shape_util, "windows": window_sizes}
 # module.function | accepted | refused | code
@@ -126,6 +171,8 @@ CALLS: list[tuple[str, tuple[Any, ...], tuple[Any, ...], str]] = [
     ("checks.check_shape", ((2,), 0, 9, 1), ((), 0, 9, 1), "E80012"),
     ("checks.check_shape", ((2,), 0, 9, 1, 2), ((2, 2, 2), 0, 9, 1, 2), "E80012"),
     ("checks.check_shape", ((2, 3), 0, 9, 0, 8, 6), ((2, 2), 0, 9, 0, 8, 6), "E80011"),
+    # the toolkit gives max_size no effect
+    ("checks.check_shape", ((2, 3), 0, 9, 0, 8, 1, 5), ((2, 0), 0, 9, 0, 8, 1, 5), "E80011"),
     ("checks.check_range", ((2,), [(2, 2)]), ((2,), [(2, 2), (3, 3)]), "E80021"),
     ("checks.check_range", ((-1,), [(0, None)]), ((-1,), [(-1, None)]), "E80022"),
     ("checks.check_range", ((-1,), [(1, 2**63 - 1)]), ((-1,), [(1, 2**63)]), "E80022"),
@@ -272,7 +319,9 @@ PATTERNS: list[tuple[str, tuple[Any, Any], tuple[Any, Any]]] = [
     ("elewise", ([of(-1, 3), of(2, -1)], None), ([of(-1, 3), of(-1, 4)], None)),
     ("elewise", ([of(2, 3), of(2, 3)], None), ([of(2, 3), of(3)], None)),
     ("elewise", ([of(2)], {}), ([of(2)], {"disable_optimization": True})),
+    ("ElemWise", ([of(2, 3), of(2, 3)], None), ([of(2, 3), of(2, 4)], None)),
     ("broadcast", ([of(2, 1), of(3)], None), ([of(2, 2), of(3)], None)),
+    ("Broadcast", ([of(2, 1), of(3)], None), ([of(2, 2), of(3)], None)),
     ("broadcast", ([of(-1), of(3)], None), ([of(-1, range=[(4, 9)]), of(3)], None)),
     ("broadcast", ([of(-1, range=[(1, 2)]), of(3)], None), ([of(-1, range=[(2, 2)]), of(3)], None)),
     ("norm", ([of(2, 3), [-1]], None), ([of(2, 3), [2]], None)),
@@ -330,6 +379,8 @@ def test_classifiers(pattern: str, accepted: Any, refused: Any) -> None:
         ("concat", [[of(2), of(3)]], [of(2), of(3)], "E90001"),
         ("split", [of(2), [1, 1]], [of(2)], "E90001"),
         ("elewise", [of(2)], [of(-2)], "E90001"),
+        ("slice", [of(2), *[{"const_value": [0]}] * 2], [of(2), {"const_value": [0]}], "E90001"),
+        ("transdata", [of(2, 3), [3, 2], {0: 1, 1: 0}], [of(2, 3), [3, 2]], "E90001"),
     ],
 )
 def test_shapes_of_variants(pattern: Any, accepted: Any, refused: Any, code: str) -> None:
@@ -337,6 +388,207 @@ def test_shapes_of_variants(pattern: Any, accepted: Any, refused: Any, code: str
     with pytest.raises(RuntimeError) as caught:
         operator_context.variable_shape(refused, pattern)
     assert caught.value.args[0]["errCode"] == code
+
+
+def flat(*shape: int, dtype: str = "float32") -> Any:
+    return dsl.placeholder(shape, dtype)
+
+
+def reduced(combine: Callable[..., Any]) -> Any:
+    """The rows of a tensor, reduced by a combiner."""
+    x, axis = flat(2, 3), reduce_axis((0, 3))
+    reducer = tensor_language.comm_reducer(combine, lambda dtype: 0)
+    return tensor_language.compute((2,), lambda i: reducer(x[i, axis], axis=axis))
+
+
+def updated(matches: Callable[..., Any]) -> Any:
+    """A tensor with updated rows; `matches` compares an index with the first axis."""
+    x, numbers = flat(4, 3), flat(2, dtype="int32")
+    axis = sparse_rows.sparse_axis((0, 2))
+
+    def body(i: Any, j: Any) -> Any:
+        choice = tensor_language.select(matches(numbers[axis], i), x[axis, j] * 2)
+        return sparse_rows.sparse(choice, axis=[axis])
+
+    return sparse_rows.scatter_rows(x.shape, body)
+
+
+def device(name: str, *numbers: float, tensors: int = 1) -> Any:
+    def call(inputs: Any, outputs: Any) -> Any:
+        return device_functions.call_extern("int32", name, *inputs, outputs[0])
+
+    scalars = [device_functions.create_param_ptr([one], "float32", "p") for one in numbers]
+    return device_functions.extern((4,), [*[flat(4)] * tensors, *scalars], call, dtype="float32")
+
+
+def reused(*results: str) -> None:
+    for result in results:
+        building.reuse_input_as_output(result, "x", f"kernel_{len(results)}")
+
+
+X4, PLACES = flat(4), flat(2, dtype="int32")
+FOUR, PARAMS, PICKED = flat(1, 17, 2, 3), of(4, 3), of(2)
+Helper = tuple[Any, Callable[[], Any], Callable[[], Any], str]
+# function | accepted | refused | the message has
+HELPERS: list[Helper] = [
+    (newer_operations.sort, lambda: newer_operations.sort(X4, direction="descend"),
+     lambda: newer_operations.sort(X4, direction="down"), "ascend or descend"),
+    (newer_operations.sort, lambda: newer_operations.sort(X4, return_type="both"),
+     lambda: newer_operations.sort(X4, return_type="all"), "value, indices or both"),
+    (newer_operations.topk, lambda: newer_operations.topk(X4, 2),
+     lambda: newer_operations.topk(X4, 2, direction="up"), "ascend or descend"),
+    (newer_operations.segment,
+     lambda: newer_operations.segment(flat(2, 3), PLACES, 4, op="segmentensor_max"),
+     lambda: newer_operations.segment(flat(2, 3), PLACES, 4, op="segmentensor_any"), "segments of"),
+    (newer_operations.slice_tensor, lambda: newer_operations.slice_tensor(X4, [1], [3]),
+     lambda: newer_operations.slice_tensor(X4, [1], [3], [1]), "no stride"),
+    (newer_operations.slice_tensor, lambda: newer_operations.slice_tensor(X4, [1], (3,)),
+     lambda: newer_operations.slice_tensor(X4, [1], [3, 4]), "end of slice has to be a list of 1"),
+    (transdata.transdata, lambda: transdata.transdata(flat(2, 3), (3, 2), {0: 1, 1: 0}, 0),
+     lambda: transdata.transdata(flat(2, 3), (3, 2), [1, 0], 0), "axes_map of transdata"),
+    (transdata.infer_shapes, lambda: transdata.infer_shapes([2, 3], [3, 2], {0: 1, 1: 0}, str),
+     lambda: transdata.infer_shapes([2, 3], [3, 2], {0: 1, 1: 1}, str), "once"),
+    (gather_variants.gather_variant, lambda: gather_variants.gather_variant(PARAMS, PICKED, 1, 0),
+     lambda: gather_variants.gather_variant(PARAMS, PICKED, 2, 0), "axis 2 is outside"),
+    (gather_variants.gather_variant,
+     lambda: gather_variants.gather_variant(of(2, 3), of(2, 5), None, 1),
+     lambda: gather_variants.gather_variant(of(2, 3), of(2, 5), None, 3), "batch"),
+    (gather_variants.gather_nd_variant,
+     lambda: gather_variants.gather_nd_variant(PARAMS, of(5, 2), 0),
+     lambda: gather_variants.gather_nd_variant(PARAMS, of(5, 3), 0), "gather_nd"),
+    (platform.get_soc_spec, lambda: platform.get_soc_spec("UB_SIZE"),
+     lambda: platform.get_soc_spec("UB"), "unknown key of get_soc_spec: 'UB'"),
+    (platform.get_product_spec, lambda: platform.get_product_spec("CORE_NUM"),
+     lambda: platform.get_product_spec(""), "unknown key"),
+    (platform.api_check_support, lambda: platform.api_check_support("tbe.dsl.vadd", "float16"),
+     lambda: platform.api_check_support("tbe.dsl.vadd", None), "takes texts, not NoneType"),
+    (building.auto_schedule, lambda: building.auto_schedule([dsl.vabs(X4), None]),
+     lambda: building.auto_schedule([]), "at least one output"),
+    (building.auto_schedule, lambda: building.auto_schedule(dsl.vabs(X4)),
+     lambda: building.auto_schedule([dsl.vabs(X4), 3]), "takes the output tensors, but got int"),
+    (building.casting_auto_schedule, lambda: building.casting_auto_schedule(dsl.vabs(X4)),
+     lambda: building.casting_auto_schedule(None), "at least one output"),
+    (building.split_schedule_com,
+     lambda: building.split_schedule_com(X4, 0, [[2], [2]], [dsl.vabs(X4)]),
+     lambda: building.split_schedule_com(X4, 0, [[2], [2]], []), "at least one output"),
+    (building.build,
+     lambda: building.build(building.auto_schedule(dsl.vabs(X4)), {"tensor_list": [X4]}),
+     lambda: building.build(building.auto_schedule(dsl.vabs(X4)), {"name": "x"}), "tensor_list"),
+    (building.build, lambda: building.build([None], {"tensor_list": [X4]}),
+     lambda: building.build([None, None], {"tensor_list": [X4]}), "2 schedules were built with 1"),
+    (building.reuse_input_as_output, lambda: reused("y"), lambda: reused("y", "y"), "written over"),
+    (blocked_images.compute_four2five,
+     lambda: blocked_images.compute_four2five(FOUR, (1, 17, 2, 3)),
+     lambda: blocked_images.compute_four2five(FOUR, (1, 17, 6)), "four sizes of an image"),
+    (blocked_images.compute_five2four,
+     lambda: blocked_images.compute_five2four(flat(1, 2, 2, 3, 16), (1, 17, 2, 3)),
+     lambda: blocked_images.compute_five2four(flat(1, 2, 2, 3, 16), 17), "four sizes of an image"),
+    (device_functions.extern, lambda: device("DeviceExp", 1, 0, -1), lambda: device("DeviceNothing"),
+     "unknown device function DeviceNothing"),
+    (device_functions.extern, lambda: device("cc_device_pow", 1, 0, 2),
+     lambda: device("cc_device_pow", 1, 0), "tensors: 1 or 2, numbers: 3, got tensors: 1, numbers: 2"),
+    (device_functions.extern, lambda: device("cc_device_floormod_float", tensors=2),
+     lambda: device("cc_device_floormod_float"), "expected tensors: 2, numbers: 0, got tensors: 1"),
+    (device_functions.extern, lambda: device("cc_device_sqrt_float"),
+     lambda: device("cc_device_sqrt_float", tensors=2), "expected tensors: 1, numbers: 0, got tensors: 2"),
+    (device_functions.call_extern, lambda: device("DeviceExp", 1, 0, -1),
+     lambda: device_functions.call_extern("int32", "DeviceExp"), "call_extern"),
+    (sparse_rows.scatter_rows, lambda: updated(lambda number, i: number == i),
+     lambda: updated(lambda number, i: number < i), "tvm.sparse takes tvm.select"),
+    (sparse_rows.sparse, lambda: updated(lambda number, i: i == number),
+     lambda: sparse_rows.sparse(1.0, axis=[]), "one axis made by tvm.sparse_axis"),
+    (tensor_language.comm_reducer, lambda: reduced(lambda a, b: a + b),
+     lambda: reduced(lambda a, b: a - b), "only +, *, max and min"),
+]  # fmt: skip
+
+
+@cases("function, accepted, refused, says", HELPERS, ids=lambda row: row[0].__name__)
+def test_each_helper_accepts_one_call_and_refuses_another(
+    function: Any, accepted: Callable[[], Any], refused: Callable[[], Any], says: str
+) -> None:
+    with operator_scope([X]):
+        accepted()
+        with pytest.raises(InputError) as caught:
+            refused()
+    assert says in str(caught.value)
+
+
+COMPAT = Path(operator_context.__file__).parent
+RAISERS = {"refusal", "fault", "InputError"}
+NO_CHECK = {
+    "operator_errors": "makes the errors",
+    "error_manager": "raises the error that its caller names",
+    "session": "is no function of the toolkit",
+    "operation_families": "wraps operations of the DSL",
+    "testing": "runs kernels",
+}
+"""Module → why its functions have no row."""
+OTHER_TABLES = {
+    "para_check.check_op_params": "KINDS",
+    "para_check.check_input_type": "TYPES",
+    "operator_context.variable_shape": "test_shapes_of_variants",
+    "classify.classify": "PATTERNS",
+    "classify.check_call": "PATTERNS",
+    "classify.check_elementwise": "PATTERNS",
+    "classify.check_broadcast": "PATTERNS",
+    "classify.check_concat": "PATTERNS",
+    "classify.classify_error": "PATTERNS",
+}
+"""Function → the table of this file with its rows."""
+
+
+def checking_functions(text: str) -> set[str]:
+    """The public functions of a module that raise an error, also through functions they call."""
+    tree = ast.parse(text)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    called = {
+        function.name: {
+            node.func.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        for function in functions
+    }
+    raising = set(RAISERS)
+    while more := {name for name, names in called.items() if names & raising} - raising:
+        raising |= more
+    top = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {name for name in top & raising if not name.startswith("_")}
+
+
+def test_each_function_that_checks_has_a_row() -> None:
+    rows = {name.replace("checks.", "para_check.") for name, *_ in CALLS}
+    rows = {name.replace("shapes.", "shape_util.") for name in rows}
+    rows = {name.replace("windows.", "window_sizes.") for name in rows} | OTHER_TABLES.keys()
+    for function, *_ in HELPERS:
+        assert isinstance(function, FunctionType)
+        rows.add(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
+    found = {
+        f"{file.stem}.{name}"
+        for file in COMPAT.rglob("*.py")
+        if file.stem not in NO_CHECK
+        for name in checking_functions(file.read_text())
+    }
+    assert len(found) > 50
+    assert sorted(found - rows) == []
+    assert not OTHER_TABLES.keys() - found
+
+
+def test_each_kind_and_code_of_para_check_has_a_row() -> None:
+    kinds = {*para_check.ATTRIBUTE_NAMES, "KERNEL_NAME"} | {
+        f"{need}_{what}"
+        for need in ("REQUIRED", "OPTION", "DYNAMIC")
+        for what in ("INPUT", "OUTPUT")
+    }
+    assert sorted(kinds - {kind for kind, *_ in KINDS}) == []
+    codes = {row[-1] for row in (*KINDS, *TYPES, *CALLS)}
+    source = Path(para_check.__file__).read_text()
+    assert sorted(set(re.findall(r'"(E[68]\d{4})"', source)) - codes) == []
+
+
+def test_each_pattern_with_a_rule_has_a_row() -> None:
+    ruled = {*classify.REQUIRED_PARAMETERS, *classify.INPUT_COUNTS}
+    assert sorted(ruled - {pattern for pattern, *_ in PATTERNS}) == []
 
 
 def volume(channels: int = 32, *, depth: int = 8, batch: int = 1) -> Any:

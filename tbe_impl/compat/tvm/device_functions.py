@@ -92,7 +92,7 @@ def extern(
 
     Raises:
         InputError: `fcompute` does not return the value of `call_extern`, or the device function
-            is unknown.
+            is unknown or gets other numbers of tensors or of scalar parameters.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)
@@ -121,6 +121,7 @@ def extern(
         for item in made.arguments
         if isinstance(item, Parameter) and not item.name.endswith(("shape", "shape_x", "shape_y"))
     ]
+    _check_argument_counts(known.group(1).lower() if known else "", made, tensors, numbers)
     sizes = as_shape(shape)
     result = dtype or tensors[0].dtype
 
@@ -131,6 +132,22 @@ def extern(
 
     found: Tensor = compute(sizes, body, name)
     return found
+
+
+def _check_argument_counts(
+    function: str, made: DeviceCall, tensors: Sequence[Tensor], numbers: Sequence[float]
+) -> None:
+    """Raises `InputError` unless the device function takes so many tensors and numbers."""
+    least, most = _TENSOR_COUNTS.get(function, (1, 1))
+    scalars = 0 if len(tensors) > 1 else _NUMBER_COUNTS.get(function, 0)
+    if least <= len(tensors) <= most and (not scalars or len(numbers) == scalars):
+        return
+    raise InputError(
+        f"the device function {made.name} gets other arguments than it takes",
+        place=str(user_location()),
+        expected=f"tensors: {least if least == most else f'{least} or {most}'}, numbers: {scalars}",
+        got=f"tensors: {len(tensors)}, numbers: {len(numbers)}",
+    )
 
 
 def _result_tensors(shape: Any, dtype: Any) -> list[_DeviceTensor]:
@@ -201,6 +218,10 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any], Sequence[float]], Any]] = {
     "truncatemod": lambda values, _: make_binary("truncmod", *values),
 }
 """Name of a device function without prefix and suffix → function that returns its expression."""
+_TENSOR_COUNTS = {"pow": (1, 2), "floormod": (2, 2), "truncatemod": (2, 2)}
+"""Device function → least and greatest number of tensors; one for all others."""
+_NUMBER_COUNTS = {"exp": 3, "log": 3, "pow": 3}
+"""Device function of one tensor → number of scalar parameters; none for all others."""
 
 
 def _device_code_error(name: str) -> InputError:
