@@ -33,6 +33,7 @@ def test_padded_sequences_have_the_tokens_of_growing_ones(seed: int, tmp_path: P
     assert (said["same tokens"], said["same again"]) == ("True", "True")
     assert (said["compiled"], said["compiled again"]) == ("2", "0")
     assert float(said["grown by MiB"]) < 8
+    assert (said["same cached"], said["compiled cached"]) == ("True", "1")
 
 
 @pytest.mark.mindspore

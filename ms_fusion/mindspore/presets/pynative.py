@@ -115,7 +115,7 @@ def end_failed_recordings() -> None:
     MindSpore 2.10 itself continues to record: it then records all PyNative operations, and compiles
     the next function under ``@ms.jit`` with one derivative more, which some operators do not have.
     """
-    owner = importlib.import_module("mindspore.ops.composite.base")
+    owner: Any = importlib.import_module("mindspore.ops.composite.base")
     original = getattr(owner, "_pynative_func_grad_forward", None)
     if original is None or hasattr(original, "_ms_fusion_original"):
         return
