@@ -229,9 +229,11 @@ def _sizes(shape: Any) -> Sequence[Any]:
     return shape if isinstance(shape, (list, tuple)) else ()
 
 
-def _wrong_dtype_error(operator: str, name: str, known: Sequence[str], dtype: str) -> Any:
+def _wrong_dtype_error(
+    operator: str, name: str, known: Sequence[str], dtype: str, code: str = "E80008"
+) -> Any:
     return refusal(
-        "E80008",
+        code,
         f"{operator or 'operator'}: {name or 'an input'} has to have one of the dtypes "
         f"{', '.join(known)}, but has {dtype}",
         op_name=operator,
@@ -264,7 +266,7 @@ def _check_items(value: Any, name: str, scalar: str, depth: int, operator: str) 
             _check_items(item, name, scalar, depth - 1, operator)
     elif scalar == "TYPE":
         if value not in ALL_DTYPE_LIST:
-            raise _wrong_dtype_error(operator, name, ALL_DTYPE_LIST, str(value))
+            raise _wrong_dtype_error(operator, name, ALL_DTYPE_LIST, str(value), "E80003")
     else:
         if hasattr(value, "dtype"):
             return  # a symbolic attribute or a NumPy scalar
@@ -333,18 +335,44 @@ def check_shape(
     for size in shape:
         if not isinstance(size, int):
             raise _wrong_type_error(op_name, param_name, "int", size)
-    dynamic = in_dynamic()
-    if not (0 if dynamic else min_rank) <= len(shape) <= max_rank:
-        raise _out_of_range_error(
-            "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
-        )
-    low, high = (-2, max_dim) if dynamic else (min_dim, None)
+    if in_dynamic():
+        check_dynamic_shape(shape, max_dim, max_rank, param_name, op_name=op_name)
+        return
+    _check_rank(shape, min_rank, max_rank, param_name, op_name)
     for size in shape:
-        if size < low or (high is not None and size > high):
-            raise _out_of_range_error("E80002", op_name, f"a size of {param_name}", low, high, size)
-    if not dynamic and math.prod(shape) < min_size:
+        if size < min_dim:
+            raise _out_of_range_error(
+                "E80002", op_name, f"a size of {param_name}", min_dim, None, size
+            )
+    if math.prod(shape) < min_size:
         raise _out_of_range_error(
             "E80011", op_name, f"elements of {param_name}", min_size, max_size, math.prod(shape)
+        )
+
+
+def check_dynamic_shape(
+    shape: Sequence[int],
+    max_dim: int = DIM_LIMIT_INT64,
+    max_rank: int = RANK_LIMIT,
+    param_name: str = "",
+    *,
+    op_name: str = "",
+) -> None:
+    """Raises `CheckError` unless the rank is at most `max_rank` and sizes are in −2 to `max_dim`."""
+    _check_rank(shape, 0, max_rank, param_name, op_name)
+    for size in shape:
+        if not -2 <= size <= max_dim:
+            raise _out_of_range_error(
+                "E80002", op_name, f"a size of {param_name}", -2, max_dim, size
+            )
+
+
+def _check_rank(
+    shape: Sequence[int], min_rank: int, max_rank: int, param_name: str, op_name: str
+) -> None:
+    if not min_rank <= len(shape) <= max_rank:
+        raise _out_of_range_error(
+            "E80012", op_name, f"rank of {param_name}", min_rank, max_rank, len(shape)
         )
 
 

@@ -73,7 +73,7 @@ def operator(*kinds: Any) -> Any:
         ("REQUIRED_ATTR_LIST_LIST_INT", [[1], (2, 3)], None),
         ("REQUIRED_ATTR_LIST_LIST_INT", [1], "E80003"),
         ("OPTION_ATTR_TYPE", "float32", None),
-        ("OPTION_ATTR_TYPE", "floaty", "E80008"),
+        ("OPTION_ATTR_TYPE", "floaty", "E80003"),
         ("KERNEL_NAME", "exp_1", None),
         ("KERNEL_NAME", "1exp", "E80020"),
         ("KERNEL_NAME", "x" * 201, "E80002"),
