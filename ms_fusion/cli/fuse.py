@@ -71,6 +71,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--lower",
+    default="",
     metavar="NAMES",
     help="Operators to write in simpler ones: Gemm (MatMul and Add), Conv (im2col and "
     "MatMul); with commas between.",
@@ -97,7 +98,7 @@ def fuse(
     device: str,
     kind: str,
     assumptions: tuple[str, ...],
-    lower: str | None,
+    lower: str,
     dry_run: bool,
     verify: bool,
     report: Path | None,
@@ -118,7 +119,7 @@ def fuse(
         "assume": dict(
             _parse_assumption(one) for text in assumptions for one in _split_assumptions(text)
         ),
-        "lower": () if lower is None else lower,
+        "lower": lower or (),
         "dry_run": dry_run,
         "report": report,
     }
