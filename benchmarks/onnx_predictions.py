@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,9 +21,10 @@ import numpy as np
 from benchmarks import measuring, prediction_misses
 from benchmarks.scatter import scatter
 from ms_fusion.cost import Benefit, measure_cpu
+from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.canonicalization.cleanup import clean
 from ms_fusion.onnx.fuse.decisions import choose_rules, estimate_group_benefit, find_candidates
-from ms_fusion.onnx.fuse.timing import GroupChains, build_chains, launch_us, measure_chains
+from ms_fusion.onnx.fuse.timing import GroupChains, build_chains, measure_chains
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_file import open_model
@@ -63,6 +65,27 @@ def models() -> Mapping[str, Callable[[Path], Path]]:
         for rows, columns in (((64, 128), (1024, 256), (4096, 256), (512, 512))[seed % 4],)
     }
     return {**nets, **images, **graphs}
+
+
+@functools.cache
+def launch_us() -> float:
+    """Measures the time in µs that one more kernel adds to a C sequence of tiny kernels."""
+    steps = 64
+    names = [f"v{number}" for number in range(steps + 1)]
+    nodes = tuple(
+        Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),))
+        for read, made in itertools.pairwise(names)
+    )
+    values = {
+        name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names
+    }
+    node = Node(
+        "row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],))
+    )
+    rows = build_chains(node, {})
+    assert rows is not None
+    apart, fused = measure_chains(rows, 20)
+    return (apart - fused) / (steps - 1)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,12 @@ The operands fit the nearest cache. `ms_fusion.cost.vector_steps` defines a vect
 MIN_TRIAL_S = 0.03
 """Shortest total measurement time of one figure, s."""
 CPU_LAUNCH_US = 1.2
-"""Cost of one more operator in a compiled graph, µs; measured on MindSpore 2.10 on CPU."""
+"""Cost of one more operator in a compiled graph of MindSpore 2.10 on CPU, µs.
+
+It stands for a machine on which `measure_launch_us` has not run yet.
+"""
+LAUNCHES, LAUNCH_TRIALS = 32, 100
+"""Number of additional operators in the launch measurement, and number of timed calls per graph."""
 
 _CANN = (
     "from CANN's published platform_config/{}.ini: bandwidth = cores x bytes per cycle x clock, "
@@ -157,6 +162,26 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
 """Devices by name; the CPU is measured by `measure_cpu` instead."""
 
 
+PLANNING_CPU = Device(
+    name="cpu",
+    bandwidth_bytes_per_s=7e10,
+    flops_per_s=4e11,
+    vector_flops_per_s=1.1e11,
+    launch_us=3.0,
+    on_chip_bytes=1 << 20,
+    source="two cores with AVX-512: what was measured there of copies and of swish; "
+    "nests that threads share cost their waking",
+)
+"""Device for which `ms_fusion.lowering` computes the cost of plans, equal on all machines.
+
+Only the ratios of its figures matter; tuning measures on the actual machine.
+"""
+FRESH_BYTES_PER_S = 8e9
+"""Rate in bytes/s at which page faults map the large buffers between nests.
+
+Each call maps them anew. The allocator reuses small buffers, which cause no page faults.
+"""
+
 DESCRIPTION_SUFFIX = ".json"
 """File name suffix of a device description."""
 _ALIASES = {"ascend": "ascend910b"}
@@ -167,7 +192,8 @@ def measure_cpu() -> Device:
     """Measure this machine's CPU in well under 1 s; cached per process.
 
     The measurements are: the fastest of three ways to copy 32 MiB, sums of arrays within the
-    caches, square roots, and a float32 product of 512 × 512 matrices. The bandwidth counts bytes
+    caches, square roots, and a float32 product of 512 × 512 matrices. The launch cost is the cached
+    result of `measure_launch_us`, or `CPU_LAUNCH_US` if there is none. The bandwidth counts bytes
     read and bytes written. The rate of vector arithmetic is the rate of one thread; a square root
     counts as `ROOT_STEPS` vector steps (see `ms_fusion.cost.vector_steps`). Each measurement is
     repeated and the shortest time counts, so that other load on the machine has little effect.
@@ -213,7 +239,7 @@ def measure_cpu() -> Device:
     roots = np.empty_like(few)
     root_s = best_seconds(lambda: np.sqrt(few, out=roots), 20)
     product_s = best_seconds(lambda: np.dot(matrix, matrix, out=product), 8)
-    near = _cache_bytes()
+    near, launch = _cache_bytes(), _cached_launch()
     sizes = (near, *(size for size in SIZES if size > near))
     measured = [rate(min(near // 2, SIZES[-1]), 2), *(rate(size, ARRAYS) for size in sizes[1:])]
     return Device(
@@ -221,14 +247,81 @@ def measure_cpu() -> Device:
         bandwidth_bytes_per_s=2 * source.nbytes / copy_s,
         flops_per_s=2 * 512**3 / product_s,
         vector_flops_per_s=ROOT_STEPS * ROOTS / root_s,
-        launch_us=CPU_LAUNCH_US,
+        launch_us=CPU_LAUNCH_US if launch is None else launch.us,
         on_chip_bytes=near,
         rates=tuple((size, max(measured[place:])) for place, size in enumerate(sizes)),
         source="measured here with NumPy: best of three copies of 32 MiB, sums within the "
         "nearest cache and round eight arrays of 0.75 to 8 MiB, 16,384 roots, 512 x "
-        "512 float32 product; launch: MindSpore 2.10",
+        "512 float32 product; launch: "
+        + ("MindSpore 2.10" if launch is None else f"measured here, MindSpore {launch.version}"),
         cores=environment.threads(),
     )
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """A measured launch cost, and the version of MindSpore."""
+
+    us: float
+    version: str
+
+
+def measure_launch_us() -> float:
+    """Measures the time that one more operator adds to a compiled graph of MindSpore on CPU, µs.
+
+    It compiles two graphs, of 1 and of `LAUNCHES` + 1 operators on 16 elements, and calls them in
+    turn. The cost follows from the shortest call of each graph. It is cached on disk, per processor
+    and version of MindSpore. The caller switches fusion off.
+    """
+    import time
+
+    import mindspore
+    import msgspec
+    import numpy as np
+
+    from tbe_impl.runtime import compiler
+
+    known = _cached_launch()
+    if known is not None and known.version == mindspore.__version__:
+        return known.us
+
+    def graph_of(operators: int) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            for _ in range(operators):
+                x = mindspore.ops.neg(x)
+            return x
+
+        return mindspore.jit(run)
+
+    few = mindspore.Tensor(np.ones(16, np.float32))
+    graphs = graph_of(1), graph_of(LAUNCHES + 1)
+    shortest_s = [float("inf"), float("inf")]
+    for _ in range(LAUNCH_TRIALS):
+        for place, graph in enumerate(graphs):
+            start = time.perf_counter()
+            graph(few).asnumpy()
+            shortest_s[place] = min(shortest_s[place], time.perf_counter() - start)
+    found = (shortest_s[1] - shortest_s[0]) / LAUNCHES * 1e6
+    if found <= 0:  # other load on the machine
+        return CPU_LAUNCH_US
+    record = _Launch(found, mindspore.__version__)
+    compiler.user_cache().store_note(_launch_key(), msgspec.json.encode(record))
+    return found
+
+
+def _cached_launch() -> _Launch | None:
+    import msgspec
+
+    from tbe_impl.runtime import compiler
+
+    return compiler.user_cache().load_record(_launch_key(), msgspec.json.Decoder(_Launch).decode)
+
+
+def _launch_key() -> str:
+    from tbe_impl.runtime.cache import make_key
+    from tbe_impl.tuning_store import processor
+
+    return make_key(measured="launch of a MindSpore graph", processor=processor())
 
 
 def _cache_bytes() -> int:

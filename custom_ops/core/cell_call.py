@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,3 +127,26 @@ def check_whole_number(operator: str, argument: str, value: Any) -> int:
         expected="a whole number",
         got=repr(value),
     )
+
+
+def check_choice(
+    operator: str, argument: str, value: Any, known: Collection[str], joint: str = " or "
+) -> None:
+    """Checks that the value of an argument is one of the known names.
+
+    Args:
+        operator, argument: name of the operator and of its argument.
+        value: value of the argument.
+        known: the known names; an empty name, which means none, is not shown in the message.
+        joint: text between the names in the message.
+
+    Raises:
+        InputError: `value` is unknown; the message names operator and argument.
+    """
+    if value not in known:
+        raise InputError(
+            f"{operator}: unknown {argument}",
+            place=operator,
+            expected=joint.join(filter(None, known)),
+            got=repr(value),
+        )

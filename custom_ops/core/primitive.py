@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mindspore
@@ -227,19 +227,24 @@ def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any
 def infer_outputs(computation: Computation, given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns shapes and dtypes of the outputs, in the format of MindSpore's ``__infer__``."""
     found = computation.describe_dynamic([_describe_argument(one) for one in given])
-    shapes, dtypes = (
-        [list(one.shape) for one in found],
-        [mindspore_dtype(one.dtype) for one in found],
-    )
-    if len(found) == 1:
-        return {"shape": shapes[0], "dtype": dtypes[0], "value": None}
-    return {"shape": tuple(shapes), "dtype": tuple(dtypes), "value": None}
+    return pack_outputs((one.shape, one.dtype) for one in found)
+
+
+def pack_outputs(found: Iterable[tuple[Sequence[int], str]]) -> dict[str, Any]:
+    """Returns the (shape, dtype) pairs of outputs in the format of MindSpore's ``__infer__``."""
+    made = [(list(shape), mindspore_dtype(dtype)) for shape, dtype in found]
+    shapes, dtypes = made[0] if len(made) == 1 else zip(*made, strict=True)
+    return {"shape": shapes, "dtype": dtypes, "value": None}
 
 
 def _describe_argument(given: Mapping[str, Any]) -> ArraySpec:
-    dtype = given["dtype"]
+    return ArraySpec(tuple(given["shape"]), dtype_name(given["dtype"]))
+
+
+def dtype_name(dtype: Any) -> str:
+    """Returns the name of MindSpore's dtype, or of the dtype of the elements of a tensor type."""
     element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
-    return ArraySpec(tuple(given["shape"]), str(element).lower())
+    return str(element).lower()
 
 
 def mindspore_dtype(name: str) -> Any:

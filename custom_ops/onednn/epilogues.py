@@ -17,6 +17,7 @@ import numpy as np
 
 from custom_ops.onednn import constants
 from tbe_impl.errors import InputError
+from tbe_impl.gelu_constants import CUBIC, SQRT_HALF, TANH_SCALE
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ ACTIVATIONS = {
     "swish": PostOpActivation(constants.SWISH, 1, 0, lambda x, a: x * _sigmoid(a * x), True),
     "silu": PostOpActivation(constants.SWISH, 1, 0, lambda x, _: x * _sigmoid(x)),
     "gelu": PostOpActivation(
-        constants.GELU_ERF, 0, 0, lambda x, _: 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+        constants.GELU_ERF, 0, 0, lambda x, _: 0.5 * x * (1 + _erf(x * SQRT_HALF))
     ),
     "gelu_tanh": PostOpActivation(
         constants.GELU_TANH,
         0,
         0,
-        lambda x, _: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+        lambda x, _: 0.5 * x * (1 + np.tanh(TANH_SCALE * (x + CUBIC * x**3))),
     ),
     "sigmoid": PostOpActivation(constants.SIGMOID, 0, 0, lambda x, _: _sigmoid(x)),
     "tanh": PostOpActivation(constants.TANH, 0, 0, lambda x, _: np.tanh(x)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import HALF_DTYPES
 from custom_ops.core.row_helpers import broadcast_like, check_shape, mean, sizes, widen
@@ -72,12 +73,8 @@ def composite(
 ) -> Any:
     """Computes this operator with MindSpore's basic operators."""
     both = ops.add(x, residual)
-    begin = begin_norm_axis % x.ndim
-    axes = tuple(range(begin, x.ndim))
-    distance = ops.sub(both, ops.mean(both, axes, True))
-    variance = ops.mean(ops.mul(distance, distance), axes, True)
-    normal = ops.mul(distance, ops.rsqrt(ops.add(variance, epsilon)))
-    return ops.add(ops.mul(normal, gamma.astype(x.dtype)), beta.astype(x.dtype)), both
+    axes = (begin_norm_axis, begin_params_axis)
+    return layer_norm.composite(both, gamma, beta, axes[0], axes[1], epsilon), both
 
 
 ADD_LAYER_NORM = OpSpec(
@@ -148,3 +145,26 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     def construct(self, x: Any, residual: Any) -> Any:
         """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, residual, self.gamma, self.beta)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "add_layer_norm",
+        ADD_LAYER_NORM,
+        """Returns the layer normalisation of x + residual, and the sum x + residual itself.
+
+        See `custom_ops.AddLayerNorm`.
+
+        Args:
+            x: float16, bfloat16, float32 or float64.
+            residual: tensor of the shape and dtype of x.
+            gamma, beta, begin_norm_axis, begin_params_axis, epsilon, route: as in `layer_norm`.
+
+        Returns:
+            Tuple of two tensors of the shape and dtype of x.
+
+        Raises:
+            InputError: an axis is out of range for x, or a shape does not match that of x.
+        """,
+    ),
+)

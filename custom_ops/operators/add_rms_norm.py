@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import check_shape, sizes, widen
 from custom_ops.operators import rms_norm
@@ -31,10 +32,7 @@ def gradient(
 def composite(x: Any, residual: Any, gamma: Any, epsilon: float = 1e-6) -> Any:
     """Computes this operator with MindSpore's basic operators."""
     both = ops.add(x, residual)
-    axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
-    square = ops.mean(ops.mul(both, both), axes, True)
-    made = ops.mul(both, ops.rsqrt(ops.add(square, epsilon)))
-    return ops.mul(made, gamma.astype(x.dtype)), both
+    return rms_norm.composite(both, gamma, epsilon), both
 
 
 ADD_RMS_NORM = OpSpec(
@@ -99,3 +97,26 @@ class AddRMSNorm(rms_norm.RMSNormCell):
     def construct(self, x: Any, residual: Any) -> Any:
         """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, residual, self.gamma)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "add_rms_norm",
+        ADD_RMS_NORM,
+        """Returns the RMS normalisation of x + residual, and the sum x + residual itself.
+
+        See `custom_ops.AddRMSNorm`.
+
+        Args:
+            x: float16, bfloat16, float32 or float64.
+            residual: tensor of the shape and dtype of x.
+            gamma, epsilon, route: as in `rms_norm`.
+
+        Returns:
+            Tuple of two tensors of the shape and dtype of x.
+
+        Raises:
+            InputError: the shapes of x, residual and gamma do not match.
+        """,
+    ),
+)

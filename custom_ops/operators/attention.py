@@ -12,7 +12,7 @@ import numpy as np
 
 from custom_ops.core.c_kernels import CKernel
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import OperatorCell
+from custom_ops.core.cell_call import OperatorCell, check_choice
 from custom_ops.core.framework import ms, ops
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
@@ -34,8 +34,7 @@ def _input_error(what: str, expected: str, got: str) -> InputError:
 
 def _sizes(one: ArraySpec, layout: str, name: str) -> tuple[int, int, int, int]:
     """Returns the sizes of an input as (batch, heads, tokens, head width)."""
-    if layout not in LAYOUTS:
-        raise _input_error("unknown layout", " or ".join(LAYOUTS), repr(layout))
+    check_choice(NAME, "layout", layout, LAYOUTS)
     if len(one.shape) != 4:
         raise _input_error(f"{name} has another number of dimensions", f"four: {layout}", str(one))
     batch, heads, tokens = (one.shape[place] for place in LAYOUTS[layout])
@@ -313,8 +312,7 @@ class ScaledDotProductAttention(OperatorCell):
         route: str = "",
     ):
         super().__init__()
-        if layout not in LAYOUTS:
-            raise _input_error("unknown layout", " or ".join(LAYOUTS), repr(layout))
+        check_choice(NAME, "layout", layout, LAYOUTS)
         attributes = {"scale": scale, "is_causal": bool(is_causal), "layout": layout}
         self.plain = FusedCell(ATTENTION, attributes, route)
         self.masked = FusedCell(MASKED_ATTENTION, attributes, route)

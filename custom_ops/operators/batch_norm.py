@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import OperatorCell
+from custom_ops.core.cell_call import OperatorCell, check_choice
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.weighted_cells import as_array, make_parameter
 from custom_ops.operators.batch_norm_inference import BATCH_NORM_INFERENCE
 from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
@@ -85,13 +86,7 @@ class BatchNorm(OperatorCell):
         route: str = "",
     ):
         super().__init__()
-        if activation and activation not in ACTIVATIONS:
-            raise InputError(
-                "BatchNorm: unknown activation",
-                place="BatchNorm",
-                expected=", ".join(ACTIVATIONS),
-                got=repr(activation),
-            )
+        check_choice("BatchNorm", "activation", activation, ("", *ACTIVATIONS), ", ")
         if not 0 <= momentum <= 1:
             raise InputError(
                 "BatchNorm: momentum is out of range",
@@ -200,3 +195,32 @@ class BatchNorm(OperatorCell):
             _, (_, middle, variance) = self._seen
             grad = (grad, np.zeros_like(middle), np.zeros_like(variance))
         return super().backward(grad)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "batch_norm",
+        BATCH_NORM_INFERENCE,
+        """Returns activation((x − mean) / √(variance + eps)·gamma + beta).
+
+        See `custom_ops.BatchNorm`.
+
+        Args:
+            x: as in `custom_ops.BatchNorm`.
+            gamma, beta: tensors with one value per channel.
+            moving_mean, moving_variance: moving statistics, one value per channel, which get no
+                gradient. If both are None, the mean and variance of the batch are used, and the
+                result is (y, mean, variance).
+            eps, activation, alpha, data_format, route: as in `custom_ops.BatchNorm`.
+
+        Returns:
+            Tensor of the shape and dtype of x, or the tuple (y, mean, variance).
+
+        Raises:
+            InputError: x has no channel axis, the number of channels does not match, or the
+                activation is unknown.
+        """,
+        without=BATCH_NORM_TRAINING,
+        attributes=("eps", "activation", "alpha", "data_format"),
+    ),
+)

@@ -15,6 +15,7 @@ from custom_ops.core.counter_random import (
     random_bits_in_numpy,
 )
 from custom_ops.core.framework import HAS_MINDSPORE, ms, ops
+from custom_ops.core.function_spec import FunctionSpec, parameters_of
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import broadcast_shape, promote_dtype, unbroadcast, widen_inputs
 from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps, step_operator
@@ -286,3 +287,32 @@ class BiasDropoutAdd(DispatchingCell):
         with np.errstate(over="ignore"):
             object.__setattr__(self, "_key_of_arrays", key + np.int32(NEXT_KEY))
         return super().forward(*arrays, self._key_of_arrays)
+
+
+def _build_with_key(p: float = 0.5, route: str = "") -> FusedCell:
+    return FusedCell(BIAS_DROPOUT_ADD, {"p": drop_probability("p", p)}, route)
+
+
+FUNCTION_SPECS = (
+    FunctionSpec(
+        "bias_dropout_add",
+        BIAS_DROPOUT_ADD.inputs,
+        _build_with_key,
+        parameters_of(_build_with_key),
+        doc="""Returns dropout(x + bias) + residual.
+
+        Args:
+            x, bias, residual: as in `custom_ops.BiasDropoutAdd`.
+            key: int32 of shape (1,); the same key drops the same elements.
+            p: probability with which an element is dropped; 0 drops none.
+            route: as in `custom_ops.BiasDropoutAdd`.
+
+        Returns:
+            Tensor of the shape of x and the promoted dtype.
+
+        Raises:
+            InputError: p is not within 0 ≤ p < 1, or bias or residual does not broadcast to the
+                shape of x.
+        """,
+    ),
+)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import check_real
+from custom_ops.core.cell_call import check_choice, check_real
 from custom_ops.core.framework import ms, ops
+from custom_ops.core.function_spec import function_of_cell
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import sizes, widen
 from tbe_impl import dsl
@@ -38,13 +39,7 @@ def _sides(anchor: Any) -> tuple[float, float]:
 
 def _check(x: Any, anchors: Any, version: str) -> None:
     """Raises `InputError` if x does not have the shape of a prediction, or version is unknown."""
-    if version not in VERSIONS:
-        raise InputError(
-            "BoxDecode: unknown version",
-            place="BoxDecode",
-            expected=" or ".join(VERSIONS),
-            got=repr(version),
-        )
+    check_choice("BoxDecode", "version", version, VERSIONS)
     shape = sizes(x)
     if len(shape) != 5 or shape[3] != len(anchors) or shape[4] < 6:
         raise InputError(
@@ -241,3 +236,8 @@ class BoxDecode(FusedCell):
             "float16_inside": bool(float16_inside),
         }
         super().__init__(DECODING, attributes, route)
+
+
+FUNCTION_SPECS = (
+    function_of_cell("box_decode", BoxDecode, DECODING, {"anchors": "Sequence[Sequence[float]]"}),
+)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.core.cell_call import check_choice
 from custom_ops.core.row_helpers import broadcast_like, check_shape, sizes, widen
 from custom_ops.operators.epilogues import LEAK
 from tbe_impl import dsl
@@ -102,13 +103,7 @@ def apply_activation(z: Any, activation: str, alpha: float) -> Any:
     """
     if not activation:
         return z
-    if activation not in ACTIVATIONS:
-        raise InputError(
-            "BatchNorm: unknown activation",
-            place="BatchNorm",
-            expected=", ".join(ACTIVATIONS),
-            got=repr(activation),
-        )
+    check_choice("BatchNorm", "activation", activation, ACTIVATIONS, ", ")
     return ACTIVATIONS[activation].apply(z, alpha)
 
 

@@ -6,7 +6,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from custom_ops.core.cell_call import check_choice
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.gradient import gradient_of
 from custom_ops.core.kernel_chain import Chain, Step
 from custom_ops.core.kernel_interface import ArraySpec
@@ -302,13 +304,7 @@ def conv_attributes(
     name: str, stride: Any, pad_mode: str, padding: Any, dilation: Any, group: int, lowering: str
 ) -> dict[str, Any]:
     """Converts the arguments of nn.Conv2d to the operator's attributes."""
-    if lowering not in LOWERINGS:
-        raise InputError(
-            f"{name}: unknown lowering",
-            place=name,
-            expected=" or ".join(LOWERINGS),
-            got=repr(lowering),
-        )
+    check_choice(name, "lowering", lowering, LOWERINGS)
     return {
         "stride": _pair(name, "stride", stride),
         "padding": padding_of(name, pad_mode, padding),
@@ -316,6 +312,10 @@ def conv_attributes(
         "groups": group,
         "lowering": lowering,
     }
+
+
+CONVOLUTION_TYPES = dict.fromkeys(("stride", "padding", "dilation"), "Any")
+"""Annotations of the attributes that are one integer or several."""
 
 
 class Conv2d(WeightedCell):
@@ -448,3 +448,30 @@ class Conv2d(WeightedCell):
         if self.has_bias:
             return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
         return self.run(x, self.weight.astype(x.dtype))
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "conv2d",
+        CONV2D_BIAS,
+        """Returns conv(x, weight) + bias; see `custom_ops.Conv2d`.
+
+        Args:
+            x: (batch, channels, height, width).
+            weight: (output channels, channels per group, kernel height, kernel width).
+            bias: (output channels,), or None.
+            stride, dilation: one integer, or a pair (along the height, along the width).
+            padding: one integer, or (above, below, left, right), or ``same`` or ``valid``.
+            groups: number of channel groups.
+            lowering, route: as in `custom_ops.Conv2d`.
+
+        Returns:
+            Tensor (batch, output channels, output height, output width) of the dtype of x.
+
+        Raises:
+            InputError: an attribute or the size of an input is invalid.
+        """,
+        without=CONV2D,
+        types=CONVOLUTION_TYPES,
+    ),
+)

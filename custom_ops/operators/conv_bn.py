@@ -9,19 +9,27 @@ arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from custom_ops.core.arrays import ArrayOperator
 from custom_ops.core.cell import FusedCell
-from custom_ops.core.cell_call import OperatorCell
+from custom_ops.core.cell_call import OperatorCell, check_choice
 from custom_ops.core.framework import HAS_MINDSPORE
+from custom_ops.core.function_spec import FunctionSpec, attribute_parameters
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.weighted_cells import as_array, keep_names
 from custom_ops.operators.batch_norm import BatchNorm
-from custom_ops.operators.conv2d import CONV2D_BIAS, Conv2d, convolution_spec
+from custom_ops.operators.conv2d import (
+    CONV2D,
+    CONV2D_BIAS,
+    CONVOLUTION_TYPES,
+    Conv2d,
+    convolution_spec,
+)
 from custom_ops.operators.epilogues import LEAK
 from custom_ops.operators.fold_batch_norm import FOLD_BATCH_NORM, FOLD_BATCH_NORM_BIAS, eps_of
 from tbe_impl.errors import InputError
@@ -131,13 +139,7 @@ class FusedConvBN:
         alpha: float = LEAK,
         lowering: str = "auto",
     ):
-        if activation not in SPECS:
-            raise InputError(
-                "FusedConvBN: unknown activation",
-                place="FusedConvBN",
-                expected=", ".join(filter(None, SPECS)),
-                got=repr(activation),
-            )
+        check_choice("FusedConvBN", "activation", activation, SPECS, ", ")
         given = (conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var)
         weights = tuple(np.asarray(one) for one in given if one is not None)
         hashable = [
@@ -196,6 +198,54 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
             got=repr(alpha),
         )
     return {"alpha": float(alpha)} if activation == "leaky_relu" else {}
+
+
+class FoldedConvBN(OperatorCell):
+    """Convolution with batch normalisation and activation, whose weights are inputs.
+
+    The normalisation with given statistics is folded into the weights of the convolution.
+
+    Args:
+        activation: a key of `SPECS`.
+        has_bias: whether the convolution has a bias.
+        eps: added to the variance.
+        alpha: slope of ``leaky_relu`` below 0.
+        route: as in `FusedCell`.
+        convolution: attributes of the convolution.
+    """
+
+    def __init__(
+        self,
+        activation: str,
+        has_bias: bool,
+        *,
+        eps: float,
+        alpha: float,
+        route: str,
+        **convolution: Any,
+    ):
+        super().__init__()
+        if activation not in SPECS:
+            raise InputError(
+                "fused_conv_bn: activation is unknown",
+                place="fused_conv_bn",
+                expected=", ".join(filter(None, SPECS)),
+                got=repr(activation),
+            )
+        attributes = {**convolution, **leak_of(activation, alpha)}
+        fold = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
+        self.fold = FusedCell(fold, {"eps": eps}, route)
+        self.conv = FusedCell(SPECS[activation], attributes, route)
+        self.on_arrays = _FoldedConvolution(self.conv.attributes, eps, activation, has_bias)
+
+    def construct(self, x: Any, *weights: Any) -> Any:
+        """Folds the weights, which are those of `_FoldedConvolution`; computes the convolution."""
+        weight, bias = self.fold(*weights)
+        return self.conv(x, weight.astype(x.dtype), bias.astype(x.dtype))
+
+    def forward(self, x: Any, *weights: Any) -> Any:
+        """Returns the result for NumPy arrays."""
+        return self.on_arrays.fold_weights(*weights).forward(x)
 
 
 class ConvBN(OperatorCell):
@@ -261,12 +311,16 @@ class ConvBN(OperatorCell):
         super().__init__()
         self.conv, self.bn = conv, bn
         self.has_bias = conv.has_bias
-        fold = FOLD_BATCH_NORM_BIAS if conv.has_bias else FOLD_BATCH_NORM
+        self.folded = FoldedConvBN(
+            self.activation,
+            conv.has_bias,
+            eps=eps_of(bn),
+            alpha=self.alpha,
+            route=route,
+            **conv.attributes,
+        )
         object.__setattr__(self, "spec", SPECS[self.activation])
-        attributes = dict(conv.attributes) | leak_of(self.activation, self.alpha)
-        object.__setattr__(self, "attributes", attributes)
-        self.fold = FusedCell(fold, {"eps": eps_of(bn)}, route)
-        self.folded = FusedCell(self.spec, self.attributes, route)
+        object.__setattr__(self, "attributes", self.folded.conv.attributes)
 
     @classmethod
     def from_cells(
@@ -306,20 +360,10 @@ class ConvBN(OperatorCell):
         if use_batch:
             return self.bn(self.conv(x))
         bn = self.bn
+        statistics = (bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)
         if self.has_bias:
-            weight, bias = self.fold(
-                self.conv.weight,
-                self.conv.bias,
-                bn.gamma,
-                bn.beta,
-                bn.moving_mean,
-                bn.moving_variance,
-            )
-        else:
-            weight, bias = self.fold(
-                self.conv.weight, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance
-            )
-        return self.folded(x, weight.astype(x.dtype), bias.astype(x.dtype))
+            return self.folded(x, self.conv.weight, self.conv.bias, *statistics)
+        return self.folded(x, self.conv.weight, *statistics)
 
     def forward(self, x: Any) -> np.ndarray:
         """Returns y, and records x for `backward`.
@@ -333,7 +377,7 @@ class ConvBN(OperatorCell):
             return made
         bias = (self.conv.bias,) if self.has_bias else ()
         bn = self.bn
-        last = _FoldedConvolution(self.attributes, eps_of(bn), self.activation, self.has_bias)
+        last = self.folded.on_arrays
         object.__setattr__(self, "_last", last)
         weights = (self.conv.weight, *bias, bn.gamma, bn.beta, bn.moving_mean, bn.moving_variance)
         return last.fold_weights(*map(as_array, weights)).forward(x)
@@ -509,3 +553,105 @@ class ConvBNSiLU(ConvBN):
     """
 
     activation = "silu"
+
+
+_WEIGHTS = ("weight", "bias", "gamma", "beta", "moving_mean", "moving_variance")
+_ATTRIBUTES = {**CONV2D.attributes, "eps": 1e-5, "activation": "", "alpha": LEAK}
+_CONVOLUTION = ("stride", "padding", "dilation", "groups")
+
+
+def _function(
+    name: str,
+    doc: str,
+    names: Sequence[str],
+    weights: Sequence[str] = _WEIGHTS,
+    **fixed: Any,
+) -> FunctionSpec:
+    """Returns a function with the attributes `names`; the values of others are in `fixed`."""
+    defaults = _ATTRIBUTES | fixed
+    rest = {key: value for key, value in defaults.items() if key not in names}
+    return FunctionSpec(
+        name,
+        ("x", *weights),
+        partial(FoldedConvBN, has_bias=True, **rest),
+        attribute_parameters({one: defaults[one] for one in names}, CONVOLUTION_TYPES),
+        optional=(weights[1],),
+        build_without=partial(FoldedConvBN, has_bias=False, **rest),
+        doc=doc,
+    )
+
+
+FUNCTION_SPECS = (
+    _function(
+        "fused_conv_bn",
+        """Returns activation(z) for a convolution z with batch normalisation.
+
+        z = (conv(x, conv_weight) + conv_bias − bn_mean) / √(bn_var + eps)·bn_weight + bn_bias.
+
+        See `custom_ops.FusedConvBN`.
+
+        Args:
+            x: (batch, channels, height, width).
+            conv_weight, conv_bias, bn_weight, bn_bias, bn_mean, bn_var: tensors, as in
+                `custom_ops.FusedConvBN`. conv_bias may be None; bn_mean and bn_var get no gradient.
+            eps, stride, padding, dilation, groups, activation, alpha, lowering: as in
+                `custom_ops.FusedConvBN`.
+            route: as in `conv2d`.
+
+        Returns:
+            Tensor (batch, output channels, output height, output width) of the dtype of x.
+
+        Raises:
+            InputError: an attribute or the size of an input is invalid.
+        """,
+        ("eps", *_CONVOLUTION, "activation", "alpha", "lowering"),
+        ("conv_weight", "conv_bias", "bn_weight", "bn_bias", "bn_mean", "bn_var"),
+    ),
+    _function(
+        "conv_bn_relu",
+        """Returns max(z, 0) for a convolution z with batch normalisation.
+
+        z = (conv(x, weight) + bias − moving_mean) / √(moving_variance + eps)·gamma + beta.
+
+        See `custom_ops.ConvBNReLU`.
+
+        Args:
+            x: (batch, channels, height, width).
+            weight: (output channels, channels per group, kernel height, kernel width).
+            bias: one value per output channel, or None.
+            gamma, beta, moving_mean, moving_variance: one value per output channel. The moving
+                statistics get no gradient.
+            stride, padding, dilation, groups, lowering, route: as in `conv2d`.
+            eps: added to the variance.
+
+        Returns:
+            Tensor (batch, output channels, output height, output width) of the dtype of x.
+
+        Raises:
+            InputError: an attribute or the size of an input is invalid.
+        """,
+        (*_CONVOLUTION, "eps", "lowering"),
+        activation="relu",
+    ),
+    _function(
+        "conv_bn_leaky_relu",
+        """Returns max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
+
+        z, the result and all arguments but `alpha` are those of `conv_bn_relu`.
+
+        Args:
+            alpha: slope for negative z; 0 or more.
+        """,
+        ("alpha", *_CONVOLUTION, "eps", "lowering"),
+        activation="leaky_relu",
+    ),
+    _function(
+        "conv_bn_silu",
+        """Returns z·σ(z); see `custom_ops.ConvBNSiLU`.
+
+        z, the result and the arguments are those of `conv_bn_relu`.
+        """,
+        (*_CONVOLUTION, "eps", "lowering"),
+        activation="silu",
+    ),
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from custom_ops.operators.activations import activation_cell, key_of
-from custom_ops.operators.matmul_bias import DenseCell, build_from_dense
+from custom_ops.core.cell import FusedCell
+from custom_ops.core.function_spec import FunctionSpec, parameters_of
+from custom_ops.operators.activations import NAMES, activation_cell, key_of
+from custom_ops.operators.matmul_bias import MATMUL_BIAS, PRODUCTS, DenseCell, build_from_dense
 from tbe_impl.errors import InputError
 
 
@@ -94,3 +97,42 @@ class Dense(DenseCell):
                 got=repr(self.activation),
             )
         return super().forward(*arrays)
+
+
+def _build_product(has_bias: bool, activation: str = "", route: str = "") -> FusedCell:
+    key = key_of(activation or None)
+    if key is None:
+        raise InputError(
+            "dense: activation is unknown",
+            place="dense",
+            expected=", ".join(NAMES),
+            got=repr(activation),
+        )
+    return FusedCell(PRODUCTS[key][has_bias], {"activation": key}, route)
+
+
+FUNCTION_SPECS = (
+    FunctionSpec(
+        "dense",
+        MATMUL_BIAS.inputs,
+        partial(_build_product, True),
+        parameters_of(partial(_build_product, True)),
+        optional=("bias",),
+        build_without=partial(_build_product, False),
+        doc="""Returns activation(x·weightᵀ + bias); see `custom_ops.Dense`.
+
+        Args:
+            x: (…, in); float16, bfloat16, float32, or float64, which runs in NumPy.
+            weight: (out, in).
+            bias: (out,), or None.
+            activation: ``relu``, ``gelu``, ``silu``, or empty for none.
+            route: as in `custom_ops.Dense`.
+
+        Returns:
+            Tensor (…, out) of the dtype of x.
+
+        Raises:
+            InputError: the activation is unknown, or the sizes of the tensors do not match.
+        """,
+    ),
+)

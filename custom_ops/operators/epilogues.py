@@ -11,12 +11,14 @@ from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import widen_inputs
 from custom_ops.core.row_helpers import total
+from custom_ops.operators.gelu import composite as gelu_composite
 from custom_ops.operators.gelu import formula as gelu_formula
 from custom_ops.operators.gelu import gelu_slope
 from custom_ops.operators.swish import swish_slope
 from custom_ops.tbe_bridge.tbe_sequence import TbeStep
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
 
 LEAK = 0.1
 """Default slope of leaky ReLU for negative inputs, as in the YOLO and Darknet nets."""
@@ -64,10 +66,10 @@ def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
     if activation == "silu":
         return ops.mul(z, ops.sigmoid(z))
     if activation == "gelu":
-        return ops.mul(ops.mul(z, 0.5), ops.add(ops.erf(ops.mul(z, 0.7071067811865476)), 1.0))
+        return gelu_composite(z, approximate=False)
     if activation == "gelu_tanh":
         # this equals the tanh formula, but MindSpore's sigmoid is more accurate than its tanh
-        inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), 0.07135481282), 1.5957691216))
+        inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), CUBIC * SIGMOID_SCALE), SIGMOID_SCALE))
         return ops.mul(z, ops.sigmoid(inner))
     return z
 

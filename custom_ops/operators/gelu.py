@@ -13,9 +13,7 @@ from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import clamp, gate_and_complement, promote_dtype, widen_inputs
 from tbe_impl import dsl
 from tbe_impl.dsl.functions import FUNCTIONS
-
-DOUBLE_SQRT_2_OVER_PI = 2.0 * math.sqrt(2.0 / math.pi)
-CUBIC_COEFFICIENT = 0.044715
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, SQRT_HALF, TANH_SCALE
 
 
 def gelu(x: Any, approximate: bool) -> Any:
@@ -35,8 +33,8 @@ def gelu_slope(x: Any, approximate: bool) -> Any:
         inner = dsl.vmul(
             end,
             dsl.vadds(
-                dsl.vmuls(square, 3.0 * CUBIC_COEFFICIENT * DOUBLE_SQRT_2_OVER_PI),
-                DOUBLE_SQRT_2_OVER_PI,
+                dsl.vmuls(square, 3.0 * CUBIC * SIGMOID_SCALE),
+                SIGMOID_SCALE,
             ),
         )
         return dsl.vmul(gate, dsl.vadds(dsl.vmul(inner, rest), 1.0))
@@ -59,21 +57,18 @@ def gradient(x: Any, grad: Any, *, approximate: bool) -> Any:
 def composite(x: Any, approximate: bool) -> Any:
     """Computes this operator with MindSpore's basic operators."""
     if approximate:
-        inner = ops.mul(
-            ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), 0.7978845608028654
-        )
+        cube = ops.mul(ops.mul(x, x), x)
+        inner = ops.mul(ops.add(x, ops.mul(cube, CUBIC)), TANH_SCALE)
         return ops.mul(ops.mul(x, 0.5), ops.add(ops.tanh(inner), 1.0))
-    return ops.mul(ops.mul(x, 0.5), ops.add(ops.erf(ops.mul(x, 0.7071067811865476)), 1.0))
+    return ops.mul(ops.mul(x, 0.5), ops.add(ops.erf(ops.mul(x, SQRT_HALF)), 1.0))
 
 
 def formula(x: Any, approximate: bool) -> Any:
     """Computes the reference result with NumPy, in float64."""
     if approximate:
         with np.errstate(over="ignore"):
-            return x * FUNCTIONS["sigmoid"].numpy(
-                DOUBLE_SQRT_2_OVER_PI * (x + CUBIC_COEFFICIENT * x**3)
-            )
-    return x * (0.5 * FUNCTIONS["erfc"].numpy(-x * math.sqrt(0.5)))
+            return x * FUNCTIONS["sigmoid"].numpy(SIGMOID_SCALE * (x + CUBIC * x**3))
+    return x * (0.5 * FUNCTIONS["erfc"].numpy(-x * SQRT_HALF))
 
 
 GELU_SPEC = OpSpec(

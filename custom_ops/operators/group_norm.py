@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import (
     broadcast_like,
@@ -231,3 +232,28 @@ class GroupNorm(WeightedCell):
     def construct(self, x: Any) -> Any:
         """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, self.gamma, self.beta)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "group_norm",
+        GROUP_NORM,
+        """Returns (x − mean) / √(variance + eps)·gamma + beta, with statistics of channel groups.
+
+        See `custom_ops.GroupNorm`.
+
+        Args:
+            x: (N, C, …); float16, bfloat16, float32 or float64.
+            num_groups: number of groups; it divides C.
+            gamma, beta: tensors of shape (C,).
+            eps, route: as in `custom_ops.GroupNorm`.
+
+        Returns:
+            Tensor of the shape and dtype of x.
+
+        Raises:
+            InputError: `num_groups` does not divide C, or gamma or beta has another shape.
+        """,
+        required=("num_groups",),
+    ),
+)

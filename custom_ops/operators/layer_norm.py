@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import (
     broadcast_like,
@@ -122,10 +123,8 @@ def composite(
     epsilon: float = 1e-7,
 ) -> Any:
     """Computes this operator with MindSpore's basic operators."""
-    begin = begin_norm_axis % x.ndim
-    axes = tuple(range(begin, x.ndim))
-    middle = ops.mean(x, axes, True)
-    distance = ops.sub(x, middle)
+    axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
+    distance = ops.sub(x, ops.mean(x, axes, True))
     variance = ops.mean(ops.mul(distance, distance), axes, True)
     normal = ops.mul(distance, ops.rsqrt(ops.add(variance, epsilon)))
     return ops.add(ops.mul(normal, gamma.astype(x.dtype)), beta.astype(x.dtype))
@@ -262,3 +261,24 @@ class LayerNorm(LayerNormCell):
     def construct(self, x: Any) -> Any:
         """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, self.gamma, self.beta)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "layer_norm",
+        LAYER_NORM,
+        """Returns (x − mean) / √(variance + epsilon)·gamma + beta; see `custom_ops.LayerNorm`.
+
+        Args:
+            x: float16, bfloat16, float32 or float64.
+            gamma, beta: tensors of the shape of the axes of x from `begin_params_axis` on.
+            begin_norm_axis, begin_params_axis, epsilon, route: as in `custom_ops.LayerNorm`.
+
+        Returns:
+            Tensor of the shape and dtype of x.
+
+        Raises:
+            InputError: an axis is out of range, or gamma or beta does not match x.
+        """,
+    ),
+)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.gradient import gradient_of
 from custom_ops.core.kernel_chain import Chain, Step
 from custom_ops.core.kernel_interface import ArraySpec, outputs_of
@@ -272,3 +273,27 @@ class LayerNormLinear(WeightedCell):
         if self.has_bias:
             return self.run(x, gamma, beta, weight, self.bias.astype(x.dtype))
         return self.run(x, gamma, beta, weight)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "layer_norm_linear",
+        LAYER_NORM_LINEAR,
+        """Returns layer_norm(x)·weightᵀ + bias; see `custom_ops.LayerNormLinear`.
+
+        Args:
+            x: (…, in); float16, bfloat16, float32 or float64.
+            gamma, beta: (in,).
+            weight: (out, in).
+            bias: (out,).
+            epsilon, route: as in `custom_ops.LayerNormLinear`.
+
+        Returns:
+            Tensor (…, out) of the dtype of x.
+
+        Raises:
+            InputError: the sizes of the tensors do not match.
+        """,
+        attributes=("epsilon",),
+    ),
+)

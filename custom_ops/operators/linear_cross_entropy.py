@@ -9,6 +9,7 @@ import numpy as np
 
 from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.gradient import gradient_of
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.lru_cache import LruCache
@@ -309,3 +310,27 @@ class LinearCrossEntropy(WeightedCell):
     def construct(self, hidden: Any, labels: Any) -> Any:
         """Computes the loss in chunks of rows, or on the composite route with basic operators."""
         return self.run(hidden, self.weight, labels)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "linear_cross_entropy",
+        LINEAR_CROSS_ENTROPY,
+        """Returns the cross entropy of hidden · weightᵀ, computed in chunks of rows.
+
+        See `custom_ops.LinearCrossEntropy`.
+
+        Args:
+            hidden: (…, D), of the dtype of weight.
+            weight: (classes, D).
+            labels: int32 or int64, of the shape of hidden without its last axis.
+            ignore_index, reduction, label_smoothing, route: as in `custom_ops.SoftmaxCrossEntropy`.
+
+        Returns:
+            The loss: a scalar, or with ``reduction="none"`` a tensor of the shape of labels.
+
+        Raises:
+            InputError: shapes or dtypes do not match, or an attribute is out of range.
+        """,
+    ),
+)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from custom_ops.core.cell import FusedCell
+from custom_ops.core.function_spec import FunctionSpec, function_of_spec, parameters_of
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.weighted_cells import (
     WeightedCell,
@@ -352,3 +353,91 @@ class LinearResidual(DenseCell):
         if self.has_bias:
             return self.run(x, weight, self.bias.astype(x.dtype), residual)
         return self.run(x, weight, residual)
+
+
+def _build_gelu(approximate: bool = True, route: str = "") -> FusedCell:
+    activation = "gelu_tanh" if approximate else "gelu"
+    return FusedCell(MATMUL_BIAS_GELU, {"activation": activation}, route)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "matmul_bias_relu",
+        MATMUL_BIAS_RELU,
+        """Returns max(x·weightᵀ + bias, 0); see `custom_ops.MatMulBiasReLU`.
+
+        Args:
+            x: (…, in); float16, bfloat16, float32, or float64, which runs in NumPy.
+            weight: (out, in).
+            bias: (out,).
+            route: as in `custom_ops.MatMulBiasReLU`.
+
+        Returns:
+            Tensor (…, out) of the dtype of x.
+
+        Raises:
+            InputError: the sizes of the tensors do not match.
+        """,
+        attributes=(),
+    ),
+    FunctionSpec(
+        "matmul_bias_gelu",
+        MATMUL_BIAS_GELU.inputs,
+        _build_gelu,
+        parameters_of(_build_gelu),
+        doc="""Returns gelu(x·weightᵀ + bias); see `custom_ops.MatMulBiasGELU`.
+
+        Args:
+            x: (…, in); float16, bfloat16, float32, or float64, which runs in NumPy.
+            weight: (out, in).
+            bias: (out,).
+            approximate: whether to use the tanh formula instead of erf.
+            route: as in `custom_ops.MatMulBiasGELU`.
+
+        Returns:
+            Tensor (…, out) of the dtype of x.
+
+        Raises:
+            InputError: the sizes of the tensors do not match.
+        """,
+    ),
+    function_of_spec(
+        "matmul_bias_silu",
+        MATMUL_BIAS_SILU,
+        """Returns silu(x·weightᵀ + bias); see `custom_ops.MatMulBiasSiLU`.
+
+        Args:
+            x: (…, in); float16, bfloat16, float32, or float64, which runs in NumPy.
+            weight: (out, in).
+            bias: (out,).
+            route: as in `custom_ops.MatMulBiasSiLU`.
+
+        Returns:
+            Tensor (…, out) of the dtype of x.
+
+        Raises:
+            InputError: the sizes of the tensors do not match.
+        """,
+        attributes=(),
+    ),
+    function_of_spec(
+        "linear_residual",
+        LINEAR_RESIDUAL,
+        """Returns x·weightᵀ + bias + residual; see `custom_ops.LinearResidual`.
+
+        Args:
+            x: (…, in); float16, bfloat16, float32, or float64, which runs in NumPy.
+            weight: (out, in).
+            bias: (out,).
+            residual: (…, out), of the dtype of x.
+            route: as in `custom_ops.LinearResidual`.
+
+        Returns:
+            Tensor (…, out) of the dtype of x.
+
+        Raises:
+            InputError: the sizes of the tensors do not match.
+        """,
+        attributes=(),
+    ),
+)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.framework import ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import broadcast_like, check_shape, mean, sizes, total, widen
 from custom_ops.core.weighted_cells import WeightedCell, make_parameter
@@ -178,3 +179,24 @@ class RMSNorm(RMSNormCell):
     def construct(self, x: Any) -> Any:
         """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
         return self.run(x, self.gamma)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "rms_norm",
+        RMS_NORM,
+        """Returns x / √(mean x² + epsilon)·gamma; see `custom_ops.RMSNorm`.
+
+        Args:
+            x: float16, bfloat16, float32 or float64.
+            gamma: tensor of the shape of the last axes of x, which are normalised.
+            epsilon, route: as in `custom_ops.RMSNorm`.
+
+        Returns:
+            Tensor of the shape and dtype of x.
+
+        Raises:
+            InputError: the last axes of x do not have the shape of gamma.
+        """,
+    ),
+)

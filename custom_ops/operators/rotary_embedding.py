@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
+from custom_ops.core.cell_call import check_choice
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import broadcast_like, sizes, widen
@@ -30,13 +31,7 @@ def rotary_tables(
 
 def _check(x: Any, layout: str) -> None:
     """Raises `InputError` if the layout is unknown, or the last axis of x has odd size."""
-    if layout not in LAYOUTS:
-        raise InputError(
-            "RotaryEmbedding: unknown layout",
-            place="RotaryEmbedding",
-            expected=" or ".join(LAYOUTS),
-            got=repr(layout),
-        )
+    check_choice("RotaryEmbedding", "layout", layout, LAYOUTS)
     if not sizes(x) or sizes(x)[-1] % 2:
         raise InputError(
             "RotaryEmbedding: the elements of x make no pairs",
@@ -170,11 +165,5 @@ class RotaryEmbedding(FusedCell):
     """
 
     def __init__(self, layout: str = "halves", route: str = ""):
-        if layout not in LAYOUTS:
-            raise InputError(
-                "RotaryEmbedding: unknown layout",
-                place="RotaryEmbedding",
-                expected=" or ".join(LAYOUTS),
-                got=repr(layout),
-            )
+        check_choice("RotaryEmbedding", "layout", layout, LAYOUTS)
         super().__init__(ROTARY_EMBEDDING, {"layout": layout}, route)

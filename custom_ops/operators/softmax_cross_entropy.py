@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from custom_ops.core.cell_call import check_choice
 from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import (
@@ -17,7 +18,7 @@ from custom_ops.core.row_helpers import (
     total,
     widen,
 )
-from custom_ops.operators.softmax import softmax_terms
+from custom_ops.operators.softmax import log_formula, softmax_terms
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
@@ -46,13 +47,7 @@ def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, A
 
 def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
     """Raises `InputError` for an unknown reduction, or a label smoothing outside of 0 to 1."""
-    if reduction not in REDUCTIONS:
-        raise InputError(
-            f"{place}: unknown reduction",
-            place=place,
-            expected=", ".join(REDUCTIONS),
-            got=repr(reduction),
-        )
+    check_choice(place, "reduction", reduction, REDUCTIONS, ", ")
     if not 0 <= label_smoothing <= 1:
         raise InputError(
             f"{place}: label_smoothing is out of range",
@@ -274,11 +269,6 @@ def weighted_composite(
     return ops.cross_entropy(logits, labels, weight, ignore_index, reduction, label_smoothing)
 
 
-def log_softmax(x: Any, axis: int) -> Any:
-    distance = x - x.max(axis, keepdims=True, initial=-np.inf)
-    return distance - np.log(np.exp(distance).sum(axis, keepdims=True))
-
-
 def formula(
     logits: Any,
     labels: Any,
@@ -293,7 +283,7 @@ def formula(
     target = (1 − label_smoothing)·[class is label] + label_smoothing / (number of classes).
     """
     axis = min(logits.ndim - 1, 1)
-    logs = log_softmax(logits, axis)
+    logs = log_formula(logits, axis=axis)
     counted = labels != ignore_index
     labels = np.where(counted, labels, 0)
     shares = counted.astype(logits.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.cell_call import OperatorCell
 from custom_ops.core.framework import HAS_MINDSPORE, ms
+from custom_ops.core.function_spec import FunctionSpec, parameters_of
 from custom_ops.core.weighted_cells import as_array
 from custom_ops.operators.softmax_cross_entropy import (
     SOFTMAX_CROSS_ENTROPY,
@@ -159,3 +160,64 @@ def weight_labels(logits: Any, labels: Any, weight: Any, label_smoothing: float)
     if logits.ndim > 1:
         weight = weight.reshape((-1,) + (1,) * (logits.ndim - 2))
     return labels * weight.astype(logits.dtype)
+
+
+class WeightedSoftmaxCrossEntropy(OperatorCell):
+    """Like `SoftmaxCrossEntropy`, but the class weights are an input."""
+
+    def __init__(
+        self,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+        route: str = "",
+    ):
+        super().__init__()
+        self.label_smoothing = label_smoothing
+        attributes = {
+            "ignore_index": ignore_index,
+            "reduction": reduction,
+            "label_smoothing": label_smoothing,
+        }
+        self.of_indices = FusedCell(SOFTMAX_CROSS_ENTROPY_WEIGHTED, attributes, route)
+        self.of_shares = SoftmaxCrossEntropy(None, ignore_index, reduction, 0.0, route)
+
+    def construct(self, logits: Any, labels: Any, weight: Any) -> Any:
+        """Runs one kernel for index labels; weights probability labels before the kernel."""
+        if labels.dtype in self.of_shares.index_dtypes:
+            return self.of_indices(logits, labels, weight.astype(logits.dtype))
+        return self.of_shares(logits, weight_labels(logits, labels, weight, self.label_smoothing))
+
+    def forward(self, logits: Any, labels: Any, weight: Any) -> Any:
+        """Returns the loss for NumPy arrays."""
+        if labels.dtype.kind in "iu":
+            return self.of_indices.forward(logits, labels, weight.astype(logits.dtype))
+        shares = weight_labels(logits, labels, weight, self.label_smoothing)
+        return self.of_shares.forward(logits, shares)
+
+
+FUNCTION_SPECS = (
+    FunctionSpec(
+        "softmax_cross_entropy",
+        SOFTMAX_CROSS_ENTROPY_WEIGHTED.inputs,
+        WeightedSoftmaxCrossEntropy,
+        parameters_of(WeightedSoftmaxCrossEntropy.__init__),
+        optional=("weight",),
+        build_without=SoftmaxCrossEntropy,
+        doc="""Returns −Σ weight·labels·ln softmax(logits); see `custom_ops.SoftmaxCrossEntropy`.
+
+        Args:
+            logits, labels: as in `custom_ops.SoftmaxCrossEntropy`.
+            weight: (C,), one value per class, which gets no gradient; None means 1.
+            ignore_index, reduction, label_smoothing, route: as in `custom_ops.SoftmaxCrossEntropy`.
+
+        Returns:
+            The loss: a scalar, or with ``reduction="none"`` a tensor of the shape of logits without
+            the axis C.
+
+        Raises:
+            InputError: the reduction is unknown, label_smoothing is out of range, or shapes do not
+                match.
+        """,
+    ),
+)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.framework import HAS_MINDSPORE, ops
+from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import sizes, widen
 from custom_ops.core.weighted_cells import WeightedCell, make_parameter
@@ -146,3 +147,24 @@ def _zero_row(table: Any, row: int) -> Any:
     values = np.array(table.asnumpy())
     values[row] = 0
     return make_parameter(values, values.shape, table.dtype, table.name)
+
+
+FUNCTION_SPECS = (
+    function_of_spec(
+        "token_embedding",
+        TOKEN_EMBEDDING,
+        """Returns table[ids]·scale; see `custom_ops.TokenEmbedding`.
+
+        Args:
+            ids: int32 or int64, any shape; an id out of range gives 0.
+            table: (tokens, D).
+            scale, route: as in `custom_ops.TokenEmbedding`.
+
+        Returns:
+            Tensor of the shape of ids with the axis D appended, and of the table's dtype.
+
+        Raises:
+            InputError: ids are not int32 or int64, or the table is not a matrix.
+        """,
+    ),
+)

@@ -10,6 +10,7 @@ from custom_ops.patching.attention_core import ADDED_MASK, AttentionCore
 from custom_ops.patching.call_semantics import semantics_of
 from custom_ops.patching.data_flow import Definition, Flow
 from custom_ops.patching.partial_evaluation import Scope
+from custom_ops.patching.source import assignment
 from custom_ops.patching.source_edits import Edit
 
 
@@ -142,12 +143,12 @@ class _EditBuilder:
                 count += 1
             elif isinstance(step, ScaleStep):
                 query = _load(self.own["query"])
-                line = _assign(self.own["query"], ast.BinOp(query, step.operator, step.by))
+                line = assignment(self.own["query"], ast.BinOp(query, step.operator, step.by))
                 self._put(step.statement, [line])
             elif self._is_shape_needed(step.frame):
                 self._put(
                     step.statement,
-                    [_assign(self._frame_name(step.frame), self._reshape_call(step))],
+                    [assignment(self._frame_name(step.frame), self._reshape_call(step))],
                 )
         edit = Edit(
             found.name,
@@ -189,17 +190,17 @@ class _EditBuilder:
     def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
         """Returns statements that assign q, k and, if needed, zeros, and set each mask to None."""
         made: list[ast.stmt] = [
-            _assign(self.own["query"], self.found.q),
-            _assign(self.own["key"], k),
+            assignment(self.own["query"], self.found.q),
+            assignment(self.own["key"], k),
         ]
         if self._is_shape_needed(self.found.of_product):
             blank = _expression(_BLANK_SCORES.format(**self.own))
-            made.append(_assign(f"{self.found.name}_laid_{self.found.of_product}", blank))
+            made.append(assignment(f"{self.found.name}_laid_{self.found.of_product}", blank))
         for number in range(masks):
             name = f"{self.found.name}_mask_{number}"
             made += [
-                _assign(name, ast.Constant(None)),
-                _assign(f"{name}_value", ast.Constant(None)),
+                assignment(name, ast.Constant(None)),
+                assignment(f"{name}_value", ast.Constant(None)),
             ]
         return made
 
@@ -213,9 +214,9 @@ class _EditBuilder:
             mask = _method_call(
                 whole, "reshape", _expression(_SCORE_PROPERTIES["shape"].format(**self.own))
             )
-        lines: list[ast.stmt] = [_assign(name, mask)]
+        lines: list[ast.stmt] = [assignment(name, mask)]
         if step.value is not None:
-            lines.append(_assign(f"{name}_value", step.value))
+            lines.append(assignment(f"{name}_value", step.value))
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
@@ -310,10 +311,6 @@ def _method_call(node: ast.expr, name: str, *arguments: ast.expr) -> ast.expr:
 
 def _swap_last_axes(node: ast.expr) -> ast.expr:
     return _method_call(node, "swapaxes", ast.Constant(-1), ast.Constant(-2))
-
-
-def _assign(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
 def _load(name: str) -> ast.Name:

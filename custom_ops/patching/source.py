@@ -148,7 +148,7 @@ class Body:
             return None
         made: list[ast.stmt] = []
         for item in items:
-            made.append(_assign(target.id, copy.deepcopy(item)))
+            made.append(assignment(target.id, copy.deepcopy(item)))
             made += [_substitute(copy.deepcopy(part), target.id, item) for part in statement.body]
         return made
 
@@ -194,10 +194,11 @@ class Body:
             if pairs:
                 temporary = [self._fresh_name("part") for _ in pairs]
                 made = [
-                    _assign(name, value) for name, (_, value) in zip(temporary, pairs, strict=True)
+                    assignment(name, value)
+                    for name, (_, value) in zip(temporary, pairs, strict=True)
                 ]
                 made += [
-                    _assign(goal, ast.Name(name, ast.Load()))
+                    assignment(goal, ast.Name(name, ast.Load()))
                     for name, (goal, _) in zip(temporary, pairs, strict=True)
                 ]
                 rest: list[ast.stmt] = []
@@ -282,7 +283,7 @@ class Body:
         entering: list[ast.stmt] = []
         inner = dict(names)
         for name, argument in callee.arguments.items():
-            entering.append(_assign(fresh[name], argument))
+            entering.append(assignment(fresh[name], argument))
             self._learn(fresh[name], self.scope.evaluate(argument, names), inner)
         used = set(self._used)
         statements = [_rename_locals(one, fresh) for one in copy.deepcopy(tree.body)]
@@ -327,7 +328,8 @@ def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-def _assign(name: str, value: ast.expr) -> ast.Assign:
+def assignment(name: str, value: ast.expr) -> ast.Assign:
+    """Returns the statement ``name = value``."""
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 

@@ -13,7 +13,7 @@ from mindspore import ops
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.lru_cache import LruCache
 from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.primitive import FusedPrimitive, mindspore_dtype
+from custom_ops.core.primitive import FusedPrimitive, dtype_name, mindspore_dtype, pack_outputs
 from custom_ops.tbe_bridge.kernels import (
     GRADIENT_REMEDY,
     OutputRequest,
@@ -49,14 +49,7 @@ class TbePrimitive(FusedPrimitive):
         if is_open and tensors:
             wanted = infer_by_primitive(self.user, given, len(self.spec.outputs))
             if all(None not in one for one in wanted):
-                shapes = [list(shape or ()) for shape, _ in wanted]
-                dtypes = [mindspore_dtype(str(dtype)) for _, dtype in wanted]
-                is_one = len(wanted) == 1
-                return {
-                    "shape": shapes[0] if is_one else tuple(shapes),
-                    "dtype": dtypes[0] if is_one else tuple(dtypes),
-                    "value": None,
-                }
+                return pack_outputs((shape or (), str(dtype)) for shape, dtype in wanted)
         return super().__infer__(*given)
 
     def _tensor_error(self, place: int, value: Any) -> InputError:
@@ -187,15 +180,10 @@ def infer_by_primitive(
     return [
         (
             None if shape is None else tuple(map(int, shape)),
-            None if dtype is None else _dtype_name(dtype),
+            None if dtype is None else dtype_name(dtype),
         )
         for shape, dtype in zip(shapes, dtypes, strict=True)
     ]
-
-
-def _dtype_name(dtype: Any) -> str:
-    element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
-    return str(element).lower()
 
 
 def _bprop(user: Any) -> Callable[..., Any] | None:

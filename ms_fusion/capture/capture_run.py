@@ -26,6 +26,7 @@ from ms_fusion.capture.net_copy import fresh_function, preserve_state
 from ms_fusion.capture.outputs import arrays_of
 from ms_fusion.capture.profiler import profile_in_turns
 from ms_fusion.compile_server import refusals
+from ms_fusion.devices import measure_launch_us
 from ms_fusion.mindspore import presets
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.presets import net_choices
@@ -188,6 +189,9 @@ def run_capture(
         profiles: dict[str, dict[str, tuple[float, float, float]]] = {kind: {} for kind in variants}
         if order.measure:
             pairs = _time_in_turns([*callables.values()], inputs, order.compare_s)
+            if presets.device_target() == "CPU":
+                with presets.environment_flags(UNFUSED_FLAGS):
+                    measure_launch_us()
         if order.measure and order.profile:
             profiles = profile_in_turns(callables, inputs, directory, notes)
     fused_us, fused_spread_us = _summarise_times(fused for fused, _ in pairs)

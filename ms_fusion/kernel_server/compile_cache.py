@@ -263,11 +263,7 @@ def _numpy_stamp() -> str:
 def recall(text: str) -> CachedKernel | None:
     """Returns the cache entry of a kernel description; None if it is missing or invalid."""
     key = key_of(text)
-    note = compiler.user_cache().load_note(key) if key else None
-    try:
-        return None if note is None else _DECODER.decode(note)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
+    return compiler.user_cache().load_record(key, _DECODER.decode) if key else None
 
 
 def remember(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ms_fusion.cost import stages, work_of
-from ms_fusion.devices import Device
+from ms_fusion.devices import FRESH_BYTES_PER_S, PLANNING_CPU, Device
 from ms_fusion.graph import Graph, Node
 from ms_fusion.ledger import Work
 from ms_fusion.lowering.composite_lowering import LoweredGroup, size_bytes
@@ -22,27 +22,6 @@ from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tbe_impl.codegen.planning.partition import LoopNest
 from tbe_impl.codegen.program import Layout, layout_of, storable_results
 from tbe_impl.dsl.tensor import Operation, Tensor
-
-PROCESSOR = Device(
-    name="cpu",
-    bandwidth_bytes_per_s=7e10,
-    flops_per_s=4e11,
-    vector_flops_per_s=1.1e11,
-    launch_us=3.0,
-    on_chip_bytes=1 << 20,
-    source="two cores with AVX-512: what was measured there of copies and of swish; "
-    "nests that threads share cost their waking",
-)
-"""Device for which the cost of plans is computed.
-
-Only the ratios of its figures matter; tuning measures on the actual machine.
-"""
-
-FRESH_BYTES_PER_S = 8e9
-"""Rate in bytes/s at which page faults map the large buffers between nests.
-
-Each call maps them anew. The allocator reuses small buffers, which cause no page faults.
-"""
 
 GAIN = 0.97
 """A further value is stored only if this multiplies the modelled cost by at most this factor."""
@@ -88,7 +67,7 @@ class Plan:
         return frozenset(twice)
 
 
-def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PROCESSOR) -> Plan:
+def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU) -> Plan:
     """Returns the cheaper of two plans for a group.
 
     One plan is found by a greedy search that starts from full fusion. The other plan has one nest
@@ -128,7 +107,7 @@ def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
 
 
 def plan_with_stored(
-    names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PROCESSOR
+    names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU
 ) -> Plan:
     """Returns the plan that stores the named values, with its cost.
 

@@ -56,19 +56,12 @@ def load_or_make_plan(kernel: Kernel, make: Callable[[], StoredValues]) -> Store
     key = KernelCache.key(
         planned=graph, options=repr(kernel.options), deciding=_plan_source_digest()
     )
-    known = _decode_plan(store.load_note(key))
+    known = store.load_record(key, _DECODER.decode)
     if known is not None:
         return known
     made = make()
     store.store_note(key, msgspec.json.encode(made))
     return made
-
-
-def _decode_plan(note: bytes | None) -> StoredValues | None:
-    try:
-        return None if note is None else _DECODER.decode(note)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,10 +29,11 @@ from ms_fusion.ops.op_info import (
     WorkRule,
     elementwise,
 )
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, TANH_SCALE
 
 
 def _gelu(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + np.tanh(TANH_SCALE * (x + CUBIC * x**3)))
 
 
 def _clip(x: Array, low: float, high: float) -> Any:
@@ -92,7 +92,7 @@ def _fast_gelu_gradient(dy: Array, x: Array) -> Any:
 
 
 def _gelu_gate(x: Array) -> Any:
-    return sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
+    return sigmoid(SIGMOID_SCALE * (x + CUBIC * x * x * x))
 
 
 def gelu_gradient(
@@ -110,7 +110,7 @@ def gelu_gradient(
     """
     inner = _clip(x, -20, 20)
     gate = gate_of(inner)
-    slope = 1.5957691216057308 * (1 + 0.134145 * inner * inner)
+    slope = SIGMOID_SCALE * (1 + 3 * CUBIC * inner * inner)
     return dy * (gate + inner * slope * gate * (1 - gate))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+from tbe_impl.gelu_constants import CUBIC, SQRT_HALF, TANH_SCALE
 
 _ROOT = str(math.sqrt(2))
-_INVERSE_ROOT = str(math.sqrt(0.5))
 
 
 def gelu(x: Pattern) -> OneOf:
@@ -15,10 +15,10 @@ def gelu(x: Pattern) -> OneOf:
 
     The exact form is ½ x (1 + erf(x/√2)); the other is ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
     """
-    inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, _INVERSE_ROOT))
+    inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, str(SQRT_HALF)))
     gate = Op("Add", Op("Erf", inner), "1.0")
     cubic = OneOf(Op("Pow", x, "3.0"), Op("Mul", x, Op("Mul", x, x)))
-    tanh = Op("Mul", Op("Add", Op("Mul", cubic, "0.044715"), x), "0.7978846")
+    tanh = Op("Mul", Op("Add", Op("Mul", cubic, str(CUBIC)), x), f"{TANH_SCALE:.7f}")
     smooth = Op("Add", Op("Tanh", tanh), "1.0")
     whole = [
         form

@@ -32,6 +32,7 @@ from tbe_impl.dsl.expr import (
     select,
     walk,
 )
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
 
 
 @dataclass(frozen=True)
@@ -409,9 +410,9 @@ def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
     x² is clamped to 1e4, so that the result stays finite. Where x² exceeds 1e4, the sigmoid is
     saturated and its derivative is 0. The product of this derivative and the result is then 0.
     """
-    twice = 2.0 * math.sqrt(2.0 / math.pi)
     square = make_binary("min", x * x, _constant_like(1e4, x))
-    return square * _constant_like(3 * 0.044715 * twice, x) + _constant_like(twice, x)
+    cubic = _constant_like(3 * CUBIC * SIGMOID_SCALE, x)
+    return square * cubic + _constant_like(SIGMOID_SCALE, x)
 
 
 _UNARY_DERIVATIVES: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {

@@ -15,7 +15,6 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import (
     Binary,
     Call,
-    Cast,
     Const,
     Expr,
     IterVar,
@@ -23,6 +22,7 @@ from tbe_impl.dsl.expr import (
     Reduce,
     Var,
     reads,
+    strip_casts,
     walk,
 )
 from tbe_impl.dsl.tensor import Operation, shape_text
@@ -404,18 +404,12 @@ def _names(axes: Iterable[IterVar]) -> str:
 
 def _operator(body: Expr) -> str:
     """Returns the operator of an expression; an empty string if it has none or several."""
-    body = _strip_casts(body)
+    body = strip_casts(body)
     if not isinstance(body, (Binary, Call)):
         return ""
-    simple = all(isinstance(_strip_casts(part), (Read, Const, Var)) for part in body.children)
+    simple = all(isinstance(strip_casts(part), (Read, Const, Var)) for part in body.children)
     name = body.op if isinstance(body, Binary) else body.name
     return name if simple else ""
-
-
-def _strip_casts(body: Expr) -> Expr:
-    while isinstance(body, Cast):
-        body = body.value
-    return body
 
 
 def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | None:

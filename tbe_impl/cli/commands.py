@@ -251,7 +251,7 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
     build_us = _elapsed_us(start)
     arrays = [item.array for item in built.inputs]
     start = time.perf_counter()
-    results = _tuple(built.kernel(*arrays, backend=request.backend))
+    results = as_tuple(built.kernel(*arrays, backend=request.backend))
     first_us = _elapsed_us(start)
     calls = WARM_CALLS if first_us < 2e5 else 1
     warm_us = float(
@@ -321,8 +321,8 @@ def _check_outputs(
     kernel = built.kernel
     arrays = [item.array for item in built.inputs]
     tensors = [item.tensor for item in kernel.outputs]
-    exact = _tuple(kernel(*arrays, backend="numpy", rounding="float64"))
-    rounded = _tuple(kernel(*arrays, backend="numpy"))
+    exact = as_tuple(kernel(*arrays, backend="numpy", rounding="float64"))
+    rounded = as_tuple(kernel(*arrays, backend="numpy"))
     through = coarsest_dtype(tensors, kernel.options.rounding)
     wanted, notes = _formula_values(built, formula)
     found = []
@@ -362,7 +362,7 @@ def _formula_values(
         return _formula_values(built, known)
     try:
         with np.errstate(all="ignore"):
-            return _tuple(known(*wide, **_select_attributes(known, built.call.attributes))), ()
+            return as_tuple(known(*wide, **_select_attributes(known, built.call.attributes))), ()
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
         return (), (f"the formula known for {built.name} does not take these arrays: {error}",)
 
@@ -482,5 +482,6 @@ def _elapsed_us(start: float) -> float:
     return (time.perf_counter() - start) * 1e6
 
 
-def _tuple(found: Any) -> tuple[Any, ...]:
+def as_tuple(found: Any) -> tuple[Any, ...]:
+    """Returns a tuple unchanged, and any other value as a tuple of one element."""
     return found if isinstance(found, tuple) else (found,)

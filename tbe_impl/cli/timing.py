@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tbe_impl import environment
-from tbe_impl.cli.commands import Request, build
+from tbe_impl.cli.commands import Request, as_tuple, build
 from tbe_impl.cpu.prepared_kernel import CpuKernel, prepare
 from tbe_impl.dsl.tensor import compute, placeholder, static_shape
 from tbe_impl.errors import InputError
@@ -76,7 +76,7 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
         raise InputError("too few calls", place="--loop", expected="1 or more", got=str(loop))
     built = build(request)
     kernel, arrays = built.kernel, [item.array for item in built.inputs]
-    results = [np.asarray(one) for one in _tuple(kernel(*arrays))]
+    results = [np.asarray(one) for one in as_tuple(kernel(*arrays))]
     moved = sum(array.nbytes for array in (*arrays, *results))
     threads = kernel.threads or environment.threads()
     calls = {
@@ -150,7 +150,3 @@ def _timing(what: str, times: Sequence[float], moved: int, ceiling_us: float) ->
     return Timing(
         what, len(times), median, float(min(times)), moved / median / 1e3, ceiling_us / median
     )
-
-
-def _tuple(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)

@@ -22,7 +22,7 @@ from tbe_impl.codegen.planning.access_analysis import collect_derived_sizes
 from tbe_impl.codegen.program import Program, collect_sizes, result_shapes, sizes_and_scalars
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.cache import KernelCache, text_digest
 
 CODEGEN_DIRECTORY = Path(__file__).resolve().parent
 GENERATOR_DIRECTORIES = (
@@ -108,11 +108,7 @@ def plan_key(store: KernelCache, mark: str, name: str, options: Options) -> str:
 
 def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
     """Returns the plan that is cached under `key`; None if there is no valid plan."""
-    found = store.load_note(key)
-    try:
-        return None if found is None else _DECODER.decode(found)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
+    return store.load_record(key, _DECODER.decode)
 
 
 def write_plan(store: KernelCache, key: str, program: Program) -> None:
@@ -124,11 +120,6 @@ def write_plan(store: KernelCache, key: str, program: Program) -> None:
     place = next((n for n, item in enumerate(program.inputs) if item is program.overwritten), -1)
     plan = CodegenPlan(text_digest(program.source), program.symbol, place, derived)
     store.store_note(key, msgspec.json.encode(plan))
-
-
-def text_digest(text: str) -> str:
-    """Returns the SHA-256 of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def generator_fingerprint() -> str:

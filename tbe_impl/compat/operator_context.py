@@ -69,13 +69,13 @@ class Context:
         """Stores `value` under `key`."""
         self.notes[key] = value
 
-    def set(self, key: str, value: Any) -> None:
-        """Stores `value` under `key`."""
-        self.notes[key] = value
+    set = add_addition = add
 
     def get(self, key: str, default: Any = None) -> Any:
         """Returns the value that is stored under `key`, or `default` if there is none."""
         return self.notes.get(key, default)
+
+    get_addition = get
 
     def get_op_mode(self) -> str:
         """Returns the operator's mode, ``dynamic`` or ``static``.
@@ -100,21 +100,11 @@ class Context:
         """Returns the compile info, the data that the tiling function of a kernel reads."""
         return session().compile_info
 
-    def get_addition(self, key: str) -> Any:
-        """Returns the value that is stored under `key`, or None if there is none."""
-        return self.notes.get(key)
-
-    def add_addition(self, key: str, value: Any) -> None:
-        """Stores `value` under `key`."""
-        self.notes[key] = value
-
     def get_current_compute(self) -> Context:
-        """Returns this context; all compute blocks of an operator share one context."""
+        """Returns this context; all compute blocks and schedules of an operator share it."""
         return self
 
-    def get_current_schedule(self) -> Context:
-        """Returns this context; all schedules of an operator share one context."""
-        return self
+    get_current_schedule = get_current_compute
 
     def get_var(self, name: str) -> Any:
         """Returns the symbolic variable with this name, or None if there is none."""

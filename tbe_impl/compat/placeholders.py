@@ -78,7 +78,7 @@ class Placeholder:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Placeholder(f"{self._name}.{name}")
+        return type(self)(f"{self._name}.{name}")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._name.rpartition(".")[2].startswith("register"):
@@ -110,11 +110,6 @@ class DeviceCode(Placeholder):
 
     Some operators create a TIK object for every shape but use this object for few shapes only.
     """
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return DeviceCode(f"{self._name}.{name}")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if self._name.endswith(".BuildCCE"):

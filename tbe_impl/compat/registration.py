@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.compat.session import Registration, has_session, operator_scope, session
+from tbe_impl.dsl.operation import with_name
 
 
 def record_registration(kind: str, name: str, function: Any, wrapper: Any, **options: Any) -> None:
@@ -82,9 +83,7 @@ def _make_register_function(kind: str) -> Callable[..., Decorator]:
     def register(*names: Any, **options: Any) -> Decorator:
         return _make_decorator(kind, str(names[0]) if names else "", **options)
 
-    register.__name__ = kind
-    register.__doc__ = f"Registers a function by the decorator ``{kind}``."
-    return register
+    return with_name(register, kind, f"Registers a function by the decorator ``{kind}``.")
 
 
 def _find_wrapper(kind: str, name: str) -> Any:

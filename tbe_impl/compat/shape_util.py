@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tbe_impl.compat.operator_context import in_dynamic, variable_shape
@@ -191,22 +194,24 @@ def refine_shape_axes(shape: Sequence[Any], axes: Any) -> tuple[list[Any], list[
     """
     if len(shape) == 1:
         return list(shape), list(axes) if isinstance(axes, (list, tuple)) else [axes]
-    reduced = set(wrap_axes_to_positive(axes, len(shape)))
-    merged: list[Any] = []
-    found: list[int] = []
-    last = None
-    for index, size in enumerate(shape):
-        if _is_one(size):
-            continue
-        kind = index in reduced
-        if kind == last:
-            merged[-1] = merged[-1] * size
-        else:
-            if kind:
-                found.append(len(merged))
-            merged.append(size)
-        last = kind
+    reduced = wrap_axes_to_positive(axes, len(shape))
+    merged, found = _merge_axes(
+        (size, index in reduced) for index, size in enumerate(shape) if not _is_one(size)
+    )
     return merged or [1], found
+
+
+def _merge_axes(axes: Iterable[tuple[Any, bool]]) -> tuple[list[Any], list[int]]:
+    """Merges adjacent axes of one kind; returns the sizes and the places of the reduced axes.
+
+    Args:
+        axes: (size, whether the axis is reduced) for each axis.
+    """
+    merged = [
+        (functools.reduce(operator.mul, (size for size, _ in run)), kind)
+        for kind, run in itertools.groupby(axes, lambda axis: axis[1])
+    ]
+    return [size for size, _ in merged], [i for i, (_, kind) in enumerate(merged) if kind]
 
 
 def simplify_axis_shape(shape: Sequence[int], axis: Any) -> tuple[list[int], list[int]]:
@@ -215,19 +220,8 @@ def simplify_axis_shape(shape: Sequence[int], axis: Any) -> tuple[list[int], lis
     >>> simplify_axis_shape([2, 3, 4, 5], [1, 2])
     ([2, 12, 5], [1])
     """
-    reduced = set(wrap_axes_to_positive(axis, len(shape)))
-    merged: list[int] = []
-    found: list[int] = []
-    last = None
-    for index, size in enumerate(shape):
-        kind = index in reduced
-        if kind == last:
-            merged[-1] *= size
-        else:
-            if kind:
-                found.append(len(merged))
-            merged.append(size)
-        last = kind
+    reduced = wrap_axes_to_positive(axis, len(shape))
+    merged, found = _merge_axes((size, index in reduced) for index, size in enumerate(shape))
     return merged, found or [0]
 
 

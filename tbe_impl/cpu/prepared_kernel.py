@@ -28,7 +28,7 @@ from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
 from tbe_impl.errors import CompileError
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.cache import KernelCache, text_digest
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class PlannedKernel:
         return KernelStep(loaded)
 
     def _key(self, program: Program) -> str:
-        digest = codegen_cache.text_digest(program.source)
+        digest = text_digest(program.source)
         return compiler.recipe(digest, options=self.options.compiler_options()).key
 
 

@@ -580,6 +580,13 @@ def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
     return Call(name, given, dtype or given[0].dtype)
 
 
+def strip_casts(expression: Expr) -> Expr:
+    """Returns the expression without the casts around it."""
+    while isinstance(expression, Cast):
+        expression = expression.value
+    return expression
+
+
 def walk(expression: Expr) -> Iterator[Expr]:
     """Yields every node of an expression once, in post-order: operands before their users."""
     seen: set[int] = set()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.dsl.array_semantics import divide
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, SQRT_HALF
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,14 @@ def _float_of_bits(x: Any) -> Any:
 
 
 def _ndtr(x: Any) -> Any:
-    return 0.5 * _vectorize_math("erfc")(-math.sqrt(0.5) * np.asarray(x, np.float64)).astype(
+    return 0.5 * _vectorize_math("erfc")(-SQRT_HALF * np.asarray(x, np.float64)).astype(
         np.asarray(x).dtype
     )
 
 
 def _ndtr_tanh(x: Any) -> Any:
     wide = np.clip(np.asarray(x, np.float64), -100.0, 100.0)
-    return _sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (wide + 0.044715 * wide**3)).astype(
-        np.asarray(x).dtype
-    )
+    return _sigmoid(SIGMOID_SCALE * (wide + CUBIC * wide**3)).astype(np.asarray(x).dtype)
 
 
 def _round_away(x: Any) -> Any:

@@ -37,6 +37,12 @@ class DslOperation:
         return self.build(*args, **keywords)
 
 
+def with_name(function: Callable[..., Any], name: str, doc: str | None) -> Callable[..., Any]:
+    """Gives a generated function its name and docstring, and returns it."""
+    function.__name__, function.__doc__ = name, doc
+    return function
+
+
 def elementwise_stage(
     word: str,
     tag: str,

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
 from tbe_impl.ops.formula import Formula
-
-_SQRT2, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(2.0 / math.pi)
 
 
 def _power(x: Any, *, base: float = -1.0, scale: float = 1.0, shift: float = 0.0) -> Any:
@@ -34,12 +33,12 @@ def softplus(x: Any) -> Any:
 
 
 def _gelu_gate(x: Any) -> Any:
-    return sigmoid(2 * _ROOT_2_PI * (x + 0.044715 * x**3))
+    return sigmoid(SIGMOID_SCALE * (x + CUBIC * x**3))
 
 
 def _gelu_grad(dy: Any, x: Any) -> Any:
     gate = _gelu_gate(x)
-    return dy * (gate + x * gate * (1 - gate) * 2 * _ROOT_2_PI * (1 + 0.134145 * x * x))
+    return dy * (gate + x * gate * (1 - gate) * SIGMOID_SCALE * (1 + 3 * CUBIC * x * x))
 
 
 def _silu_grad(dy: Any, x: Any) -> Any:

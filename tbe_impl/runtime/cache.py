@@ -27,7 +27,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from tbe_impl import environment
 from tbe_impl.errors import CacheError, FusionError, InputError
@@ -42,6 +44,8 @@ from tbe_impl.runtime.cache_entry import (
     seal,
 )
 from tbe_impl.runtime.cache_notes import SUFFIX, read_note, write_note
+
+Decoded = TypeVar("Decoded")
 
 LIMIT_BYTES = 1 << 30
 EVICTION_TARGET_SHARE = 0.9
@@ -143,6 +147,11 @@ def make_key(**parts: Any) -> str:
     whole = {"schema": SCHEMA, "machine": machine.identity(), "parts": parts}
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=_canonicalize)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_digest(source: str) -> str:
+    """Returns the SHA-256 of a generated text, from which the key of its library follows."""
+    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def check_place(root: Path) -> None:
@@ -304,6 +313,14 @@ class KernelCache:
         with contextlib.suppress(OSError):
             os.utime(note)
         return found
+
+    def load_record(self, key: str, decode: Callable[[bytes], Decoded]) -> Decoded | None:
+        """Returns the decoded note stored under `key`; None if it is missing or `decode` fails."""
+        note = self.load_note(key)
+        try:
+            return None if note is None else decode(note)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
 
     def store_note(self, key: str, content: bytes) -> None:
         """Stores a note (a short byte string) under a key; ignores failures.

@@ -20,7 +20,7 @@ from pathlib import Path
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.runtime import compiler_process, machine, precompiled_headers
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.cache import KernelCache, text_digest
 from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
 
@@ -166,7 +166,7 @@ def build(
         CompileError: the compiler failed, exceeded `compiler_process.TIME_LIMIT_S` or
             `MEMORY_LIMIT_BYTES`, or created no valid library; nothing is cached then.
     """
-    how = recipe(_digest(source), options=options)
+    how = recipe(text_digest(source), options=options)
     store = cache or user_cache()
 
     def make(target: Path) -> Mapping[str, str]:
@@ -220,9 +220,9 @@ def build_together(
     head = _parts(texts[0][0])[0]
     whole = "\n".join([head, "", *(_parts(source)[1] for source, _ in texts)])
     build(whole, options=options, symbols=[one for _, own in texts for one in own], cache=store)
-    note = recipe(_digest(whole), options=options).key.encode("ascii")
+    note = recipe(text_digest(whole), options=options).key.encode("ascii")
     for source, _ in texts:
-        store.store_note(recipe(_digest(source), options=options).key, note)
+        store.store_note(recipe(text_digest(source), options=options).key, note)
 
 
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
@@ -247,10 +247,6 @@ def _parts(source: str) -> tuple[str, str]:
     """Splits a generated text at its first empty line into include lines and the rest."""
     head, _, body = source.partition("\n\n")
     return head, body
-
-
-def _digest(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def count_compiled_libraries() -> int:

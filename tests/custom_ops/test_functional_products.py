@@ -134,7 +134,7 @@ def test_normalisation_of_a_batch(route, mode):
 
 
 def test_every_operator_has_a_function():
-    functions = {name.replace("_", "") for name in vars(functional)}
+    functions = {name.replace("_", "") for name in functional.__all__}
     for name in custom_ops.__all__:
         found = getattr(custom_ops, name)
         if not isinstance(found, type) or not found.__module__.startswith("custom_ops.operators"):

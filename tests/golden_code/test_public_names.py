@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator
 from textwrap import wrap
 
+from custom_ops import functional
 from tbe_impl import ops
 from tbe_impl.compat.modules import NAMES_BY_MODULE, names_of
 from tbe_impl.dsl import EXT_OPERATIONS, OPERATIONS
@@ -71,6 +72,13 @@ def test_words_of_the_language(goldens: Goldens) -> None:
         for name, word in sorted(words.items())
     ]
     goldens.compare("public_names/words.txt", "".join(f"{line}\n" for line in lines))
+
+
+def test_functions_of_tensors(goldens: Goldens) -> None:
+    lines = [
+        f"{name}{inspect.signature(getattr(functional, name))}\n" for name in functional.__all__
+    ]
+    goldens.compare("public_names/functional.txt", "".join(lines))
 
 
 def test_operators_with_their_parameters(goldens: Goldens) -> None:

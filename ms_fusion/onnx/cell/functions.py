@@ -10,6 +10,7 @@ from mindspore import ops
 
 from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.state.mindspore_state import FLAGS_VARIABLE, variable
+from tbe_impl.gelu_constants import CUBIC, SQRT_HALF, TANH_SCALE
 
 LOWEST_VALUES = {
     "float16": -65504.0,
@@ -231,8 +232,8 @@ def shrink(x: Any, limit: float, bias: float) -> Any:
 def gelu(x: Any, approximate: bool) -> Any:
     """Returns x · Φ(x), or its approximation by tanh if `approximate`."""
     if approximate:
-        return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * (1.0 + ops.erf(x * 0.7071067811865476))
+        return 0.5 * x * (1.0 + tanh(TANH_SCALE * (x + CUBIC * x * x * x)))
+    return 0.5 * x * (1.0 + ops.erf(x * SQRT_HALF))
 
 
 def flatten(x: Any, axis: int) -> Any:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from custom_ops.core.kernel_chain import Chain
-from ms_fusion.graph import Graph, Node, Value
+from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.verification import sample
 from ms_fusion.onnx.kernels.kernel_sequence import build_sequence
 from ms_fusion.ops.call import numpy_dtype
-from ms_fusion.readers.onnx_graph import ONNX_OP, substitute_sizes
+from ms_fusion.readers.onnx_graph import substitute_sizes
 from tbe_impl.errors import FusionError
 from tbe_impl.runtime.buffers import aligned_empty
 
@@ -93,24 +91,3 @@ def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
                 runs[place]()
             times[place].append((time.perf_counter() - begin) / count)
     return min(times[0]) * 1e6, min(times[1]) * 1e6
-
-
-@cache
-def launch_us() -> float:
-    """Measures the time in µs that one more kernel adds to a C sequence of tiny kernels."""
-    steps = 64
-    names = [f"v{number}" for number in range(steps + 1)]
-    nodes = tuple(
-        Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),))
-        for read, made in itertools.pairwise(names)
-    )
-    values = {
-        name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names
-    }
-    node = Node(
-        "row", "Row", ("v0",), (names[-1],), body=Graph("row", nodes, values, ("v0",), (names[-1],))
-    )
-    rows = build_chains(node, {})
-    assert rows is not None
-    apart, fused = measure_chains(rows, 20)
-    return (apart - fused) / (steps - 1)

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from tbe_impl.compat.operator_errors import fault
 from tbe_impl.dsl.expr import (
     Binary,
-    Cast,
     Const,
     Expr,
     IterVar,
@@ -22,6 +21,7 @@ from tbe_impl.dsl.expr import (
     Select,
     as_expr,
     reads,
+    strip_casts,
 )
 from tbe_impl.dsl.operations.indexing import scatter
 from tbe_impl.dsl.substitute import substitute
@@ -104,7 +104,7 @@ def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, 
     condition = choice.condition if isinstance(choice, Select) else None
     if isinstance(condition, Binary) and condition.op == "eq":
         for number, row in ((condition.a, condition.b), (condition.b, condition.a)):
-            number, row = _strip_casts(number), _strip_casts(row)
+            number, row = strip_casts(number), strip_casts(row)
             if (
                 row is index[0]
                 and isinstance(number, Read)
@@ -118,12 +118,6 @@ def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, 
         f"tvm.sparse takes tvm.select(index[k] == i[0], row), but got {choice}",
         detailed_cause=str(choice),
     )
-
-
-def _strip_casts(value: Expr) -> Expr:
-    while isinstance(value, Cast):
-        value = value.value
-    return value
 
 
 def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tensor:

@@ -25,6 +25,7 @@ from tbe_impl.dsl.expr import (
     make_binary,
 )
 from tbe_impl.dsl.location import user_location
+from tbe_impl.dsl.operation import with_name
 from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.errors import InputError
 
@@ -198,11 +199,11 @@ def _make_reducer(op: str) -> Callable[..., Any]:
         condition = None if where is None else as_expr(where)
         return Reduce(op, as_expr(source), axes, condition)
 
-    reduce.__name__ = op
-    reduce.__doc__ = (
-        f"{op} of an expression over axes from ``reduce_axis``, or of two or more expressions."
+    return with_name(
+        reduce,
+        op,
+        (f"{op} of an expression over axes from ``reduce_axis``, or of two or more expressions."),
     )
-    return reduce
 
 
 def comm_reducer(
@@ -283,18 +284,14 @@ def _make_function(name: str) -> Callable[..., Any]:
             value = value.astype("float32")
         return call(name, value, *others)
 
-    apply.__name__ = name
-    apply.__doc__ = f"{name} of a scalar expression."
-    return apply
+    return with_name(apply, name, f"{name} of a scalar expression.")
 
 
 def _make_operator(name: str) -> Callable[..., Any]:
     def apply(a: Any, b: Any, *_: Any) -> Any:
         return make_binary(name, a, b)
 
-    apply.__name__ = name
-    apply.__doc__ = f"{name} of two scalar expressions."
-    return apply
+    return with_name(apply, name, f"{name} of two scalar expressions.")
 
 
 def call_pure_intrin(dtype: str, name: str, *args: Any) -> Any:
@@ -314,9 +311,7 @@ def _make_refusal(name: str) -> Callable[..., NoReturn]:
             "build this one with the real toolkit",
         )
 
-    refuse.__name__ = name
-    refuse.__doc__ = "Raises `InputError`: device code is not supported."
-    return refuse
+    return with_name(refuse, name, "Raises `InputError`: device code is not supported.")
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from tbe_impl.compat.building import build, casting_auto_schedule
 from tbe_impl.compat.shape_util import cast
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.expr import Expr, as_expr, call, const, make_binary, select
+from tbe_impl.dsl.operation import with_name
 from tbe_impl.dsl.sizes import is_one
 from tbe_impl.dsl.tensor import Tensor, as_shape, compute, placeholder
 from tbe_impl.tracing.dtypes import broadcast_shapes
@@ -35,9 +36,7 @@ def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., An
 
         return compute(shape, element, f"T_{name}")
 
-    function.__name__ = name
-    function.__doc__ = f"{name}, element by element; shapes broadcast."
-    return function
+    return with_name(function, name, f"{name}, element by element; shapes broadcast.")
 
 
 def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
@@ -116,9 +115,7 @@ def _make_reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Ten
     def function(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
         return word(data, list(range(data.ndim)) if axis is None else axis, keepdims)
 
-    function.__name__ = name
-    function.__doc__ = f"{name} over axes; over all axes, the result has shape (1,)."
-    return function
+    return with_name(function, name, f"{name} over axes; over all axes, the result has shape (1,).")
 
 
 def tf_round_cce(

@@ -11,7 +11,7 @@ from tbe_impl.dsl.array_semantics import Array, convert
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import call, cast, const
 from tbe_impl.dsl.functions import FUNCTIONS
-from tbe_impl.dsl.operation import DslOperation, check_tensor, elementwise_stage
+from tbe_impl.dsl.operation import DslOperation, check_tensor, elementwise_stage, with_name
 from tbe_impl.dsl.operations.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.tensor import Tensor
 
@@ -62,9 +62,9 @@ def _make_rounding(name: str, formula: str, tag: str, function: str) -> DslOpera
     def numpy(x: Array, dtype: str) -> Array:
         return _cast(x if x.dtype.kind in "iub" else FUNCTIONS[function].numpy(x), dtype)
 
-    build.__name__ = name
-    build.__doc__ = f"{formula}, as int32 or the given dtype."
-    return DslOperation(name, build, numpy, "vconv")
+    return DslOperation(
+        name, with_name(build, name, f"{formula}, as int32 or the given dtype."), numpy, "vconv"
+    )
 
 
 def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tbe_impl.dsl.layouts import BLOCK, block_count, fractal_z_shape
 from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_tensor
+from tbe_impl.dsl.operation import DslOperation, check_tensor, with_name
 from tbe_impl.dsl.operations.convolution_arguments import (
     check_integer,
     check_list,
@@ -242,12 +242,14 @@ def _make_input_gradient(word: str, rank: int) -> Any:
             word, "input", [dy, w, *_bias_inputs(word, given, channels)], out, dtype, parameters
         )
 
-    build.__name__ = word
-    build.__doc__ = (
-        "The gradient of a convolution with respect to its input. Options: "
-        f"{', '.join(names)}, as arguments or in para_dict, which also takes tensor_bias."
+    return with_name(
+        build,
+        word,
+        (
+            "The gradient of a convolution with respect to its input. Options: "
+            f"{', '.join(names)}, as arguments or in para_dict, which also takes tensor_bias."
+        ),
     )
-    return build
 
 
 def _make_filter_gradient(word: str, rank: int) -> Any:
@@ -278,12 +280,14 @@ def _make_filter_gradient(word: str, rank: int) -> Any:
             word, "filter", [x, dy], out, given.get("res_dtype") or "float32", parameters
         )
 
-    build.__name__ = word
-    build.__doc__ = (
-        "The gradient of a convolution with respect to its filter. Options: "
-        f"{', '.join(names)}, as arguments or in para_dict."
+    return with_name(
+        build,
+        word,
+        (
+            "The gradient of a convolution with respect to its filter. Options: "
+            f"{', '.join(names)}, as arguments or in para_dict."
+        ),
     )
-    return build
 
 
 def depthwise_conv2d(

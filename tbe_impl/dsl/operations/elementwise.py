@@ -11,7 +11,13 @@ from tbe_impl.dsl.array_semantics import convert, divide
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Expr, call, cast, const, make_binary
 from tbe_impl.dsl.functions import FUNCTIONS
-from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, elementwise_stage
+from tbe_impl.dsl.operation import (
+    DslOperation,
+    check_scalar,
+    check_tensor,
+    elementwise_stage,
+    with_name,
+)
 from tbe_impl.dsl.tensor import Tensor
 
 
@@ -52,12 +58,19 @@ def _make_binary(
     def build(lhs: Tensor, rhs: Tensor) -> Tensor:
         return elementwise_stage(name, tag, (lhs, rhs), scalar)
 
-    build.__name__ = name
-    build.__doc__ = (
-        f"{formula}, for two tensors of one shape and dtype; the result has the same shape and "
-        "dtype."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"{formula}, for two tensors of one shape and dtype; the result has the same shape and "
+                "dtype."
+            ),
+        ),
+        numpy,
+        name,
     )
-    return DslOperation(name, build, numpy, name)
 
 
 INTEGER_FUNCTIONS = frozenset({"abs", "relu", "bitnot", "neg", "sign"})
@@ -92,12 +105,19 @@ def _make_unary(
             return known(x)
         return convert(known(x.astype(_compute_dtype(str(x.dtype)))), x.dtype)
 
-    build.__name__ = name
-    build.__doc__ = (
-        f"{formula} for each element x; the result has the tensor's shape and dtype, and is "
-        "truncated for integers."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"{formula} for each element x; the result has the tensor's shape and dtype, and is "
+                "truncated for integers."
+            ),
+        ),
+        numpy,
+        instruction or name,
     )
-    return DslOperation(name, build, numpy, instruction or name)
 
 
 def _make_scalar_binary(
@@ -110,9 +130,12 @@ def _make_scalar_binary(
             name, tag, (tensor,), lambda x: scalar(x, number), {"scalar": number}
         )
 
-    build.__name__ = name
-    build.__doc__ = f"{formula}; the scalar is cast to the tensor's dtype."
-    return DslOperation(name, build, numpy, name)
+    return DslOperation(
+        name,
+        with_name(build, name, f"{formula}; the scalar is cast to the tensor's dtype."),
+        numpy,
+        name,
+    )
 
 
 def _make_ternary(
@@ -123,9 +146,12 @@ def _make_ternary(
             name, f"elewise_multiple_{name[1:]}", (tensor_0, tensor_1, tensor_2), scalar
         )
 
-    build.__name__ = name
-    build.__doc__ = f"{formula}, for three tensors t0, t1, t2 of one shape and dtype."
-    return DslOperation(name, build, numpy, name)
+    return DslOperation(
+        name,
+        with_name(build, name, f"{formula}, for three tensors t0, t1, t2 of one shape and dtype."),
+        numpy,
+        name,
+    )
 
 
 def _zero_like(x: Expr) -> Expr:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from tbe_impl.dsl.operation import with_name
 from tbe_impl.dsl.operations.operation_table import OPERATIONS as W
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, SQRT_HALF
 
 HALF_PI = math.pi / 2
 
@@ -30,9 +32,7 @@ def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*(W["cast_to"](tensor, inner) for tensor in tensors))
         return found if found.dtype == "bool" else W["cast_to"](found, dtype)
 
-    build.__name__ = function.__name__
-    build.__doc__ = function.__doc__
-    return build
+    return with_name(build, function.__name__, function.__doc__)
 
 
 def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
@@ -74,14 +74,14 @@ def _erfc(x: Tensor) -> Tensor:
 
 
 def _ndtr(x: Tensor) -> Tensor:
-    return W["vmuls"](_erfc(W["vmuls"](x, -math.sqrt(0.5))), 0.5)
+    return W["vmuls"](_erfc(W["vmuls"](x, -SQRT_HALF)), 0.5)
 
 
 def _ndtr_tanh(x: Tensor) -> Tensor:
     bounded = W["vmaxs"](W["vmins"](x, 100.0), -100.0)
-    twice = 2.0 * math.sqrt(2.0 / math.pi)
-    cubic = W["vadds"](W["vmuls"](W["vmul"](bounded, bounded), 0.044715 * twice), twice)
-    return _sigmoid(W["vmul"](bounded, cubic))
+    square = W["vmul"](bounded, bounded)
+    slope = W["vadds"](W["vmuls"](square, CUBIC * SIGMOID_SCALE), SIGMOID_SCALE)
+    return _sigmoid(W["vmul"](bounded, slope))
 
 
 def _tanh_softplus(x: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from tbe_impl.dsl.expr import (
     select,
 )
 from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal
+from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal, with_name
 from tbe_impl.dsl.operations.compare import vsel
 from tbe_impl.dsl.operations.indexing import check_indices
 from tbe_impl.dsl.operations.reductions import reduced_shape
@@ -312,12 +312,18 @@ def _make_cumulative(name: str, operation: str, start: int) -> DslOperation:
             found = np.concatenate([first, np.delete(found, -1, axis)], axis)
         return np.flip(found, axis) if reverse else found
 
-    build.__name__ = name
-    build.__doc__ = (
-        f"The cumulative {'sum' if start == 0 else 'product'} along an axis. "
-        "`exclusive` omits the element itself; `reverse` starts at the end of the axis."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"The cumulative {'sum' if start == 0 else 'product'} along an axis. "
+                "`exclusive` omits the element itself; `reverse` starts at the end of the axis."
+            ),
+        ),
+        numpy,
     )
-    return DslOperation(name, build, numpy)
 
 
 def _make_arg_extremum(name: str, op: str) -> DslOperation:
@@ -349,12 +355,17 @@ def _make_arg_extremum(name: str, op: str) -> DslOperation:
         made: Tensor = compute(kept, first_index, fresh_name(name), "reduce_min")
         return made
 
-    build.__name__ = name
-    build.__doc__ = (
-        f"The index of the {'largest' if op == 'max' else 'smallest'} element along an axis: "
-        "the first of equals, or the first NaN if there is one."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"The index of the {'largest' if op == 'max' else 'smallest'} element along an axis: "
+                "the first of equals, or the first NaN if there is one."
+            ),
+        ),
     )
-    return DslOperation(name, build)
 
 
 def _check_directions(word: str, tensor: Tensor, axis: Any) -> int:

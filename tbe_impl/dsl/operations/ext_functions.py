@@ -12,7 +12,13 @@ from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import call, const, make_binary
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_float, check_tensor, elementwise_stage
+from tbe_impl.dsl.operation import (
+    DslOperation,
+    check_float,
+    check_tensor,
+    elementwise_stage,
+    with_name,
+)
 from tbe_impl.dsl.operations.elementwise import INTEGER_FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
@@ -37,12 +43,18 @@ def _make_function(name: str, formula: str) -> DslOperation:
             name, f"elewise_ext_{name}", given, lambda *x: call(name, *x, dtype=result)
         )
 
-    build.__name__ = name
-    build.__doc__ = (
-        f"{formula}; the result has the tensor's shape and "
-        f"{'dtype' if result is None else 'the dtype bool'}."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"{formula}; the result has the tensor's shape and "
+                f"{'dtype' if result is None else 'the dtype bool'}."
+            ),
+        ),
+        known.numpy,
     )
-    return DslOperation(name, build, known.numpy)
 
 
 def _make_binary(
@@ -51,9 +63,9 @@ def _make_binary(
     def build(lhs: Tensor, rhs: Tensor) -> Tensor:
         return elementwise_stage(name, f"elewise_ext_{name}", (lhs, rhs), scalar)
 
-    build.__name__ = name
-    build.__doc__ = f"{formula}, for two tensors of one shape and dtype."
-    return DslOperation(name, build, numpy)
+    return DslOperation(
+        name, with_name(build, name, f"{formula}, for two tensors of one shape and dtype."), numpy
+    )
 
 
 def _make_unary(
@@ -64,9 +76,11 @@ def _make_unary(
             name, f"elewise_ext_{name}", (check_tensor(name, raw_tensor),), scalar
         )
 
-    build.__name__ = name
-    build.__doc__ = f"{formula}, for any dtype; the result has the same dtype."
-    return DslOperation(name, build, numpy)
+    return DslOperation(
+        name,
+        with_name(build, name, f"{formula}, for any dtype; the result has the same dtype."),
+        numpy,
+    )
 
 
 def _floor_divide(x: Any, y: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from tbe_impl.dsl.array_semantics import Array, divide
 from tbe_impl.dsl.expr import Const, Expr, cast, const, make_binary, select
 from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_tensor, may_equal
+from tbe_impl.dsl.operation import DslOperation, check_tensor, may_equal, with_name
 from tbe_impl.dsl.sizes import check_axis
 from tbe_impl.dsl.tensor import (
     DslCall,
@@ -360,12 +360,18 @@ def _make_inplace_update(name: str, reduction: str, formula: str) -> DslOperatio
         ids = np.asarray(rest[0] if rows is None else rows).reshape(-1)
         return update_rows(x, ids, rest[-1].reshape(len(ids), *x.shape[1:]), reduction)
 
-    build.__name__ = name
-    build.__doc__ = (
-        f"{formula}, where ids is `inplace_ids`; these rows are updated in order, all other rows "
-        "are unchanged."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"{formula}, where ids is `inplace_ids`; these rows are updated in order, all other rows "
+                "are unchanged."
+            ),
+        ),
+        numpy,
     )
-    return DslOperation(name, build, numpy)
 
 
 def _check_row_index(word: str, tensor: Tensor, number: Expr) -> Expr:

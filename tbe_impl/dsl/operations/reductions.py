@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from tbe_impl.dsl.array_semantics import Array, reduce
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Const, Expr, IterVar, Range, Reduce, cast, const, make_binary
 from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_same_shape_and_dtype, check_tensor
+from tbe_impl.dsl.operation import DslOperation, check_same_shape_and_dtype, check_tensor, with_name
 from tbe_impl.dsl.operations.casts import cast_to
 from tbe_impl.dsl.operations.elementwise import OPERATIONS as ARITHMETIC
 from tbe_impl.dsl.sizes import check_axes, product
@@ -74,15 +75,19 @@ def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> 
         (made,) = _reduction_stage(name, op, (check_tensor(name, raw_tensor),), axis, keepdims)
         return made
 
-    def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _reshape_reduced(op, x, axes, keepdims)
-
-    build.__name__ = name
-    build.__doc__ = (
-        f"{formula} over the axes `axis`, an integer or a list; negative axes count from the end. "
-        "The result of a full reduction without `keepdims` has the shape (1,)."
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            (
+                f"{formula} over the axes `axis`, an integer or a list; negative axes count from the end. "
+                "The result of a full reduction without `keepdims` has the shape (1,)."
+            ),
+        ),
+        functools.partial(_reshape_reduced, op),
+        instruction,
     )
-    return DslOperation(name, build, numpy, instruction)
 
 
 def _reshape_reduced(op: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -99,12 +104,11 @@ def _make_truth_reduction(name: str, op: str, formula: str) -> DslOperation:
         (made,) = _reduction_stage(name, op, (cast_to(tensor, "bool"),), axis, keepdims)
         return cast_to(made, tensor.dtype)
 
-    def numpy(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        return _reshape_reduced(op, x, axes, keepdims)
-
-    build.__name__ = name
-    build.__doc__ = f"{formula} over the axes `axis`, as 0 or 1 in the tensor's dtype."
-    return DslOperation(name, build, numpy)
+    return DslOperation(
+        name,
+        with_name(build, name, f"{formula} over the axes `axis`, as 0 or 1 in the tensor's dtype."),
+        functools.partial(_reshape_reduced, op),
+    )
 
 
 def tuple_sum(

@@ -9,7 +9,7 @@ import numpy as np
 from tbe_impl.dsl.array_semantics import Array, identity_element
 from tbe_impl.dsl.expr import as_expr
 from tbe_impl.dsl.location import user_location
-from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal
+from tbe_impl.dsl.operation import DslOperation, check_scalar, check_tensor, may_equal, with_name
 from tbe_impl.dsl.operations.indexing import check_indices, update_rows
 from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_stage, shape_text
 from tbe_impl.errors import InputError
@@ -67,8 +67,12 @@ def _make_segment_reduction(kind: str, formula: str) -> DslOperation:
             found = (found / np.maximum(members, 1)).astype(x.dtype)
         return np.where(members > 0, found, np.asarray(init_value, x.dtype))
 
-    build.__name__ = name
-    build.__doc__ = f"""{formula} of the rows of each segment.
+    return DslOperation(
+        name,
+        with_name(
+            build,
+            name,
+            f"""{formula} of the rows of each segment.
 
     Args:
         tensor: the source. Its leading axes, as many as `segment_ids` has, index the rows.
@@ -76,8 +80,10 @@ def _make_segment_reduction(kind: str, formula: str) -> DslOperation:
             `num_segments` are skipped.
         num_segments: number of rows of the result.
         init_value: value of the result for a segment without rows.
-    """
-    return DslOperation(name, build, numpy)
+    """,
+        ),
+        numpy,
+    )
 
 
 OPERATIONS = (

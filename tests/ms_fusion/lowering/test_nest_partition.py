@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ms_fusion.devices import PLANNING_CPU
 from ms_fusion.lowering import nest_partition, plan_choice
 from ms_fusion.lowering.composite_lowering import LoweredGroup, lower_composite
 from ms_fusion.readers.composite import CompositeKernel
@@ -82,8 +83,8 @@ def test_what_is_one_nest_stays_one() -> None:
     assert found.nests[0] == tuple(node.name for node in kernel.graph)
     assert found.repeated_operators == frozenset()
     # two arrays through memory, and one launch
-    moved = 2 * 4 * ROWS * COLUMNS / nest_partition.PROCESSOR.bandwidth_bytes_per_s * 1e6
-    assert found.cost_us == pytest.approx(moved + nest_partition.PROCESSOR.launch_us)
+    moved = 2 * 4 * ROWS * COLUMNS / PLANNING_CPU.bandwidth_bytes_per_s * 1e6
+    assert found.cost_us == pytest.approx(moved + PLANNING_CPU.launch_us)
 
 
 def test_dear_work_of_two_nests_is_stored_once() -> None:
