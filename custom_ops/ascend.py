@@ -21,13 +21,18 @@ from custom_ops.core.gradient import gradient_of, wiring
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.primitive import infer_outputs
+from custom_ops.tbe_bridge.operator_files import flatten_pairs, function_name, write_entry
 from custom_ops.tbe_bridge.sequence_cell import SequenceCell, build_differentiable_sequence
 from custom_ops.tbe_bridge.tbe_sequence import TbeSteps
+from tbe_impl import environment
 from tbe_impl.errors import MissingError
 from tbe_impl.loading.operator import load_operator
+from tbe_impl.loading.operator_reference import split_target
 
 PREFIX = "CustomOps"
 """Prefix of registered names, which makes them different from MindSpore's and CANN's names."""
+FOLDER = "operator_files"
+"""Directory of the written operator files in the cache directory."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
 """Abbreviation of each dtype in TBE registrations."""
 _FLOATS = ("float16", "float32")
@@ -152,7 +157,7 @@ def encode_attribute(name: str, value: Any) -> Any:
     integers. In the padding, ``same`` becomes −1, and ``valid`` becomes 0.
     """
     if not _is_window(name, value):
-        return [one for pair in value for one in pair] if isinstance(value, tuple) else value
+        return flatten_pairs(value)
     value = _NAMED_PADDING.get(value, value) if isinstance(value, str) else value
     return [value] * _WINDOW[name] if isinstance(value, int) else list(value)
 
@@ -165,7 +170,7 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
     """Registers the TBE operator with MindSpore, once per process.
 
     Raises:
-        MissingError: `tbe_impl.ops` has no file for the operator.
+        MissingError: the operator has no TBE operator.
     """
     if spec.name in _registered_names:
         return
@@ -173,30 +178,35 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
     _registered_names.add(spec.name)
 
 
-def operator_file(spec: OpSpec) -> Path:
-    """Returns the path of the TBE operator's file: a file of `tbe_impl.ops`, or the user's file.
+def operator_file(spec: OpSpec) -> tuple[Path, str]:
+    """Returns the path of the TBE operator's file, and the name of the operator function.
+
+    The file is written (`custom_ops.tbe_bridge.operator_files`), or is named by the spec.
 
     Raises:
         MissingError: the spec names no file, or the file does not exist.
     """
-    own = Path(spec.tbe)
-    file = own if own.suffix == ".py" else Path(tbe_impl.ops.__file__).parent / f"{spec.tbe}.py"
+    if spec.tbe_computation is not None:
+        return write_entry(spec, environment.cache_dir() / FOLDER), function_name(spec)
+    file, function = split_target(str(spec.tbe))
+    file = file if file.suffix == ".py" else tbe_impl.ops.HERE / f"{file}.py"
     if not spec.tbe or not file.is_file():
         raise MissingError(
             f"{spec.name} has no TBE operator, so CANN cannot build it",
             place=spec.place or spec.name,
-            expected="a file of tbe_impl.ops, or one of your own, named in the OpSpec (`tbe=`)",
-            got=spec.tbe or ("none" if spec.tbe_steps is None else "several in a row"),
+            expected="a computation in the DSL, a module of tbe_impl.ops, or a file of your own, "
+            "named in the OpSpec (`tbe=`)",
+            got=str(spec.tbe) or ("none" if spec.tbe_steps is None else "several in a row"),
             remedy='Use route="composite"',
         )
-    return file
+    return file, function or file.stem
 
 
 @cache
 def _load_tbe_function(spec: OpSpec) -> Any:
     """Loads the TBE operator's function."""
-    file = operator_file(spec)
-    return inspect.unwrap(load_operator(file, function=file.stem).function)
+    file, function = operator_file(spec)
+    return inspect.unwrap(load_operator(file, function=function).function)
 
 
 def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
@@ -250,7 +260,7 @@ def build_op_info(spec: OpSpec, forward: OpSpec | None = None) -> Any:
         forward: the forward operator if `spec` is a gradient, else None.
     """
     told = operator_file_globals(spec)
-    kernel_name = operator_file(spec).stem
+    _, kernel_name = operator_file(spec)
     record = (
         TBERegOp(registration_name(spec))
         .fusion_type("OPAQUE")

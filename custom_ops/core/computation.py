@@ -376,7 +376,7 @@ class Computation:
         spec = self.spec
         self._check_number(given)
         self._check_dtypes(given)
-        if spec.procedure is not None or spec.is_tbe_only:
+        if spec.procedure is not None:
             return Procedure.from_inputs(spec, self.attributes, given)
         if spec.kernel_builder is not None:
             whole: OpaqueKernel = spec.kernel_builder(*given, **self.attributes)

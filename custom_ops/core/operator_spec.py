@@ -25,6 +25,33 @@ INTEGERS = tuple(name for name, dtype in DTYPES.items() if dtype.kind in ("int",
 
 
 @dataclass(frozen=True, eq=False)
+class TbeComputation:
+    """The computation of an operator that is written as a TBE operator.
+
+    `custom_ops.tbe_bridge.operator_files` writes it.
+
+    Attributes:
+        compute: DSL function like `OpSpec.forward`; it takes by keyword the attributes that CANN's
+            operator has. None for the spec's `forward`.
+        dtypes: dtypes that are registered for the inputs that `OpSpec.integers` does not name.
+        other_dtypes: dict from an input to its further dtypes.
+    """
+
+    compute: Compute | None = None
+    dtypes: tuple[str, ...] = ("float16", "float32")
+    other_dtypes: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+
+FOR_CUBE = TbeComputation(dtypes=("float16",))
+"""An operator with a matrix product: the cube unit multiplies float16."""
+FOR_FLOATS = TbeComputation()
+FOR_SUMS = TbeComputation(dtypes=("float32",))
+"""An operator on float32 sums, in a sequence with products."""
+
+
+@dataclass(frozen=True, eq=False)
 class OpSpec:
     """Spec of an operator.
 
@@ -90,10 +117,11 @@ class OpSpec:
             tolerance of each.
         nan: effect of NaN in an input: ``propagates``, ``row`` (propagates within its row), or
             ``undefined``.
-        tbe: operator that CANN builds: a module of `tbe_impl.ops`, or a file (``….py``) with a
-            function of the same name. The function takes inputs, outputs and attributes. Empty if
-            `tbe_steps` is given, or if there is no TBE operator.
-        tbe_gradient: TBE operator of the gradient.
+        tbe: operator that CANN builds: its computation, a module of `tbe_impl.ops`, or a file
+            (``….py``), with a function of the same name or named behind a colon. The function takes
+            inputs, outputs and attributes. If empty, it is written from `forward` for an operator
+            of this package without `tbe_steps`; operators of users have none.
+        tbe_gradient: the same for the gradient operator.
         tbe_steps: function that builds a sequence of TBE operators; it is used instead of `tbe`. It
             takes attributes by keyword and returns
             `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`.
@@ -137,8 +165,8 @@ class OpSpec:
     integers: Mapping[str, tuple[str, int]] = field(default_factory=lambda: MappingProxyType({}))
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
     nan: str = "propagates"
-    tbe: str = ""
-    tbe_gradient: str = ""
+    tbe: str | TbeComputation = ""
+    tbe_gradient: str | TbeComputation = ""
     tbe_steps: Callable[..., Any] | None = None
     tbe_gradient_steps: Callable[..., Any] | None = None
     place: str = ""
@@ -172,17 +200,20 @@ class OpSpec:
         return any(one is not None for one in (self.forward, self.kernel_builder, self.procedure))
 
     @property
-    def is_tbe_only(self) -> bool:
-        """Whether only CANN can build the operator, which is then used as a step of others.
+    def tbe_computation(self) -> TbeComputation | None:
+        """The computation that is written as a TBE operator.
 
-        The host can infer the shapes and dtypes of its outputs, but cannot compute it.
+        None if CANN builds a file, a sequence, or nothing.
         """
-        return bool(self.tbe) and not self.has_kernel and self.infer_shape is not None
+        if isinstance(self.tbe, TbeComputation):
+            return self.tbe
+        is_own = self.made_by == "custom_ops" and self.forward is not None
+        return TbeComputation() if is_own and not self.tbe and self.tbe_steps is None else None
 
     @property
     def has_tbe(self) -> bool:
         """Whether CANN builds the operator, as one TBE operator or as a sequence."""
-        return bool(self.tbe) or self.tbe_steps is not None
+        return bool(self.tbe) or (self.tbe_steps or self.tbe_computation) is not None
 
     @property
     def has_tbe_gradient(self) -> bool:
@@ -190,7 +221,10 @@ class OpSpec:
 
         If there are `tbe_steps` but no `tbe_gradient_steps`, the gradients of the steps are used.
         """
-        return bool(self.tbe_gradient) or (self.tbe_gradient_steps or self.tbe_steps) is not None
+        if self.tbe_gradient or self.tbe_gradient_steps or self.tbe_steps:
+            return True
+        is_traced = self.forward is not None and bool(self.differentiable_inputs)
+        return is_traced and self.tbe_computation is not None
 
     @property
     def visible_outputs(self) -> tuple[str, ...]:
@@ -208,8 +242,8 @@ class OpSpec:
         return self  # immutable, one instance per operator
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if _find_spec(self.name) is self:
-            return _find_spec, (self.name,)
+        if find_spec(self.name) is self:
+            return find_spec, (self.name,)
         members = {
             one.name: _to_picklable(getattr(self, one.name)) for one in fields(self) if one.init
         }
@@ -259,7 +293,7 @@ def _to_picklable(value: Any) -> Any:
     return dict(value) if isinstance(value, MappingProxyType) else value
 
 
-def _find_spec(name: str) -> OpSpec | None:
+def find_spec(name: str) -> OpSpec | None:
     """Returns the spec of this package's operator with this name; None if there is none."""
     operators = import_module("custom_ops.operators")  # imports this module
     found: OpSpec | None = operators.all_specs().get(name)

@@ -99,8 +99,6 @@ ADD_LAYER_NORM = OpSpec(
         ((0, 4), (0, 4), (4,), (4,)),
     ),
     nan="row",
-    tbe="fused/add_layer_norm",
-    tbe_gradient="fused/add_layer_norm_grad",
     doc="y = LayerNorm(x + residual), and x + residual",
 )
 

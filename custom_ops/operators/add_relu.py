@@ -40,8 +40,6 @@ ADD_RELU = OpSpec(
     composite=composite,
     formula=lambda x, y: np.maximum(x + y, 0.0),
     samples=(((4, 8), (4, 8)), ((3, 5, 7), (3, 5, 7)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
-    tbe="fused/add_relu",
-    tbe_gradient="fused/add_relu_grad",
     doc="z = max(x + y, 0)",
 )
 

@@ -53,8 +53,6 @@ ADD_RMS_NORM = OpSpec(
     ),
     samples=(((6, 40), (6, 40), (40,)), ((2, 3, 17), (2, 3, 17), (17,)), ((0, 4), (0, 4), (4,))),
     nan="row",
-    tbe="fused/add_rms_norm",
-    tbe_gradient="fused/add_rms_norm_grad",
     doc="y = RMSNorm(x + residual), and x + residual",
 )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
+from custom_ops.core.operator_spec import FOR_FLOATS, FOR_SUMS, TbeComputation
+from custom_ops.core.row_helpers import broadcast_like, sizes, widen
 from custom_ops.operators.matmul_steps import (
     CAST_TO_FLOAT16,
     PLACES,
@@ -13,9 +15,13 @@ from custom_ops.operators.matmul_steps import (
     PRODUCT_WITH_ROWS,
     PRODUCTS_OF_ROWS,
     ZEROS,
+    score_scale,
 )
 from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeStep, TbeSteps, step_operator
+from tbe_impl import dsl
 
+LOWEST = -3.4e38
+"""Finite bound of row maxima, so that a row of −∞ alone gives e^−∞."""
 KEYS = 256
 """Number of keys in a block; it bounds the memory for the attention weights of a query."""
 _SUMS = dict.fromkeys(("scores", "most", "total", "key_places", "query_places"), "float32")
@@ -24,27 +30,109 @@ _SLOPES = dict.fromkeys(
 )
 
 
-def _column(shape: Sequence[int], size: int = 1) -> tuple[int, ...]:
-    return (*shape[:-1], size)
+def _start(q: Any, v: Any) -> tuple[Any, ...]:
+    *lead, _ = sizes(q)
+    ends = ((-math.inf, 1), (0.0, 1), (0.0, sizes(v)[-1]))
+    return tuple(dsl.broadcast(dsl.const(one, "float32"), [*lead, size]) for one, size in ends)
 
 
+def _mask_scores(scores: Any, mask: Any, key_places: Any, query_places: Any) -> Any:
+    """Returns −∞ for excluded scores.
+
+    A bool or int8 mask excludes places with 1; any other mask is added to the scores. Causality
+    excludes places where the key comes after the query. None in place of a mask, or of the places,
+    excludes nothing.
+    """
+    if mask is not None and mask.dtype in ("bool", "int8"):
+        marked = broadcast_like(dsl.cast_to(mask, "float16"), scores)
+        scores = dsl.vcmpsel(widen(marked), 0.5, "gt", -math.inf, scores)
+    elif mask is not None:
+        scores = dsl.vadd(scores, broadcast_like(widen(mask), scores))
+    if key_places is not None:
+        places = (broadcast_like(one, scores) for one in (key_places, query_places))
+        scores = dsl.vcmpsel(*places, "gt", -math.inf, scores)
+    return scores
+
+
+def _weights(
+    scores: Any,
+    most: Any,
+    total: Any,
+    mask: Any,
+    key_places: Any,
+    query_places: Any,
+    *,
+    is_causal: bool,
+    masked: bool,
+) -> tuple[Any, ...]:
+    """Computes weights e^(s − most') with most' = max(most, max s), and the state after them.
+
+    The state is most', total' = total·share + Σ weights, and share = e^(most − most'). A query
+    without any key keeps most = −∞ and total = 0.
+    """
+    places = (key_places, query_places) if is_causal else (None, None)
+    left = _mask_scores(scores, mask if masked else None, *places)
+    largest = dsl.vmax(most, dsl.reduce_max(left, axis=-1, keepdims=True))
+    middle = dsl.vmaxs(largest, LOWEST)
+    power = dsl.vexp(dsl.vsub(left, broadcast_like(middle, left)))
+    share = dsl.vexp(dsl.vsub(most, middle))
+    summed = dsl.vadd(dsl.vmul(total, share), dsl.reduce_sum(power, axis=-1, keepdims=True))
+    return dsl.cast_to(power, "float16"), largest, summed, share
+
+
+def _finish(sums: Any, most: Any, total: Any) -> tuple[Any, Any]:
+    """Computes y = sums / total and most + ln total; 0 and −∞ for a query without any key."""
+    # the largest key adds 1, so that a smaller sum is that of a query without any
+    total = dsl.vmaxs(total, 0.5)
+    y = dsl.vmul(sums, broadcast_like(dsl.vrec(total), sums))
+    normaliser = dsl.vadd(most, dsl.vlog(total))
+    return dsl.cast_to(y, "float16"), dsl.ext.reshape(normaliser, sizes(most)[:-1])
+
+
+def _slopes(
+    scores: Any,
+    grad_weights: Any,
+    normaliser: Any,
+    share: Any,
+    mask: Any,
+    key_places: Any,
+    query_places: Any,
+    q: Any,
+    *,
+    is_causal: bool,
+    masked: bool,
+    scale: float,
+    by_width: bool,
+) -> tuple[Any, Any]:
+    """Computes weights e^(s − normaliser) and slopes scale·weights·(grad_weights − share)."""
+    places = (key_places, query_places) if is_causal else (None, None)
+    left = _mask_scores(scores, mask if masked else None, *places)
+    middle = dsl.vmaxs(dsl.ext.reshape(normaliser, sizes(share)), LOWEST)
+    power = dsl.vexp(dsl.vsub(left, broadcast_like(middle, left)))
+    rest = dsl.vsub(grad_weights, broadcast_like(share, grad_weights))
+    slopes = dsl.vmuls(dsl.vmul(power, rest), score_scale(q, scale, by_width=by_width))
+    return dsl.cast_to(power, "float16"), dsl.cast_to(slopes, "float16")
+
+
+_WITH_MASK = TbeComputation(dtypes=("float32",), other_dtypes={"mask": ("float16", "float32")})
+"""A mask is bool, or is added; float32 also if another tensor takes its place and is not read."""
 START = step_operator(
     "AttentionStart",
     ("q", "v"),
     ("most", "total", "sums"),
-    "attention_start",
-    lambda q, v: (_column(q), _column(q), _column(q, v[-1])),
+    _start,
     lambda q, v: ("float32",) * 3,
     "Initial state of the online softmax.",
+    tbe=FOR_FLOATS,
 )
 WEIGHTS = step_operator(
     "AttentionWeights",
     ("scores", "most", "total", "mask", "key_places", "query_places"),
     ("weights", "next_most", "next_total", "share"),
-    "attention_weights",
-    lambda scores, most, *_, **__: (scores, most, most, most),
+    _weights,
     lambda *_: ("float16", *("float32",) * 3),
     "Weights of a block of keys, and the online softmax state after it.",
+    tbe=_WITH_MASK,
     attributes={"is_causal": False, "masked": False},
     given=_SUMS | {"mask": "bool"},
 )
@@ -52,29 +140,29 @@ FINISH = step_operator(
     "AttentionFinish",
     ("sums", "most", "total"),
     ("y", "normaliser"),
-    "attention_finish",
-    lambda sums, most, total: (sums, most[:-1]),
+    _finish,
     lambda *_: ("float16", "float32"),
     "Output and normaliser from the final online softmax state.",
+    tbe=FOR_SUMS,
     given=dict.fromkeys(("sums", "most", "total"), "float32"),
 )
 ROWS_PRODUCT = step_operator(
     "RowsProduct",
     ("x", "y"),
     ("total",),
-    "rows_product",
-    lambda x, y: (_column(x),),
+    lambda x, y: dsl.reduce_sum(dsl.vmul(widen(x), widen(y)), axis=-1, keepdims=True),
     lambda *_: ("float32",),
     "Σ x·y over the last axis, in float32.",
+    tbe=FOR_FLOATS,
 )
 SLOPES = step_operator(
     "AttentionSlopes",
     ("scores", "grad_weights", "normaliser", "share", "mask", "key_places", "query_places", "q"),
     ("weights", "slopes"),
-    "attention_slopes",
-    lambda scores, *_, **__: (scores, scores),
+    _slopes,
     lambda *_: ("float16",) * 2,
     "Recomputed weights of a block of keys, and the gradient of its scores.",
+    tbe=_WITH_MASK,
     attributes={"is_causal": False, "masked": False, "scale": 1.0, "by_width": False},
     given=_SLOPES | {"mask": "bool", "q": "float16"},
 )
@@ -82,10 +170,10 @@ SWAP_AXES = step_operator(
     "SwappedAxes",
     ("x",),
     ("y",),
-    "swapped_axes",
-    lambda x: ((x[0], x[2], x[1], *x[3:]),),
+    lambda x: dsl.transpose(x, [0, 2, 1, *range(3, len(x.shape))]),
     lambda x: (x,),
     "Transposes axes 1 and 2.",
+    tbe=FOR_FLOATS,
 )
 
 

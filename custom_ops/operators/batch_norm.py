@@ -13,7 +13,7 @@ from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.weighted_cells import as_array, make_parameter
 from custom_ops.operators.batch_norm_inference import BATCH_NORM_INFERENCE
 from custom_ops.operators.batch_norm_training import BATCH_NORM_TRAINING
-from custom_ops.operators.channel_normalisation import ACTIVATIONS
+from custom_ops.operators.channel_normalisation import FUSED_ACTIVATIONS
 from custom_ops.operators.epilogues import LEAK
 from tbe_impl.errors import InputError
 
@@ -86,7 +86,7 @@ class BatchNorm(OperatorCell):
         route: str = "",
     ):
         super().__init__()
-        check_choice("BatchNorm", "activation", activation, ("", *ACTIVATIONS), ", ")
+        check_choice("BatchNorm", "activation", activation, ("", *FUSED_ACTIVATIONS), ", ")
         if not 0 <= momentum <= 1:
             raise InputError(
                 "BatchNorm: momentum is out of range",

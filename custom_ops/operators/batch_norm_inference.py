@@ -11,7 +11,6 @@ from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.row_helpers import broadcast_like, check_shape, sizes, total, widen
 from custom_ops.operators import epilogues
 from custom_ops.operators.channel_normalisation import (
-    ACTIVATIONS,
     ATTRIBUTES,
     apply_activation,
     backward_terms,
@@ -110,7 +109,7 @@ def infer_formula(
     channels = x if data_format == "NHWC" else np.moveaxis(x, 1, -1)
     z = (channels - moving_mean) / np.sqrt(moving_variance + eps) * gamma + beta
     z = z if data_format == "NHWC" else np.moveaxis(z, -1, 1)
-    return ACTIVATIONS[activation].formula(z, alpha) if activation else z
+    return epilogues.formula(z, activation, alpha)
 
 
 BATCH_NORM_INFERENCE = OpSpec(
@@ -125,7 +124,5 @@ BATCH_NORM_INFERENCE = OpSpec(
     formula=infer_formula,
     samples=(((3, 4, 5, 6), *((4,),) * 4), ((5, 3), *((3,),) * 4), ((2, 3, 33), *((3,),) * 4)),
     ranges={"moving_variance": (0.5, 2.0)},
-    tbe="fused/batch_norm_inference",
-    tbe_gradient="fused/batch_norm_inference_grad",
     doc="y = activation((x − mean) / √(variance + eps)·gamma + beta)",
 )

@@ -147,7 +147,5 @@ BATCH_NORM_TRAINING = OpSpec(
     formula=train_formula,
     samples=(((3, 4, 5, 6), (4,), (4,)), ((5, 3), (3,), (3,)), ((2, 3, 33), (3,), (3,))),
     nan="undefined",
-    tbe="fused/batch_norm_training",
-    tbe_gradient="fused/batch_norm_training_grad",
     doc="y = activation((x − mean) / √(variance + eps)·gamma + beta) with batch mean and variance",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from custom_ops.core.counter_random import (
 )
 from custom_ops.core.framework import HAS_MINDSPORE, ms, ops
 from custom_ops.core.function_spec import FunctionSpec, parameters_of
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import FOR_FLOATS, OpSpec
 from custom_ops.core.pointwise import broadcast_shape, promote_dtype, unbroadcast, widen_inputs
+from custom_ops.core.row_helpers import sizes, widen
 from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps, step_operator
 from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
@@ -105,14 +107,41 @@ def formula(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
     return total * (stays / (1.0 - p)) + residual
 
 
+def _kept_elements(x: Any, key: Any, *, p: float) -> Any:
+    numbers = random_bits([math.prod(sizes(x))], key)
+    bar, ends = (
+        const(round(p * RANDOM_RANGE), "uint32"),
+        [const(one, x.dtype) for one in (1.0, 0.0)],
+    )
+    kept = dsl.compute(numbers.shape, lambda i: select(numbers(i) >= bar, *ends), "kept")
+    return dsl.ext.reshape(kept, sizes(x))
+
+
+def _drop(x: Any, kept: Any, p: float) -> Any:
+    return dsl.vmuls(dsl.vmul(x, widen(kept)), 1.0 / (1.0 - p)) if p else x
+
+
+def _apply_mask(x: Any, bias: Any, residual: Any, kept: Any, *, p: float) -> Any:
+    a, b, c = widen_inputs(x, bias, residual)
+    return dsl.cast_to(dsl.vadd(_drop(dsl.vadd(a, b), kept, p), c), x.dtype)
+
+
+def _apply_mask_gradient(
+    bias: Any, residual: Any, kept: Any, grad: Any, *, p: float
+) -> tuple[Any, ...]:
+    given = widen(grad)
+    found = _drop(given, kept, p)
+    return dsl.cast_to(found, grad.dtype), unbroadcast(found, bias), unbroadcast(given, residual)
+
+
 DROPOUT_MASK = step_operator(
     "DropoutKept",
     ("x", "key"),
     ("kept",),
-    "dropout_kept",
-    lambda x, key, p: (x,),
+    _kept_elements,
     lambda x, key: (x,),
     "1 where a dropout of x keeps an element, else 0.",
+    tbe=FOR_FLOATS,
     attributes={"p": 0.5},
     given={"key": "int32"},
 )
@@ -120,20 +149,20 @@ APPLY_DROPOUT_MASK = step_operator(
     "BiasDropoutAddOfKept",
     ("x", "bias", "residual", "kept"),
     ("y",),
-    "bias_dropout_add",
-    lambda x, bias, residual, kept, p: (x,),
+    _apply_mask,
     lambda x, *_: (x,),
     "y = (x + bias)·kept / (1 − p) + residual",
+    tbe=FOR_FLOATS,
     attributes={"p": 0.5},
 )
 APPLY_DROPOUT_MASK_GRADIENT = step_operator(
     "BiasDropoutAddOfKeptGrad",
     ("bias", "residual", "kept", "grad_y"),
     ("grad_x", "grad_bias", "grad_residual"),
-    "bias_dropout_add_grad",
-    lambda bias, residual, kept, grad_y, p: (grad_y, bias, residual),
+    _apply_mask_gradient,
     lambda bias, residual, kept, grad_y: (grad_y, bias, residual),
     "Gradients of BiasDropoutAddOfKept, of tensors of one dtype.",
+    tbe=FOR_FLOATS,
     attributes={"p": 0.5},
 )
 

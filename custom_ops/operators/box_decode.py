@@ -165,8 +165,6 @@ DECODING = OpSpec(
     composite=composite,
     formula=formula,
     samples=(((2, 3, 5, 3, 9),), ((1, 1, 1, 3, 6),), ((0, 2, 2, 3, 6),)),
-    tbe="fused/box_decode",
-    tbe_gradient="fused/box_decode_grad",
     doc="boxes and scores from the predictions of a YOLO head",
 )
 

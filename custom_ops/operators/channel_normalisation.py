@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from custom_ops.core.cell_call import check_choice
 from custom_ops.core.row_helpers import broadcast_like, check_shape, sizes, widen
+from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import LEAK
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
@@ -19,48 +17,8 @@ ATTRIBUTES = {"eps": 1e-5, "activation": "", "data_format": "NCHW", "alpha": LEA
 """Default attributes of the training and the inference operator."""
 
 
-@dataclass(frozen=True)
-class NormActivation:
-    """An activation fused after a normalisation.
-
-    Attributes:
-        apply: function of a DSL tensor and alpha; returns the activation. Alpha is the slope of
-            leaky_relu below 0.
-        slope: function of a DSL tensor and alpha; returns the derivative.
-        formula: function of an array and alpha; returns the activation in NumPy.
-    """
-
-    apply: Callable[[Any, float], Any]
-    slope: Callable[[Any, float], Any]
-    formula: Callable[[Any, float], Any]
-
-
-def _silu_slope(z: Any, _: float) -> Any:
-    share = dsl.ext.sigmoid(z)
-    rest = dsl.vadds(dsl.vmuls(share, -1.0), 1.0)
-    return dsl.vmul(share, dsl.vadds(dsl.vmul(z, rest), 1.0))
-
-
-ACTIVATIONS = MappingProxyType(
-    {
-        "relu": NormActivation(
-            lambda z, _: dsl.vrelu(z),
-            lambda z, _: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0),
-            lambda z, _: np.maximum(z, 0),
-        ),
-        "leaky_relu": NormActivation(
-            dsl.vlrelu,
-            lambda z, alpha: dsl.vcmpsel(z, 0.0, "gt", 1.0, alpha),
-            lambda z, alpha: np.where(z > 0, z, alpha * z),
-        ),
-        "silu": NormActivation(
-            lambda z, _: dsl.vmul(z, dsl.ext.sigmoid(z)),
-            _silu_slope,
-            lambda z, _: z / (1 + np.exp(-z)),
-        ),
-    }
-)
-"""Activation name → its functions, without the empty name, which means no activation."""
+FUSED_ACTIVATIONS = ("relu", "leaky_relu", "silu")
+"""Activations that can be fused after batch normalisation."""
 
 
 def layout_of(x: Any, data_format: str) -> tuple[list[int], list[int]]:
@@ -101,10 +59,8 @@ def apply_activation(z: Any, activation: str, alpha: float) -> Any:
     Raises:
         InputError: the activation is unknown.
     """
-    if not activation:
-        return z
-    check_choice("BatchNorm", "activation", activation, ACTIVATIONS, ", ")
-    return ACTIVATIONS[activation].apply(z, alpha)
+    check_choice("BatchNorm", "activation", activation, ("", *FUSED_ACTIVATIONS), ", ")
+    return epilogues.apply(z, activation, alpha)
 
 
 def backward_terms(
@@ -132,5 +88,5 @@ def backward_terms(
     normal = dsl.vmul(dsl.vsub(given, broadcast_like(middle, given)), broadcast_like(rstd, given))
     if activation:
         z = dsl.vadd(dsl.vmul(normal, broadcast_like(factor, given)), broadcast_like(offset, given))
-        slope = dsl.vmul(slope, ACTIVATIONS[activation].slope(z, alpha))
+        slope = dsl.vmul(slope, epilogues.ACTIVATIONS[activation].slope(z, alpha))
     return normal, slope, rstd, factor

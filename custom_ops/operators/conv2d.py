@@ -34,6 +34,8 @@ from custom_ops.operators.linear import dsl_kernel, threads
 from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
+_OPERATOR_FILE = "convolutions/conv2d"
+"""Operators of `tbe_impl.ops` that CANN builds, in the layouts of the cube unit."""
 LOWERINGS = ("auto", "onednn", "im2col")
 
 
@@ -178,7 +180,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
             )
         ),
         nan="undefined",
-        tbe="_".join(filter(None, ("fused/conv2d", "bias" * bias, activation))),
+        tbe=_OPERATOR_FILE + "_".join(filter(None, (":conv2d", "bias" * bias, activation))),
         tbe_gradient_steps=tbe_gradient_steps,
         doc="y = activation(conv(x, weight) + bias)",
     )
@@ -239,8 +241,8 @@ def convolve_by_im2col(  # type: ignore[no-untyped-def]
 CONV2D = convolution_spec("Conv2d", bias=False)
 CONV2D_BIAS = convolution_spec("Conv2dBias")
 CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT = (
-    replace(gradient_of(CONV2D, (one,)), name=name, tbe=f"fused/{file}")
-    for one, name, file in (
+    replace(gradient_of(CONV2D, (one,)), name=name, tbe=f"{_OPERATOR_FILE}:{function}")
+    for one, name, function in (
         ("x", "Conv2dGradX", "conv2d_grad_x"),
         ("weight", "Conv2dGradWeight", "conv2d_grad_weight"),
     )

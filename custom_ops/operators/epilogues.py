@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,9 @@ from custom_ops.core.framework import ops
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.pointwise import widen_inputs
 from custom_ops.core.row_helpers import total
+from custom_ops.onednn import epilogues as onednn_epilogues
 from custom_ops.operators.gelu import composite as gelu_composite
-from custom_ops.operators.gelu import formula as gelu_formula
-from custom_ops.operators.gelu import gelu_slope
+from custom_ops.operators.gelu import gelu, gelu_slope
 from custom_ops.operators.swish import swish_slope
 from custom_ops.tbe_bridge.tbe_sequence import TbeStep
 from tbe_impl import dsl
@@ -27,6 +29,66 @@ SLOPE_FROM_RESULT = ("relu", "leaky_relu")
 
 The derivatives of all other activations are computed from their input.
 """
+
+
+@dataclass(frozen=True)
+class FusedActivation:
+    """An activation fused after a product, a convolution or a normalisation.
+
+    `custom_ops.onednn.epilogues.ACTIVATIONS` has its formula in NumPy. Each function takes alpha,
+    the slope of leaky_relu below 0, as its second argument.
+
+    Attributes:
+        apply: returns the activation of a DSL tensor.
+        slope: returns the derivative at a DSL tensor.
+        composite: returns the activation by MindSpore's basic operators.
+    """
+
+    apply: Callable[[Any, float], Any]
+    slope: Callable[[Any, float], Any]
+    composite: Callable[[Any, float], Any]
+
+
+def _silu_slope(z: Any, _: float) -> Any:
+    share = dsl.ext.sigmoid(z)
+    rest = dsl.vadds(dsl.vmuls(share, -1.0), 1.0)
+    return dsl.vmul(share, dsl.vadds(dsl.vmul(z, rest), 1.0))
+
+
+def _compose_gelu_tanh(z: Any, _: float) -> Any:
+    # this equals the tanh formula, but MindSpore's sigmoid is more accurate than its tanh
+    inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), CUBIC * SIGMOID_SCALE), SIGMOID_SCALE))
+    return ops.mul(z, ops.sigmoid(inner))
+
+
+ACTIVATIONS = MappingProxyType(
+    {
+        "relu": FusedActivation(
+            lambda z, _: dsl.vrelu(z),
+            lambda z, _: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0),
+            lambda z, _: ops.relu(z),
+        ),
+        "leaky_relu": FusedActivation(
+            dsl.vlrelu,
+            lambda z, alpha: dsl.vcmpsel(z, 0.0, "gt", 1.0, alpha),
+            lambda z, alpha: ops.leaky_relu(z, alpha),
+        ),
+        "silu": FusedActivation(
+            lambda z, _: dsl.vmul(z, dsl.ext.sigmoid(z)),
+            _silu_slope,
+            lambda z, _: ops.mul(z, ops.sigmoid(z)),
+        ),
+        "gelu": FusedActivation(
+            lambda z, _: gelu(z, False),
+            lambda z, _: gelu_slope(z, False),
+            lambda z, _: gelu_composite(z, approximate=False),
+        ),
+        "gelu_tanh": FusedActivation(
+            lambda z, _: gelu(z, True), lambda z, _: gelu_slope(z, True), _compose_gelu_tanh
+        ),
+    }
+)
+"""Activation name → its functions, without the empty name, which means no activation."""
 
 
 def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:
@@ -46,32 +108,19 @@ def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LE
     return dsl.vmul(grad, gelu_slope(source, activation == "gelu_tanh"))
 
 
+def apply(z: Any, activation: str, alpha: float = LEAK) -> Any:
+    """Applies the activation to a DSL tensor; an empty name means no activation."""
+    return ACTIVATIONS[activation].apply(z, alpha) if activation else z
+
+
 def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
     """Applies the activation to a NumPy array; an empty name means no activation."""
-    if activation == "relu":
-        return np.maximum(z, 0)
-    if activation == "leaky_relu":
-        return np.where(z > 0, z, alpha * z)
-    if activation == "silu":
-        return z * FUNCTIONS["sigmoid"].numpy(z)
-    return gelu_formula(z, activation == "gelu_tanh") if activation else z
+    return onednn_epilogues.ACTIVATIONS[activation].formula(z, alpha) if activation else z
 
 
-def composite(z: Any, activation: str, alpha: float = 0.1) -> Any:
+def composite(z: Any, activation: str, alpha: float = LEAK) -> Any:
     """Computes the activation with MindSpore's basic operators; an empty name means none."""
-    if activation == "relu":
-        return ops.relu(z)
-    if activation == "leaky_relu":
-        return ops.leaky_relu(z, alpha)
-    if activation == "silu":
-        return ops.mul(z, ops.sigmoid(z))
-    if activation == "gelu":
-        return gelu_composite(z, approximate=False)
-    if activation == "gelu_tanh":
-        # this equals the tanh formula, but MindSpore's sigmoid is more accurate than its tanh
-        inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), CUBIC * SIGMOID_SCALE), SIGMOID_SCALE))
-        return ops.mul(z, ops.sigmoid(inner))
-    return z
+    return ACTIVATIONS[activation].composite(z, alpha) if activation else z
 
 
 def _gradient(source: Any, grad: Any, *, activation: str, alpha: float) -> Any:
@@ -109,7 +158,6 @@ ACTIVATION_GRADIENT = _spec(
     attributes={"activation": "silu", "alpha": LEAK},
     formula=_slope_formula,
     samples=(((4, 8), (4, 8)), ((0, 3), (0, 3))),
-    tbe="fused/activation_gradient",
     doc="grad times the derivative of an activation.",
 )
 ACTIVATION_GRADIENT_AND_SUM = _spec(
@@ -134,7 +182,6 @@ ROWS_SUM = _spec(
     variants=({"kept": 1},),
     formula=lambda grad, kept: np.moveaxis(grad, kept, -1).reshape(-1, grad.shape[kept]).sum(0),
     samples=(((4, 8),), ((0, 3),), ((70, 33),)),
-    tbe="fused/rows_sum",
     doc="The sum over all axes but one: the gradient of a bias.",
 )
 

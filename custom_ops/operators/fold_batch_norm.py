@@ -141,8 +141,6 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         ),
         ranges={"moving_variance": (0.5, 2.0)},
         nan="undefined",
-        tbe="fused/fold_batch_norm" + "_bias" * bias,
-        tbe_gradient="fused/fold_batch_norm" + "_bias" * bias + "_grad",
         doc="folded = weight·gamma/√(variance + eps), "
         "offset = beta + (bias − mean)·gamma/√(variance + eps)",
     )

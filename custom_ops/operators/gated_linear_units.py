@@ -63,8 +63,6 @@ def pair_spec(
         composite=compose,
         formula=lambda gate, up, **given: formula(gate, **given) * up,
         samples=(((4, 8), (4, 8)), ((5, 6), (6,)), ((1,), (1,)), ((0, 4), (0, 4)), ((), ())),
-        tbe=f"fused/{name.lower()}",
-        tbe_gradient=f"fused/{name.lower()}_grad",
         doc="y = activation(gate)·up",
     )
 
@@ -113,8 +111,6 @@ def halves_spec(
         composite=compose,
         formula=compute_in_numpy,
         samples=(((4, 8),), ((3, 5, 14),), ((2,),), ((0, 4),), ((5, 96),)),
-        tbe=f"fused/{name.removesuffix('Halves').lower()}_halves",
-        tbe_gradient=f"fused/{name.removesuffix('Halves').lower()}_halves_grad",
         doc="y = activation(first half)·second half",
     )
 

@@ -82,8 +82,6 @@ GELU_SPEC = OpSpec(
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
-    tbe="fused/gelu",
-    tbe_gradient="fused/gelu_grad",
     doc="y = x·Φ(x)",
 )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from custom_ops.core.framework import ops
 from custom_ops.core.function_spec import function_of_spec
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import OpSpec, TbeComputation
 from custom_ops.core.row_helpers import (
     broadcast_like,
     check_shape,
@@ -23,14 +24,15 @@ from custom_ops.operators.layer_norm import normalise
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
-GROUP_AXES = [1, 2]
-"""Normalised axes of a tensor of shape (groups of all samples, channels per group, positions)."""
+GROUP_AXES = [-2, -1]
+"""Normalised axes of the result of `reshape_to_groups`."""
 
 
-def reshape_to_groups(x: Any, groups: int) -> Any:
+def reshape_to_groups(x: Any, groups: int, *, merge: bool = True) -> Any:
     """Reshapes x to (samples · groups, channels per group, positions).
 
-    The outer loop then runs over groups, so that the elements of a group stay in the cache.
+    The outer loop then runs over groups, so that the elements of a group stay in the cache. If
+    `merge` is not set, samples and groups are two axes, so that CANN can broadcast the weights.
 
     Raises:
         InputError: x has fewer than two axes, or `groups` is less than 1 or does not divide the
@@ -52,7 +54,8 @@ def reshape_to_groups(x: Any, groups: int) -> Any:
             got=str(tuple(shape)),
         )
     places = math.prod(shape[2:])
-    return dsl.ext.reshape(x, [shape[0] * groups, shape[1] // groups, places])
+    lead = [shape[0] * groups] if merge else [shape[0], groups]
+    return dsl.ext.reshape(x, [*lead, shape[1] // groups, places])
 
 
 def channel_weight(weight: Any, x: Any, groups: int) -> Any:
@@ -60,9 +63,11 @@ def channel_weight(weight: Any, x: Any, groups: int) -> Any:
 
     x is the result of `reshape_to_groups` with the same number of groups.
     """
-    count, channels, _ = sizes(x)
+    count, *_, channels, _ = sizes(x)
     check_shape(weight, [channels * groups], "GroupNorm", "gamma and beta")
     own = widen(weight, x)
+    if x.ndim > 3:
+        return broadcast_like(dsl.ext.reshape(own, [1, groups, channels, 1]), x)
     column = dsl.compute(
         [count, channels, 1], lambda i, c, _: own((i % groups) * channels + c), "of_channels"
     )
@@ -75,11 +80,11 @@ def reshape_group_values(value: Any, x: Any, groups: int) -> Any:
 
 
 def compute(
-    x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5
+    x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5, merge: bool = True
 ) -> tuple[Any, Any, Any]:
     """Returns y, and the mean and rstd = 1 / √(variance + eps) of each group."""
     check_shape(beta, sizes(gamma), "GroupNorm", "beta", gamma)
-    given = reshape_to_groups(widen(x), num_groups)
+    given = reshape_to_groups(widen(x), num_groups, merge=merge)
     normal, middle, rstd = normalise(given, GROUP_AXES, eps)
     scaled = dsl.vmul(normal, channel_weight(gamma, given, num_groups))
     made = dsl.cast_to(dsl.vadd(scaled, channel_weight(beta, given, num_groups)), x.dtype)
@@ -89,20 +94,28 @@ def compute(
 
 
 def gradient(
-    x: Any, gamma: Any, middle: Any, rstd: Any, grad: Any, *, num_groups: int = 1, **_: Any
+    x: Any,
+    gamma: Any,
+    middle: Any,
+    rstd: Any,
+    grad: Any,
+    *,
+    num_groups: int = 1,
+    merge: bool = True,
+    **_: Any,
 ) -> tuple[Any, Any, Any]:
     """Returns the gradients of x, gamma and beta, computed from two sums per channel."""
-    given, slope = (reshape_to_groups(widen(one), num_groups) for one in (x, grad))
-    count, channels, places = sizes(given)
+    given, slope = (reshape_to_groups(widen(one), num_groups, merge=merge) for one in (x, grad))
+    *lead, channels, places = sizes(given)
     middle, rstd = (
-        broadcast_like(dsl.ext.reshape(one, [count, 1, 1]), given) for one in (middle, rstd)
+        broadcast_like(dsl.ext.reshape(one, [*lead, 1, 1]), given) for one in (middle, rstd)
     )
     normal = dsl.vmul(dsl.vsub(given, middle), rstd)
-    sums = total(slope, [2]), total(dsl.vmul(slope, normal), [2])
+    sums = total(slope, [-1]), total(dsl.vmul(slope, normal), [-1])
     share = divide_by_sizes(1, channels, places, dtype=given.dtype)
     first, second = (
         broadcast_like(
-            dsl.vmuls(total(dsl.vmul(one, channel_weight(gamma, one, num_groups)), [1]), share),
+            dsl.vmuls(total(dsl.vmul(one, channel_weight(gamma, one, num_groups)), [-2]), share),
             given,
         )
         for one in sums
@@ -111,6 +124,8 @@ def gradient(
     of_x = dsl.cast_to(dsl.vmul(dsl.vsub(rest, dsl.vmul(normal, second)), rstd), x.dtype)
     of_beta, of_gamma = (
         dsl.cast_to(total(dsl.ext.reshape(one, sizes(x)[:2]), [0], keep=False), gamma.dtype)
+        if merge
+        else dsl.ext.reshape(dsl.cast_to(total(one, [0]), gamma.dtype), sizes(gamma))
         for one in sums
     )
     return dsl.ext.reshape(of_x, sizes(x)), of_gamma, of_beta
@@ -153,8 +168,8 @@ GROUP_NORM = OpSpec(
     formula=formula,
     samples=(((2, 4, 5, 6), (4,), (4,)), ((3, 6, 8), (6,), (6,)), ((3, 8), (8,), (8,))),
     nan="row",
-    tbe="fused/group_norm",
-    tbe_gradient="fused/group_norm_grad",
+    tbe=TbeComputation(partial(compute, merge=False)),
+    tbe_gradient=TbeComputation(partial(gradient, merge=False)),
     doc="y = (x − mean) / √(variance + eps)·gamma + beta over groups of channels",
 )
 

@@ -44,8 +44,6 @@ HARD_SWISH = OpSpec(
     composite=composite,
     formula=lambda x: x * (np.minimum(np.maximum(x + 3.0, 0.0), 6.0) / 6.0),
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
-    tbe="hard_swish",
-    tbe_gradient="fused/hard_swish_grad",
     doc="y = x·min(max(x + 3, 0), 6) / 6",
 )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ops
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import OpSpec, TbeComputation
 from custom_ops.core.row_helpers import sizes, widen
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
@@ -45,21 +46,93 @@ def compute(boxes: Any, others: Any) -> Any:
     def corner(tensor: Any, place: int, *, rows: bool) -> Any:
         return dsl.compute(shape, lambda i, j: tensor(i if rows else j, place), "corner")
 
+    own = [corner(a, place, rows=True) for place in range(4)]
+    other = [corner(b, place, rows=False) for place in range(4)]
+    return dsl.cast_to(pairwise_iou(own, other), boxes.dtype)
+
+
+def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
+    """Returns intersection / union of boxes, from left, top, right and bottom of each.
+
+    The result is 0 if the union is empty.
+    """
+
     def smaller_extent(x: Any) -> Any:
         return dsl.vmaxs(x, dsl.const(0.0, x.dtype))
 
-    low_x, low_y, high_x, high_y = (corner(a, place, rows=True) for place in range(4))
-    left, top, right, bottom = (corner(b, place, rows=False) for place in range(4))
+    low_x, low_y, high_x, high_y = own
+    left, top, right, bottom = other
     area = dsl.vmul(
         smaller_extent(dsl.vsub(high_x, low_x)), smaller_extent(dsl.vsub(high_y, low_y))
     )
-    other = dsl.vmul(smaller_extent(dsl.vsub(right, left)), smaller_extent(dsl.vsub(bottom, top)))
+    other_area = dsl.vmul(
+        smaller_extent(dsl.vsub(right, left)), smaller_extent(dsl.vsub(bottom, top))
+    )
     wide_x = smaller_extent(dsl.vsub(dsl.vmin(high_x, right), dsl.vmax(low_x, left)))
     wide_y = smaller_extent(dsl.vsub(dsl.vmin(high_y, bottom), dsl.vmax(low_y, top)))
     common = dsl.vmul(wide_x, wide_y)
-    union = dsl.vsub(dsl.vadd(area, other), common)
+    union = dsl.vsub(dsl.vadd(area, other_area), common)
+    return dsl.vdiv(common, dsl.vcmpsel(union, 0.0, "eq", 1.0, union))
+
+
+def gradient_for_cann(boxes: Any, others: Any, grad: Any) -> tuple[Any, Any]:
+    """Returns the gradients of both inputs, in operations on whole tensors.
+
+    The derived gradient reads single elements. With C the common area and U the union, a side gets
+    the sum over the other boxes of a·∂C + c·∂A, where a = grad·(U + C) / U² and c = −grad·C / U².
+    If two sides lie in the same place, the common area follows the side of the other input.
+    """
+    shape = [sizes(boxes)[0], sizes(others)[0]]
+    columns = dsl.split(widen(boxes), 1, [1] * 4)[1]
+    rows = dsl.split(dsl.transpose(widen(others), [1, 0]), 0, [1] * 4)[1]
+    own, other = ([dsl.broadcast(side, shape) for side in four] for four in (columns, rows))
+    both = [_span(dsl.vmax(own[k], other[k]), dsl.vmin(own[k + 2], other[k + 2])) for k in (0, 1)]
+    common = dsl.vmul(*both)
+    areas = [dsl.vmul(*_spans(four)) for four in (own, other)]
+    union = dsl.vsub(dsl.vadd(*areas), common)
     safe = dsl.vcmpsel(union, 0.0, "eq", 1.0, union)
-    return dsl.cast_to(dsl.vdiv(common, safe), boxes.dtype)
+    share = dsl.vdiv(widen(grad), dsl.vmul(safe, safe))
+    slopes = (
+        dsl.vmul(share, dsl.vadd(union, common)),
+        dsl.vmuls(dsl.vmul(share, common), -1.0),
+    )
+    of_boxes = _gradients_of_sides(own, other, both, *slopes, over=1)
+    of_others = dsl.transpose(_gradients_of_sides(other, own, both, *slopes, over=0), [1, 0])
+    return dsl.cast_to(of_boxes, boxes.dtype), dsl.cast_to(of_others, boxes.dtype)
+
+
+def _span(low: Any, high: Any) -> Any:
+    return dsl.vmaxs(dsl.vsub(high, low), 0.0)
+
+
+def _spans(four: Sequence[Any]) -> list[Any]:
+    return [_span(four[k], four[k + 2]) for k in (0, 1)]
+
+
+def _gradients_of_sides(
+    four: Sequence[Any],
+    other: Sequence[Any],
+    both: Sequence[Any],
+    of_common: Any,
+    of_area: Any,
+    *,
+    over: int,
+) -> Any:
+    """Returns the gradients of left, top, right, bottom, summed and concatenated along `over`."""
+
+    def where_above(x: Any, y: Any, kept: Any) -> Any:
+        return dsl.vcmpsel(x, y, "gt", kept, 0.0)
+
+    whole, low, high = _spans(four), [], []
+    for k in (0, 1):
+        # a side moves an area by the span across it, where there is an area at all
+        moved = dsl.vmul(of_common, where_above(both[k], 0.0, both[1 - k]))
+        grown = dsl.vmul(of_area, where_above(whole[k], 0.0, whole[1 - k]))
+        low.append(dsl.vmuls(dsl.vadd(where_above(four[k], other[k], moved), grown), -1.0))
+        high.append(dsl.vadd(where_above(other[k + 2], four[k + 2], moved), grown))
+    return dsl.concat(
+        [dsl.reduce_sum(one, axis=over, keepdims=True) for one in (*low, *high)], over
+    )
 
 
 def composite(boxes: Any, others: Any) -> Any:
@@ -96,8 +169,7 @@ IOU = OpSpec(
     composite=composite,
     formula=formula,
     samples=(((7, 4), (9, 4)), ((40, 4), (33, 4)), ((1, 4), (1, 4)), ((0, 4), (3, 4))),
-    tbe="fused/iou",
-    tbe_gradient="fused/iou_grad",
+    tbe_gradient=TbeComputation(gradient_for_cann),
     doc="iou[i, j] = common area of boxes[i] and others[j] / area that they cover",
 )
 

@@ -165,8 +165,6 @@ LAYER_NORM = OpSpec(
         ((8,), (8,), (8,)),
     ),
     nan="row",
-    tbe="fused/layer_norm",
-    tbe_gradient="fused/layer_norm_grad",
     doc="y = (x − mean) / √(variance + epsilon)·gamma + beta",
 )
 

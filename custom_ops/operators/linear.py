@@ -10,8 +10,9 @@ from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.framework import ops
 from custom_ops.core.kernel_chain import Chain, Step
 from custom_ops.core.kernel_interface import ArraySpec
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import FOR_CUBE, OpSpec, TbeComputation
 from custom_ops.core.pointwise import HALF_DTYPES
+from custom_ops.core.row_helpers import broadcast_like, sizes, widen
 from custom_ops.onednn import prepare_matmul
 from custom_ops.operators import epilogues
 from custom_ops.operators.epilogues import (
@@ -36,15 +37,6 @@ SAMPLES = (
     ((0, 4), (3, 4)),
 )
 """Shapes of x and weight in tests."""
-
-
-_TBE = {
-    (False, False): "fused/linear",
-    (True, False): "fused/linear_bias",
-    (True, True): "fused/linear_residual",
-    (False, True): "fused/linear_residual_without_bias",
-}
-"""(has bias, has residual) → file of the operator that CANN builds."""
 
 
 def threads() -> int:
@@ -134,6 +126,18 @@ def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tu
     return Step(of_x, ("made", "weight"), ("grad_x",)), Step(
         of_weight, ("made", "x"), ("grad_weight",)
     )
+
+
+def _compute_in_cube(x: Any, weight: Any, *terms: Any, activation: str) -> Any:
+    """Computes activation(x · weightᵀ + bias + residual) as CANN does, accumulated in float32."""
+    *lead, last = sizes(x)
+    rows = dsl.ext.reshape(x, [math.prod(lead), last])
+    made = dsl.matmul(rows, weight, False, True, dst_dtype="float32")
+    for term in terms:
+        shape = sizes(made) if len(term.shape) > 1 else [1, *sizes(term)]
+        made = dsl.vadd(made, broadcast_like(widen(dsl.ext.reshape(term, shape)), made))
+    made = dsl.cast_to(epilogues.apply(made, activation), x.dtype)
+    return dsl.ext.reshape(made, [*lead, sizes(weight)[0]])
 
 
 CAST = OpSpec(
@@ -300,7 +304,7 @@ def linear_spec(
         formula=formula,
         samples=tuple(samples),
         nan="row",
-        tbe=_TBE[bias, residual],
+        tbe=TbeComputation(_compute_in_cube, FOR_CUBE.dtypes),
         tbe_gradient_steps=tbe_gradient_steps,
         doc="y = activation(x weight' + bias + residual)",
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from custom_ops.core.gradient import gradient_of
+from custom_ops.core.operator_spec import FOR_SUMS
+from custom_ops.core.row_helpers import broadcast_like
 from custom_ops.operators.matmul_steps import (
     CAST_TO_FLOAT16,
     PRODUCT,
@@ -21,24 +23,53 @@ from custom_ops.tbe_bridge.tbe_sequence import (
     TbeView,
     step_operator,
 )
+from tbe_impl import dsl
+from tbe_impl.dsl.expr import const, select
 
 ROWS = 256
 """Number of rows in a chunk; it bounds the memory for the logits."""
 _REDUCTION_ATTRIBUTES: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
 
 
-def _loss_shape(rows: Any, labels: Any, *, ignore_index: int, reduction: str) -> Any:
-    return (rows if reduction == "none" else (),)
+def _count_labels(labels: Any, ignore_index: int) -> Any:
+    """Returns the number of labels other than `ignore_index`, with shape (1,)."""
+    marks = dsl.compute(
+        labels.shape,
+        lambda *i: select(
+            labels(*i).equal(ignore_index), const(0.0, "float32"), const(1.0, "float32")
+        ),
+        "counted",
+    )
+    return dsl.reduce_sum(marks, axis=[0])
+
+
+def _reduce_loss(losses: Any, labels: Any, *, ignore_index: int, reduction: str) -> Any:
+    if reduction == "none":
+        return dsl.cast_to(losses, "float16")
+    found = dsl.reduce_sum(losses, axis=[0])
+    if reduction == "mean":
+        found = dsl.vdiv(found, _count_labels(labels, ignore_index))
+    return dsl.ext.reshape(dsl.cast_to(found, "float16"), [])
+
+
+def _loss_slopes(grad_loss: Any, labels: Any, *, ignore_index: int, reduction: str) -> Any:
+    slope = dsl.cast_to(grad_loss, "float32")
+    if reduction == "none":
+        return slope
+    slope = dsl.ext.reshape(slope, [1])
+    if reduction == "mean":
+        slope = dsl.vdiv(slope, dsl.vmaxs(_count_labels(labels, ignore_index), 1.0))
+    return broadcast_like(slope, labels)
 
 
 LOSS_REDUCTION = step_operator(
     "LossReduced",
     ("losses", "labels"),
     ("loss",),
-    "loss_reduced",
-    _loss_shape,
+    _reduce_loss,
     lambda *_: ("float16",),
     "Reduces the losses of rows.",
+    tbe=FOR_SUMS,
     attributes=_REDUCTION_ATTRIBUTES,
     given={"losses": "float32", "labels": "int32"},
 )
@@ -46,8 +77,7 @@ LOSS_SLOPES = step_operator(
     "LossSlopes",
     ("grad_loss", "labels"),
     ("slopes",),
-    "loss_slopes",
-    lambda grad, labels, **_: (labels,),
+    _loss_slopes,
     lambda *_: ("float32",),
     "Gradient of each row's loss from that of the reduced loss.",
     attributes=_REDUCTION_ATTRIBUTES,

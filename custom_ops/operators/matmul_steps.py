@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from custom_ops.core.operator_spec import OpSpec
-from custom_ops.core.row_helpers import sizes
+from custom_ops.core.operator_spec import FOR_CUBE, FOR_FLOATS, FOR_SUMS, OpSpec
+from custom_ops.core.row_helpers import broadcast_like, sizes
 from custom_ops.tbe_bridge.tbe_sequence import step_operator
 from tbe_impl import dsl
+from tbe_impl.errors import InputError
 
 
 def _rows(x: Any) -> Any:
@@ -26,6 +27,70 @@ def _product_of_rows(x: Any, y: Any) -> Any:
     return dsl.matmul(_rows(x), _rows(y), True, dst_dtype=x.dtype)
 
 
+PLACES_MAX = 2**24
+"""Largest number of indices that float32 represents exactly."""
+
+
+def matrices(like: Any, *tensors: Any) -> list[Any]:
+    """Reshapes tensors to matrices, as many as `like` has.
+
+    The rows of neighbouring matrices that share a matrix of `like` become consecutive rows.
+    """
+    count = math.prod(sizes(like)[:-2])
+    lead = [count] if count > 1 else []
+    return [
+        dsl.ext.reshape(one, [*lead, math.prod(sizes(one)[:-1]) // max(count, 1), sizes(one)[-1]])
+        for one in tensors
+    ]
+
+
+def score_scale(like: Any, scale: float, *, by_width: bool) -> float:
+    """Returns `scale`, or 1 / √(size of the last axis of `like`) if `by_width` is set."""
+    return sizes(like)[-1] ** -0.5 if by_width else scale
+
+
+def _product_with_rows(x: Any, y: Any, *, scale: float, by_width: bool) -> Any:
+    made = dsl.matmul(*matrices(y, x, y), False, True, dst_dtype="float32")
+    factor = score_scale(x, scale, by_width=by_width)
+    made = made if factor == 1.0 else dsl.vmuls(made, factor)
+    return dsl.ext.reshape(made, [*sizes(x)[:-1], sizes(y)[-2]])
+
+
+def _add_product(total: Any, x: Any, y: Any) -> Any:
+    before, *factors = matrices(y, total, x, y)
+    made = dsl.vadd(before, dsl.matmul(*factors, dst_dtype="float32"))
+    return dsl.ext.reshape(made, sizes(total))
+
+
+def _add_product_of_rows(total: Any, x: Any, y: Any) -> Any:
+    return dsl.vadd(total, dsl.matmul(x, y, True, dst_dtype="float32"))
+
+
+def _add_product_to_share(total: Any, share: Any, x: Any, y: Any) -> Any:
+    before, part, *factors = matrices(y, total, share, x, y)
+    before = dsl.vmul(before, broadcast_like(part, before))
+    made = dsl.vadd(before, dsl.matmul(*factors, dst_dtype="float32"))
+    return dsl.ext.reshape(made, sizes(total))
+
+
+def _products_of_rows(x: Any, y: Any, like: Any) -> Any:
+    made = dsl.matmul(*matrices(like, x, y), True, dst_dtype="float32")
+    return dsl.ext.reshape(dsl.cast_to(made, x.dtype), sizes(like))
+
+
+def _indices(x: Any, *, axis: int, in_row: bool) -> Any:
+    size = sizes(x)[axis]
+    if size > PLACES_MAX:
+        raise InputError(
+            "the axis has more indices than float32 represents",
+            place="Places",
+            expected=f"at most {PLACES_MAX}",
+            got=str(size),
+        )
+    found = dsl.compute([size], lambda i: dsl.cast("float32", i), "places")
+    return dsl.ext.reshape(found, [1, size] if in_row else [size, 1])
+
+
 PRODUCT = OpSpec(
     "Product",
     ("x", "weight"),
@@ -34,7 +99,7 @@ PRODUCT = OpSpec(
     formula=lambda x, weight: x @ weight,
     samples=(((6, 17), (17, 24)), ((2, 3, 4), (4, 9)), ((5,), (5, 7))),
     nan="row",
-    tbe="fused/product",
+    tbe=FOR_CUBE,
     doc="y = x weight: the gradient of x where x weight' was the product.",
 )
 PRODUCT_OF_ROWS = OpSpec(
@@ -46,15 +111,14 @@ PRODUCT_OF_ROWS = OpSpec(
     formula=lambda x, y: x.reshape(-1, x.shape[-1]).T @ y.reshape(-1, y.shape[-1]),
     samples=(((6, 17), (6, 24)), ((2, 3, 4), (2, 3, 9)), ((5,), (7,))),
     nan="undefined",
-    tbe="fused/product_of_rows",
+    tbe=FOR_CUBE,
     doc="z = Σ xᵢ yᵢ' over rows: the gradient of weight where x weight' was the product.",
 )
 PRODUCT_WITH_ROWS = step_operator(
     "ProductWithRows",
     ("x", "y"),
     ("z",),
-    "product_with_rows",
-    lambda x, y, **_: ((*x[:-1], y[-2]),),
+    _product_with_rows,
     lambda *_: ("float32",),
     "z = scale·x y' in float32, of 1 / √width where `by_width` is set.",
     attributes={"scale": 1.0, "by_width": False},
@@ -63,8 +127,7 @@ PRODUCT_ACCUMULATION = step_operator(
     "ProductAdded",
     ("total", "x", "y"),
     ("z",),
-    "product_added",
-    lambda total, x, y: (total,),
+    _add_product,
     lambda *_: ("float32",),
     "z = total + x y in float32.",
     given={"total": "float32"},
@@ -73,8 +136,7 @@ PRODUCT_OF_ROWS_ACCUMULATION = step_operator(
     "ProductOfRowsAdded",
     ("total", "x", "y"),
     ("z",),
-    "product_of_rows_added",
-    lambda total, x, y: (total,),
+    _add_product_of_rows,
     lambda *_: ("float32",),
     "z = total + Σ xᵢ yᵢ' in float32.",
     given={"total": "float32"},
@@ -83,8 +145,7 @@ PRODUCT_ON_SHARE = step_operator(
     "ProductOnShare",
     ("total", "share", "x", "y"),
     ("z",),
-    "product_on_share",
-    lambda total, share, x, y: (total,),
+    _add_product_to_share,
     lambda *_: ("float32",),
     "z = total·share + x y in float32.",
     given={"total": "float32", "share": "float32"},
@@ -93,8 +154,7 @@ PRODUCTS_OF_ROWS = step_operator(
     "ProductsOfRows",
     ("x", "y", "like"),
     ("z",),
-    "products_of_rows",
-    lambda x, y, like: (like,),
+    _products_of_rows,
     lambda x, *_: (x,),
     "z = Σ xᵢ yᵢ' over the rows of all matrices that share one matrix of `like`.",
 )
@@ -102,28 +162,28 @@ ZEROS = step_operator(
     "Zeros",
     ("x",),
     ("zeros",),
-    "zeros",
-    lambda x: (x,),
+    lambda x: dsl.broadcast(dsl.const(0.0, "float32"), sizes(x)),
     lambda x: ("float32",),
     "Zeros in float32 in the shape of x.",
+    tbe=FOR_FLOATS,
 )
 CAST_TO_FLOAT16 = step_operator(
     "Rounded",
     ("x",),
     ("y",),
-    "rounded",
-    lambda x: (x,),
+    lambda x: dsl.cast_to(x, "float16"),
     lambda x: ("float16",),
     "A float32 sum cast to float16.",
+    tbe=FOR_SUMS,
     given={"x": "float32"},
 )
 PLACES = step_operator(
     "Places",
     ("x",),
     ("places",),
-    "places",
-    lambda x, axis, in_row: ((1, x[axis]) if in_row else (x[axis], 1),),
+    _indices,
     lambda x: ("float32",),
     "The indices along an axis, as a column or a row.",
+    tbe=FOR_FLOATS,
     attributes={"axis": -2, "in_row": False},
 )

@@ -57,8 +57,6 @@ MISH = OpSpec(
     composite=composite,
     formula=formula,
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
-    tbe="mish",
-    tbe_gradient="fused/mish_grad",
     doc="y = x·tanh(ln(1 + e^x))",
 )
 

@@ -54,8 +54,6 @@ MUL_SIGMOID = OpSpec(
         ((0, 4), (0, 4)),
         ((), ()),
     ),
-    tbe="fused/mul_sigmoid",
-    tbe_gradient="fused/mul_sigmoid_grad",
     doc="z = x·y·σ(y)",
 )
 

@@ -51,8 +51,6 @@ MY_OP = OpSpec(
         ((0, 4), (0, 4)),
         ((), ()),
     ),
-    tbe="fused/my_op",
-    tbe_gradient="fused/my_op_grad",
     doc="z = (x − y)·x",
 )
 

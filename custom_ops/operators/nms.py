@@ -12,10 +12,13 @@ from custom_ops.core.c_kernels import CKernel
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.framework import ms, ops
 from custom_ops.core.kernel_interface import ArraySpec
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import FOR_FLOATS, FOR_SUMS, OpSpec
+from custom_ops.core.row_helpers import broadcast_like, sizes, widen
 from custom_ops.operators.iou import formula as iou
-from custom_ops.operators.matmul_steps import PLACES
+from custom_ops.operators.iou import pairwise_iou
+from custom_ops.operators.matmul_steps import PLACES, PLACES_MAX
 from custom_ops.tbe_bridge.tbe_sequence import TbeBlocks, TbeStep, TbeSteps, step_operator
+from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
@@ -172,30 +175,103 @@ def formula(
     return made
 
 
+def _round_down(number: float) -> float:
+    """Returns the largest float32 that is at most `number`: a float32 above it is above both."""
+    found = np.float32(number)
+    return float(found if found <= number else np.nextafter(found, np.float32(-math.inf)))
+
+
+def _start(scores: Any, *, score_threshold: float) -> Any:
+    given = widen(scores)
+    return dsl.vcmpsel(given, _round_down(score_threshold), "gt", given, -math.inf)
+
+
+def _marked_element(marks: Any, x: Any, axes: list[int]) -> Any:
+    """Returns the element of x with mark 1 over axes, whatever the other elements are."""
+    return dsl.reduce_sum(dsl.vcmpsel(marks, 0.5, "gt", x, 0.0), axis=axes, keepdims=True)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    return dsl.vcmpsel(x, broadcast_like(y, x), "eq", 1.0, 0.0)
+
+
+def _suppress(
+    boxes: Any,
+    box_places: Any,
+    class_places: Any,
+    left: Any,
+    *,
+    iou_threshold: float,
+    class_aware: bool,
+) -> tuple[Any, ...]:
+    """Keeps the best score of each image and suppresses the scores of boxes that overlap its box.
+
+    The best score is the largest one. Ties go to the first box, then to the first class. The best
+    score and the suppressed scores become −∞. If no score is left, the kept values are 0, class and
+    place are −1, and `is_kept` is 0.
+    """
+    images, number, classes = sizes(left)
+    if number * classes > PLACES_MAX:
+        raise InputError(
+            "NMS: an image has more scores than float32 numbers",
+            place="NMS",
+            expected=f"at most {PLACES_MAX}",
+            got=str(number * classes),
+        )
+    box_at = broadcast_like(dsl.ext.reshape(box_places, [1, number, 1]), left)
+    class_at = broadcast_like(dsl.ext.reshape(class_places, [1, 1, classes]), left)
+    at = dsl.vadd(dsl.vmuls(box_at, float(classes)), class_at)
+    best = dsl.reduce_max(left, axis=[1, 2], keepdims=True)
+    place = dsl.vcmpsel(left, broadcast_like(best, left), "eq", at, float(PLACES_MAX))
+    is_best = _equal(at, dsl.reduce_min(place, axis=[1, 2], keepdims=True))
+    box, kind = (_marked_element(is_best, one, [1, 2]) for one in (box_at, class_at))
+
+    corners = dsl.split(widen(boxes), 2, [1] * 4)[1]
+    own_places = dsl.broadcast(dsl.ext.reshape(box_places, [1, number, 1]), [images, number, 1])
+    is_box = _equal(own_places, box)
+    taken = [_marked_element(is_box, corner, [1]) for corner in corners]
+    overlap = pairwise_iou(corners, [broadcast_like(one, corners[0]) for one in taken])
+
+    gone = dsl.vcmpsel(broadcast_like(overlap, left), _round_down(iou_threshold), "gt", 1.0, 0.0)
+    if class_aware:
+        gone = dsl.vmul(gone, _equal(class_at, kind))
+    following = dsl.vcmpsel(dsl.vmax(gone, is_best), 0.5, "gt", -math.inf, left)
+
+    is_kept = dsl.vcmpsel(best, -math.inf, "gt", 1.0, 0.0)
+    kept = [dsl.vcmpsel(is_kept, 0.5, "gt", one, 0.0) for one in (*taken, best)]
+    numbers = [dsl.vcmpsel(is_kept, 0.5, "gt", one, -1.0) for one in (kind, box)]
+    made = (
+        dsl.cast_to(kept[4], boxes.dtype),
+        *(dsl.cast_to(one, "int32") for one in numbers),
+        is_kept,
+    )
+    return (
+        following,
+        dsl.cast_to(dsl.concat(kept[:4], 2), boxes.dtype),
+        *(dsl.ext.reshape(one, [images, 1]) for one in made),
+    )
+
+
 _PLACES = {"box_places": "float32", "class_places": "float32"}
 _OUTPUT_NAMES = ("kept_boxes", "kept_scores", "classes", "indices", "is_kept")
 START = step_operator(
     "NMSStart",
     ("scores",),
     ("left",),
-    "nms_start",
-    lambda scores, **_: (scores,),
+    _start,
     lambda _: ("float32",),
     "Scores above the threshold; −∞ for the others.",
+    tbe=FOR_FLOATS,
     attributes={"score_threshold": 0.05},
 )
 ROUND = step_operator(
     "NMSRound",
     ("boxes", "box_places", "class_places", "left"),
     ("next_left", *_OUTPUT_NAMES),
-    "nms_round",
-    lambda boxes, box_places, class_places, left, **_: (
-        left,
-        (left[0], 1, 4),
-        *((left[0], 1),) * 4,
-    ),
+    _suppress,
     lambda boxes, *_: ("float32", boxes, boxes, "int32", "int32", "float32"),
     "The best remaining box, and the remaining scores without the boxes that overlap it.",
+    tbe=FOR_FLOATS,
     attributes={"iou_threshold": 0.5, "class_aware": True},
     given={"left": "float32", **_PLACES},
 )
@@ -203,10 +279,10 @@ COUNT = step_operator(
     "NMSCount",
     ("is_kept",),
     ("counts",),
-    "nms_count",
-    lambda kept: (kept[:1],),
+    lambda is_kept: dsl.cast_to(dsl.reduce_sum(is_kept, axis=[1]), "int32"),
     lambda _: ("int32",),
     "Number of boxes that each image keeps.",
+    tbe=FOR_SUMS,
     given={"is_kept": "float32"},
 )
 

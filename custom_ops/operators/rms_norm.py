@@ -102,8 +102,6 @@ RMS_NORM = OpSpec(
         ((8,), (8,)),
     ),
     nan="row",
-    tbe="fused/rms_norm",
-    tbe_gradient="fused/rms_norm_grad",
     doc="y = x / √(mean x² + epsilon)·gamma",
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 from custom_ops.core.cell import FusedCell
 from custom_ops.core.cell_call import check_choice
 from custom_ops.core.framework import ops
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import OpSpec, TbeComputation
 from custom_ops.core.row_helpers import broadcast_like, sizes, widen
 from tbe_impl import dsl
 from tbe_impl.errors import InputError
@@ -83,6 +83,27 @@ def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
     return _rotate(grad, cos, sin, layout, -1.0)
 
 
+def _rotate_pairs(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
+    """Rotates like `_rotate`, in whole-tensor operations: interleaved pairs get an axis of size 2.
+
+    CANN has no vector instruction that swaps neighbouring elements.
+    """
+    _check(x, layout)
+    if layout == "halves":
+        return _rotate(x, cos, sin, layout, sign)
+    given, *tables = (
+        dsl.ext.reshape(widen(one), [*sizes(one)[:-1], sizes(one)[-1] // 2, 2])
+        for one in (x, cos, sin)
+    )
+    cosine, sine = (broadcast_like(table, given) for table in tables)
+    source = dsl.vmul(given, sine) if sign < 0 else given
+    first, second = dsl.split(source, len(sizes(x)), [1, 1])[1]
+    turned = dsl.concat([dsl.vmuls(second, -sign), dsl.vmuls(first, sign)], -1)
+    turned = turned if sign < 0 else dsl.vmul(turned, sine)
+    made = dsl.cast_to(dsl.vadd(dsl.vmul(given, cosine), turned), x.dtype)
+    return dsl.ext.reshape(made, sizes(x))
+
+
 def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
     """Computes this operator with MindSpore's basic operators."""
     half = x.shape[-1] // 2
@@ -119,8 +140,10 @@ ROTARY_EMBEDDING = OpSpec(
         ((2, 5, 3, 6), (5, 1, 6), (5, 1, 6)),
         ((4, 64), (4, 64), (4, 64)),
     ),
-    tbe="fused/rotary_embedding",
-    tbe_gradient="fused/rotary_embedding_grad",
+    tbe=TbeComputation(lambda x, cos, sin, *, layout: _rotate_pairs(x, cos, sin, layout, 1.0)),
+    tbe_gradient=TbeComputation(
+        lambda cos, sin, grad, *, layout: _rotate_pairs(grad, cos, sin, layout, -1.0)
+    ),
     doc="y = x·cos + partner(x)·sin",
 )
 

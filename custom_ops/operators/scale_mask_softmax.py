@@ -146,8 +146,6 @@ SCALE_SOFTMAX = OpSpec(
     formula=formula,
     samples=(((4, 8),), ((2, 3, 5, 7),), ((1,),), ((0, 4),), ((3, 129),)),
     nan="row",
-    tbe="fused/scale_softmax",
-    tbe_gradient="fused/scale_softmax_grad",
     doc="y = softmax(scale·x)",
 )
 SCALE_MASK_SOFTMAX = OpSpec(
@@ -170,8 +168,6 @@ SCALE_MASK_SOFTMAX = OpSpec(
         ((0, 4), (4,)),
     ),
     nan="row",
-    tbe="fused/scale_mask_softmax",
-    tbe_gradient="fused/scale_softmax_grad",
     doc="y = softmax of scale·x where mask is false",
 )
 SCALE_ADD_SOFTMAX = OpSpec(
@@ -192,8 +188,6 @@ SCALE_ADD_SOFTMAX = OpSpec(
         ((0, 4), (4,)),
     ),
     nan="row",
-    tbe="fused/scale_add_softmax",
-    tbe_gradient="fused/scale_add_softmax_grad",
     doc="y = softmax(scale·x + mask)",
 )
 

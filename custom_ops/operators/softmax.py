@@ -60,8 +60,6 @@ SOFTMAX = OpSpec(
     formula=formula,
     samples=_SAMPLES,
     nan="row",
-    tbe="softmax",
-    tbe_gradient="softmax_grad",
     doc="y = e^x / Σ e^x",
 )
 
@@ -150,8 +148,6 @@ LOG_SOFTMAX = OpSpec(
     formula=log_formula,
     samples=_SAMPLES,
     nan="row",
-    tbe="log_softmax",
-    tbe_gradient="fused/log_softmax_grad",
     doc="y = x − ln Σ e^x",
 )
 

@@ -319,8 +319,6 @@ SOFTMAX_CROSS_ENTROPY = OpSpec(
     samples=(((6, 40), (6,)), ((5, 10, 3, 4), (5, 3, 4)), ((7, 1000), (7,)), ((12,), ())),
     integers={"labels": ("int32", 10)},
     nan="undefined",
-    tbe="fused/softmax_cross_entropy",
-    tbe_gradient="fused/softmax_cross_entropy_grad",
     doc="loss = −ln softmax(logits)[labels], the mean over rows",
 )
 SOFTMAX_CROSS_ENTROPY_WEIGHTED = replace(
@@ -336,7 +334,5 @@ SOFTMAX_CROSS_ENTROPY_WEIGHTED = replace(
         for shapes in SOFTMAX_CROSS_ENTROPY.samples
     ),
     ranges={"weight": (0.5, 2.0)},
-    tbe="fused/softmax_cross_entropy_weighted",
-    tbe_gradient="fused/softmax_cross_entropy_weighted_grad",
     doc="loss = −weight[labels]·ln softmax(logits)[labels], the weighted mean over rows",
 )

@@ -105,7 +105,5 @@ SOFTMAX_CROSS_ENTROPY_DENSE = OpSpec(
     samples=(((6, 40), (6, 40)), ((5, 10, 3, 4), (5, 10, 3, 4)), ((12,), (12,))),
     ranges={"labels": (0.0, 1.0)},
     nan="undefined",
-    tbe="fused/softmax_cross_entropy_dense",
-    tbe_gradient="fused/softmax_cross_entropy_dense_grad",
     doc="loss = −Σ labels·ln softmax(logits), the mean over rows",
 )

@@ -61,8 +61,6 @@ SWISH = OpSpec(
     composite=composite,
     formula=lambda x, beta: x * FUNCTIONS["sigmoid"].numpy(beta * x),
     samples=(((4, 8),), ((3, 5, 7),), ((1,),), ((0, 4),), ((),)),
-    tbe="swish",
-    tbe_gradient="fused/swish_grad",
     doc="y = x·σ(beta·x)",
 )
 

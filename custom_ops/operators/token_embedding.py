@@ -54,8 +54,6 @@ TOKEN_EMBEDDING = OpSpec(
     formula=lambda ids, table, *, scale=1.0: table[ids] * scale,
     samples=(((4, 9), (12, 33)), ((5,), (10, 64)), ((0,), (10, 4))),
     integers={"ids": ("int32", 10)},
-    tbe="fused/token_embedding",
-    tbe_gradient="fused/token_embedding_grad",
     doc="y = table[ids]·scale",
 )
 

@@ -1,5 +1,6 @@
-"""Runs TBE operators inside MindSpore: operators of users' primitives, and operator sequences.
+"""TBE operators: those of users' primitives inside MindSpore, and those written for CANN.
 
-In: MindSpore's registration of a TBE function. Out: a primitive that runs on CPU. Must not: build
-kernels; `tbe_impl` builds them.
+In: MindSpore's registration of a TBE function, or an `OpSpec`. Out: a primitive that runs on CPU,
+or operator files and sequences of operators for CANN. Must not: build kernels; `tbe_impl` builds
+them.
 """

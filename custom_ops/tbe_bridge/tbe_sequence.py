@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from custom_ops.core.operator_spec import OpSpec
+from custom_ops.core.operator_spec import FOR_CUBE, Compute, OpSpec, TbeComputation
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -16,22 +16,18 @@ def step_operator(
     name: str,
     inputs: Sequence[str],
     outputs: Sequence[str],
-    tbe: str,
-    shapes: Callable[..., Any],
-    dtypes: Callable[..., Any],
+    forward: Compute,
+    infer_dtype: Callable[..., Any],
     doc: str,
     *,
+    tbe: TbeComputation = FOR_CUBE,
     attributes: Mapping[str, Any] = _NONE,
     given: Mapping[str, str] = _NONE,
 ) -> OpSpec:
-    """Builds the spec of an operator for use in sequences only: without CPU kernel and gradient.
+    """Builds the spec of an operator for use in sequences only, without gradient.
 
     Args:
-        name, inputs, outputs, attributes, doc: as in `OpSpec`.
-        tbe: name of a file in `tbe_impl/ops/fused`.
-        shapes: function that takes the input shapes by position and attributes by keyword, and
-            returns the output shapes.
-        dtypes: function that takes the input dtypes and returns the output dtypes.
+        name, inputs, outputs, forward, infer_dtype, doc, tbe, attributes: as in `OpSpec`.
         given: dict from input name to dtype, for inputs whose dtype differs from the operator's
             dtype.
     """
@@ -39,12 +35,12 @@ def step_operator(
         name,
         tuple(inputs),
         tuple(outputs),
-        infer_shape=shapes,
-        infer_dtype=dtypes,
+        forward,
+        infer_dtype=infer_dtype,
         undifferentiable=frozenset(inputs),
         attributes=attributes,
         integers={argument: (dtype, 2) for argument, dtype in given.items()},
-        tbe=f"fused/{tbe}",
+        tbe=tbe,
         doc=doc,
     )
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tbe_impl.cann.index_maps import lower_index_map
 from tbe_impl.cann.scalar_source import element_text, number_text, size_text
 from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import Const, Expr, Reduce
@@ -23,13 +24,51 @@ from tbe_impl.dsl.tensor import DslCall, Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
 NameOf = Callable[[Operation, bool], str]
+_REDUCTIONS = frozenset({"sum", "max", "min"})
+"""Reductions of ``tvm.compute``."""
 _ELEMENTWISE_OPERATIONS = frozenset(
     "vadd vsub vmul vdiv vmax vmin vmod vand vor vxor vaddrelu vsubrelu vexp vlog vabs vrec vsqrt "
     "vrsqrt vrelu vnot vmla vmadd vmaddrelu vadds vmuls vmaxs vmins vlrelu vaxpy vsignbit".split()
 )
 """Operations whose arguments are tensors, then a scalar if the operation has one."""
+SHAPELESS_OPERATIONS = _ELEMENTWISE_OPERATIONS.union(
+    EXPANSIONS, "cast_to vcmp vsel vcmpsel vlogic floor ceil round trunc round_half_up".split()
+)
+"""Operations whose text has no shape, and whose operands have the shape of the result."""
 _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
 """Maps an operation of `tbe_impl.dsl.ext` on integers to (CANN operation, its further operands)."""
+
+
+def _expand_float32_relu(use: DslCall) -> Tensor | None:
+    (x,) = use.inputs
+    found: Tensor | None = OPERATIONS["vmaxs"](x, 0.0) if x.dtype == "float32" else None
+    return found
+
+
+def _expand_float32_leaky_relu(use: DslCall) -> Tensor | None:
+    (x,) = use.inputs
+    if x.dtype != "float32":
+        return None
+    below = OPERATIONS["vmuls"](x, use.parameters["scalar"])
+    found: Tensor = OPERATIONS["vcmpsel"](x, 0.0, "gt", x, below)
+    return found
+
+
+def _expand_bool_broadcast(use: DslCall) -> Tensor | None:
+    (x,) = use.inputs
+    if x.dtype != "bool":
+        return None
+    repeated = OPERATIONS["broadcast"](OPERATIONS["cast_to"](x, "float16"), use.parameters["shape"])
+    found: Tensor = OPERATIONS["vcmp"](repeated, 0.5, "gt", "bool")
+    return found
+
+
+_DTYPE_EXPANSIONS: Mapping[str, Callable[[DslCall], Tensor | None]] = {
+    "vrelu": _expand_float32_relu,
+    "vlrelu": _expand_float32_leaky_relu,
+    "broadcast": _expand_bool_broadcast,
+}
+"""CANN operation → its expansion for a dtype that some chips lack; None for other dtypes."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +92,32 @@ class Assignment:
     is_product: bool = False
 
 
+@dataclass(frozen=True)
+class ReshapeElimination:
+    """The result of `tbe_impl.cann.reshape_elimination.eliminate_reshapes`.
+
+    Attributes:
+        shapes: ``id`` of each tensor whose shape changes → its new shape. It has the same number of
+            elements.
+        eliminated: ``id`` of the result of each reshape that is no operation any more.
+        copied: the part of `eliminated` that has to be copied, because a result would otherwise be
+            an input or another result.
+    """
+
+    shapes: Mapping[int, tuple[int, ...]]
+    eliminated: frozenset[int]
+    copied: frozenset[int]
+
+
+NO_ELIMINATION = ReshapeElimination({}, frozenset(), frozenset())
+
+
 def emit_assignments(
     outputs: Sequence[Tensor],
     inputs: Mapping[int, str],
     sizes: Mapping[int, str],
     name_of: NameOf,
+    eliminated: ReshapeElimination = NO_ELIMINATION,
 ) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
     """Returns the assignments that build a graph, without dead code, and the output names.
 
@@ -67,11 +127,12 @@ def emit_assignments(
         sizes: maps the ``id`` of a variable to its name.
         name_of: function that returns a new valid name. Its arguments are a stage, and whether
             the name denotes the result of the whole stage.
+        eliminated: the reshapes that are no operations, and the shapes that change with them.
 
     Raises:
         InputError: a stage cannot be expressed in CANN operations; the error names the stage.
     """
-    writer = _AssignmentWriter(inputs, sizes, name_of)
+    writer = _AssignmentWriter(inputs, sizes, name_of, eliminated)
     writer.emit_graph(outputs)
     wanted = tuple(writer.names[id(tensor)] for tensor in outputs)
     needed, kept = set(wanted), []
@@ -83,9 +144,15 @@ def emit_assignments(
 
 
 class _AssignmentWriter:
-    def __init__(self, inputs: Mapping[int, str], sizes: Mapping[int, str], name_of: NameOf):
+    def __init__(
+        self,
+        inputs: Mapping[int, str],
+        sizes: Mapping[int, str],
+        name_of: NameOf,
+        eliminated: ReshapeElimination,
+    ):
         self.names: dict[int, str] = {**sizes, **inputs}
-        self.name_of = name_of
+        self.name_of, self.eliminated = name_of, eliminated
         self.made: list[Assignment] = []
         self.held: list[Any] = []
 
@@ -105,6 +172,14 @@ class _AssignmentWriter:
         use = op.dsl_call
         if len(op.outputs) != 1:
             raise _unsupported_error(op)
+        key = id(op.outputs[0])
+        if key in self.eliminated.eliminated:
+            source = self.names[id(op.input_tensors[0])]
+            self.names[key] = source
+            if key in self.eliminated.copied:
+                name = self.name_of(origin, is_whole)
+                self._add(op, Assignment(name, f"dsl.vmuls({source}, 1)", (source,), origin))
+            return
         if use is not None and self._emit_expansion(op, use, origin):
             return
         handler = (
@@ -120,12 +195,14 @@ class _AssignmentWriter:
                 op, Assignment(name, value, tuple(reads), origin, is_product=use.name == "matmul")
             )
         else:
-            self._emit_compute(op, origin, self.name_of(origin, is_whole))
+            self._emit_compute(op, origin, is_whole=is_whole)
 
     def _emit_expansion(self, op: Operation, use: DslCall, origin: Operation) -> bool:
-        """Emits the expansion of an ext or image operation to CANN operations, if there is one."""
+        """Emits the expansion of an operation to operations that chips have, if there is one."""
         if use.name in WINDOW_EXPANSIONS:
             found = WINDOW_EXPANSIONS[use.name](op)
+        elif use.name in _DTYPE_EXPANSIONS and use.inputs:
+            found = _DTYPE_EXPANSIONS[use.name](use)
         elif use.name in OPERATIONS:
             return False
         elif use.name in _INTEGER_EXPANSIONS and not is_float(op.dtype):
@@ -137,20 +214,48 @@ class _AssignmentWriter:
             return False
         if found is None:
             return False
+        self._emit_replacement(op, found, origin)
+        return True
+
+    def _emit_replacement(self, op: Operation, found: Tensor, origin: Operation) -> None:
         self.emit_graph([found], origin)
         self.held.append(found)  # keeps its id unique
         self.names[id(op.outputs[0])] = self.names[id(found)]
-        return True
 
-    def _emit_compute(self, op: Operation, origin: Operation, name: str) -> None:
-        if op.kind != "compute" or not op.body or isinstance(op.body[0], Reduce):
+    def _emit_compute(self, op: Operation, origin: Operation, *, is_whole: bool) -> None:
+        """Emits a stage without DSL operation: by operations that move elements, or as raw code."""
+        if op.kind != "compute" or not op.body:
             raise _unsupported_error(op)
+        moved = lower_index_map(op)
+        if moved is not None:
+            self._emit_replacement(op, moved, origin)
+            return
         indices = {id(axis): f"i{number}" for number, axis in enumerate(op.axis)}
-        body = element_text(op.body[0], {**self.names, **indices})
+        body, loops = self._element(op.body[0], indices, origin)
+        name = self.name_of(origin, is_whole)
         given = ", ".join(indices.values()) or "i0"
-        reads = tuple(self.names[id(tensor)] for tensor in op.input_tensors)
+        reads = (*loops, *(self.names[id(tensor)] for tensor in op.input_tensors))
         value = f'tvm.compute({self.shape(op.shape)}, lambda {given}: {body}, name="{name}")'
         self._add(op, Assignment(name, value, reads, origin, is_raw=True))
+
+    def _element(
+        self, body: Expr, indices: Mapping[int, str], origin: Operation
+    ) -> tuple[str, list[str]]:
+        """Returns the text of a stage's element, and the names of its reduction axes.
+
+        The reduction axes are assigned first.
+        """
+        if not isinstance(body, Reduce):
+            return element_text(body, {**self.names, **indices}), []
+        if body.op not in _REDUCTIONS or body.condition is not None:
+            raise _unsupported_error(origin)
+        names = [self.name_of(origin, False) for _ in body.axes]
+        for name, axis in zip(names, body.axes, strict=True):
+            value = f'tvm.reduce_axis((0, {self.size(axis.extent)}), "{name}")'
+            self.made.append(Assignment(name, value, (), origin, is_raw=True))
+        axes = {id(axis): name for axis, name in zip(body.axes, names, strict=True)}
+        source = element_text(body.source, {**self.names, **indices, **axes})
+        return f"tvm.{body.op}({source}, axis=[{', '.join(names)}])", names
 
     def _add(self, op: Operation, made: Assignment) -> None:
         self.names[id(op.outputs[0])] = made.name
@@ -226,7 +331,9 @@ def _write_logic(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _Val
 
 
 def _write_broadcast(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given, shape = _input_names(writer, use), writer.shape(use.parameters["shape"])
+    changed = writer.eliminated.shapes.get(id(op.outputs[0]))
+    shape = writer.shape(use.parameters["shape"]) if changed is None else str(list(changed) or [1])
+    given = _input_names(writer, use)
     if given:
         return f"dsl.broadcast({given[0]}, {shape})", given
     return (
@@ -275,6 +382,22 @@ def _write_reduction(writer: _AssignmentWriter, use: DslCall, op: Operation) -> 
     )
 
 
+def _write_gather(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given = _input_names(writer, use)
+    if use.parameters["negative"]:
+        raise _unsupported_error(op)
+    axis, batch = use.parameters["axis"], use.parameters["batch_dims"]
+    return f"dsl.gather({', '.join(given)}, axis={axis}, batch_dims={batch})", given
+
+
+def _write_segment_sum(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+    given = _input_names(writer, use)
+    if len(given) < 2:
+        raise _unsupported_error(op)
+    count, start = (writer.size(use.parameters[key]) for key in ("num_segments", "init_value"))
+    return f"dsl.{use.name}({', '.join(given)}, {count}, {start})", given
+
+
 def _write_matmul(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
     parameters = use.parameters
     if set(parameters["layouts"]) != {"ND"} or parameters["blocked"] or len(use.inputs) > 2:
@@ -321,6 +444,8 @@ _HANDLERS: Mapping[str, Callable[[_AssignmentWriter, DslCall, Operation], _Value
     "concat": _write_concat,
     "split": _write_slice,
     "matmul": _write_matmul,
+    "gather": _write_gather,
+    "unsorted_segment_sum": _write_segment_sum,
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "round_half_up"), _write_rounding),
     **dict.fromkeys(
         (

@@ -18,8 +18,8 @@ from ms_fusion.onnx.kernels.group_kernel import (
     outputs_of,
 )
 from ms_fusion.onnx.kernels.kernel_sequence import build_sequence
-from ms_fusion.onnx.kernels.python_names import identifier
 from ms_fusion.readers.onnx_graph import ONNX_OP, UNKNOWN_RANK, substitute_sizes
+from tbe_impl.cann.python_names import identifier
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import FusionError
 from tbe_impl.kernel import Kernel

@@ -15,8 +15,8 @@ from ms_fusion.onnx.cell.operators import MODULES, OPERATORS
 from ms_fusion.onnx.cell.sizes import is_size, size_text
 from ms_fusion.onnx.kernels.group_kernel import inputs_with_data
 from ms_fusion.onnx.kernels.lowering_rules import LOWERING_RULES
-from ms_fusion.onnx.kernels.python_names import Names, identifier, quote_name
 from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
+from tbe_impl.cann.python_names import Names, identifier, quote_name
 from tbe_impl.errors import InputError
 
 _RESERVED_NAMES = ("self", "mindspore", "ops", "nn", *MODULES, "Tensor", "construct", "training")

@@ -13,10 +13,10 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
 from ms_fusion.onnx.fuse.verification import group_inputs
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
-from ms_fusion.onnx.kernels.python_names import quote_name
 from ms_fusion.onnx.kernels.tbe_source import descriptions, write_tbe_source
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_graph import ONNX_OP, OnnxProjection, project
+from tbe_impl.cann.python_names import quote_name
 from tbe_impl.errors import FusionError
 
 _SCRIPT = '''"""A group of {count} ONNX operators beside the numbers that it should give: \

@@ -17,11 +17,11 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.kernels.clusters import SEARCHES
 from ms_fusion.onnx.kernels.lowering_rules import lower_operator
 from ms_fusion.onnx.kernels.operator_call import OperatorCall
-from ms_fusion.onnx.kernels.python_names import identifier
 from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
 from ms_fusion.rewrite import LAYOUT_OPERATORS
 from tbe_impl import dsl, environment
+from tbe_impl.cann.python_names import identifier
 from tbe_impl.codegen.program import storable_results
 from tbe_impl.cpu.prepared_kernel import build_together
 from tbe_impl.dsl.expr import Const, Var

@@ -176,7 +176,7 @@ def test_the_primitive_for_ascend_says_so_on_a_cpu():
     info = build_op_info(spec)
     assert "swish.so" in str(info) and "beta" in str(info)
     with pytest.raises(MissingError, match="has no TBE operator"):
-        AscendPrimitive(replace(spec, name="Other", tbe=""), {})
+        AscendPrimitive(replace(spec, name="Other", tbe="", made_by="user"), {})
 
 
 @FULL  # a child process; presets/test_carried.py explains operators in `make test`

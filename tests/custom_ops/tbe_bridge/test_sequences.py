@@ -46,9 +46,9 @@ DTYPE = "float16"
 
 
 @cache
-def built(file, described, own, soc):
+def built(spec, described, own, soc):
     """The TBE operator for tensors (shape, dtype) with these attributes, on a chip."""
-    return operator(file).build(*(describe(*one) for one in described), soc=soc, **dict(own))
+    return operator(spec).build(*(describe(*one) for one in described), soc=soc, **dict(own))
 
 
 def run_step(spec, given, arrays, soc, backend):
@@ -60,7 +60,7 @@ def run_step(spec, given, arrays, soc, backend):
     own = {name: encode_attribute(name, attributes[name]) for name in ascend.attributes_of(spec)}
     own = tuple((name, tuple(one) if isinstance(one, list) else one) for name, one in own.items())
     described = tuple((tuple(one.shape), str(one.dtype)) for one in (*arrays, *made))
-    found = as_tuple(built(spec.tbe, described, own, soc)(*arrays, backend=backend))
+    found = as_tuple(built(spec, described, own, soc)(*arrays, backend=backend))
     return [np.reshape(array, one.shape) for array, one in zip(found, made, strict=True)]
 
 
@@ -181,7 +181,7 @@ def test_gradients_of_convolutions_as_the_cube_lays_tensors_out(spec):
     is_image = ascend.operator_file_globals(spec)["FORMATS"][spec.outputs[0]] == "5HD"
     made = laid[0] if is_image else laid[1]
     own = {key: encode_attribute(key, given[key]) for key in ascend.attributes_of(spec)}
-    kernel = operator(spec.tbe).build(*described, describe(made.shape, DTYPE), **own)
+    kernel = operator(spec).build(*described, describe(made.shape, DTYPE), **own)
     found = kernel(*laid, backend="numpy")
     plain = from_blocked_channels(found, 20) if is_image else from_fractal_z(found, weight.shape, 1)
     close(plain, want, DTYPE)

@@ -1,0 +1,270 @@
+"""Writes operators as TBE operator files in CANN's layout.
+
+An operator has one file with its operator function. Whenever CANN, or `tbe_impl`, calls this
+function for new shapes, dtypes or attributes, it traces the operator's computation and writes the
+graph for them as a second file, which it then builds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import os
+import re
+import runpy
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from custom_ops.core.computation import Computation
+from custom_ops.core.gradient import gradient_of
+from custom_ops.core.kernel_interface import ArraySpec
+from custom_ops.core.operator_spec import OpSpec, TbeComputation, find_spec
+from tbe_impl import __version__
+from tbe_impl.cann.graph_source import emit_assignments
+from tbe_impl.cann.operator_source import RESERVED_NAMES, SourceArgument, write_operator_source
+from tbe_impl.cann.python_names import Names
+from tbe_impl.cann.reshape_elimination import eliminate_reshapes
+from tbe_impl.dsl.expr import Const
+from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.errors import InputError, MissingError
+from tbe_impl.kernel import Kernel
+
+_GRADIENT = "_grad"
+_CHECKS = {bool: "BOOL", int: "INT", float: "FLOAT", str: "STR", tuple: "LIST_FLOAT"}
+"""Type of an attribute's default → its constant in ``para_check``."""
+_ENTRY = '''"""{title}
+
+Written by custom_ops {version}. For each set of shapes, dtypes and attributes, `build` traces the
+operator {operator} and writes its graph as a file of its own beside this file.
+"""
+
+from tbe.common.utils import para_check
+
+from custom_ops.tbe_bridge.operator_files import build
+
+DTYPES = {dtypes}
+"""Dtypes in which CANN computes the operator."""
+OTHER_DTYPES = {others}
+"""Further dtypes of some inputs."""
+
+
+@para_check.check_op_params(
+    *[para_check.REQUIRED_INPUT] * {inputs},
+    *[para_check.REQUIRED_OUTPUT] * {outputs},
+    {checks}
+)
+def {name}({parameters}, kernel_name="{name}"):
+    """Builds the kernel for the shapes and dtypes of these descriptions."""
+    build("{operator}", __file__, [{given}], [{made}], {{{attributes}}}, kernel_name)
+'''
+_FIXED = """{title}
+
+Written by custom_ops {version}{attributes}.
+"""
+
+
+def function_name(spec: OpSpec) -> str:
+    """Returns the name of the operator function: the operator's name in snake case.
+
+    >>> function_name(OpSpec("AddLayerNorm", ("x",))), function_name(OpSpec("SwiGLU", ("x",)))
+    ('add_layer_norm', 'swiglu')
+    """
+    return re.sub(r"(?<=[A-Za-z0-9])(?=[A-Z][a-z])", "_", spec.name).lower()
+
+
+def attribute_names(spec: OpSpec) -> list[str]:
+    """Returns the names of the attributes that the operator function takes."""
+    computation = _computation(spec)
+    if computation.compute is None:
+        return list(spec.attributes)
+    known = inspect.signature(computation.compute).parameters
+    return [name for name in spec.attributes if name in known]
+
+
+def write_entry(spec: OpSpec, folder: Path) -> Path:
+    """Writes the file with the operator function, for all shapes; returns its path.
+
+    Raises:
+        InputError: this package has no operator of this name, so CANN's process would not find it.
+        MissingError: the operator has no computation from which CANN's file could be written.
+    """
+    computation, name = _computation(spec), function_name(spec)
+    _spec_named(spec.name)
+    defaults = {name: spec.attributes[name] for name in attribute_names(spec)}
+    checks = [f"para_check.OPTION_ATTR_{_CHECKS[type(value)]}" for value in defaults.values()]
+    given, made = ", ".join(spec.inputs), ", ".join(spec.outputs)
+    keywords = [f"{name}={flatten_pairs(value)!r}" for name, value in defaults.items()]
+    text = _ENTRY.format(
+        title=_title(spec),
+        version=__version__,
+        operator=spec.name,
+        dtypes=str(computation.dtypes).replace("'", '"'),
+        others=str(dict(computation.other_dtypes)).replace("'", '"'),
+        inputs=len(spec.inputs),
+        outputs=len(spec.outputs),
+        checks=", ".join([*checks, "para_check.KERNEL_NAME"]) + ",",
+        name=name,
+        parameters=", ".join([given, made, *keywords]),
+        given=given,
+        made=made,
+        attributes=", ".join(f'"{name}": {name}' for name in defaults),
+    )
+    return _write(folder / f"{name}.py", text)
+
+
+def write_operator(
+    spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any], folder: Path
+) -> Path:
+    """Writes the file of an operator for inputs of these shapes and dtypes; returns its path.
+
+    The operator function in the file has the name `function_name`. It takes the descriptions of the
+    inputs and results.
+
+    Raises:
+        InputError: the operator rejects the inputs, or a stage has no equivalent in CANN.
+        MissingError: the operator has no computation from which CANN's file could be written.
+    """
+    told = spec.with_defaults(attributes)
+    text = _operator_text(spec, given, told)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return _write(folder / f"{function_name(spec)}_{digest}.py", text)
+
+
+def build(
+    operator: str,
+    entry: str,
+    inputs: Sequence[Mapping[str, Any]],
+    outputs: Sequence[Mapping[str, Any]],
+    attributes: Mapping[str, Any],
+    kernel_name: str,
+) -> None:
+    """Builds an operator with the toolkit that can be imported, from descriptions of its tensors.
+
+    Args:
+        operator: name of the operator.
+        entry: path of the file with the operator function; the written file lies beside it.
+        inputs, outputs: descriptions as CANN passes them.
+        attributes: the attributes as CANN passes them; tuples of pairs are flat.
+        kernel_name: name of the kernel.
+    """
+    spec = _spec_named(operator)
+    given = [ArraySpec(tuple(one["shape"]), one["dtype"].lower()) for one in inputs]
+    told = {name: _group_pairs(value, spec.attributes[name]) for name, value in attributes.items()}
+    file = write_operator(spec, given, told, Path(entry).parent)
+    runpy.run_path(str(file))[function_name(spec)](*inputs, *outputs, kernel_name)
+
+
+def flatten_pairs(value: Any) -> Any:
+    """Flattens a tuple of pairs, because CANN's attributes are flat lists."""
+    return [one for pair in value for one in pair] if isinstance(value, tuple) else value
+
+
+def _group_pairs(value: Any, default: Any) -> Any:
+    """Returns the tuple of pairs whose flat form is `value`, if `default` is one."""
+    if not isinstance(default, tuple):
+        return value
+    return tuple(zip(value[::2], value[1::2], strict=True))
+
+
+def _spec_named(operator: str) -> OpSpec:
+    spec = find_spec(operator)
+    if spec is None and operator.endswith(_GRADIENT):
+        forward = find_spec(operator.removesuffix(_GRADIENT))
+        spec = None if forward is None else gradient_of(forward)
+    if spec is None:
+        raise InputError(
+            f"custom_ops has no operator {operator}",
+            place="custom_ops.operators",
+            remedy="Name a file with its TBE operator in the OpSpec (`tbe=`)",
+        )
+    return spec
+
+
+def _computation(spec: OpSpec) -> TbeComputation:
+    found = spec.tbe_computation
+    if found is None:
+        raise MissingError(
+            f"{spec.name} has no computation in the DSL, so its TBE operator cannot be written",
+            place=spec.place or spec.name,
+            remedy="Name a file with a TBE operator in the OpSpec (`tbe=`)",
+        )
+    return found
+
+
+def _title(spec: OpSpec) -> str:
+    return f"{spec.name}: {spec.doc or 'an operator of custom_ops'}".rstrip(".") + "."
+
+
+def _operator_text(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any]) -> str:
+    kernel = _trace(spec, given, attributes)
+    inputs = [one.tensor for one in kernel.inputs]
+    outputs = [one.tensor for one in kernel.outputs]
+    changes = eliminate_reshapes(inputs, outputs)
+    names = Names({*RESERVED_NAMES, "math", "shape"})
+    arguments = [
+        SourceArgument(
+            names.new(name),
+            array.dtype,
+            str(array),
+            changes.shapes.get(id(tensor), array.shape) or (1,),
+        )
+        for tensor, array, name in zip(inputs, given, spec.inputs, strict=True)
+    ]
+    known = {id(tensor): one.name for tensor, one in zip(inputs, arguments, strict=True)}
+    results = [
+        SourceArgument(names.new(name), one.tensor.dtype, str(_array(one.tensor)))
+        for name, one in zip(spec.outputs, kernel.outputs, strict=True)
+    ]
+
+    def name_of(op: Operation, is_whole: bool) -> str:
+        return names.new_numbered("element" if op.dsl_call is None else op.dsl_call.name)
+
+    made, returned = emit_assignments(outputs, known, {}, name_of, changes)
+    told = ", ".join(f"{name}={attributes[name]!r}" for name in attribute_names(spec))
+    head = _FIXED.format(
+        title=_title(spec), version=__version__, attributes=f", for {told}" if told else ""
+    )
+    return write_operator_source(function_name(spec), head, arguments, results, made, returned).text
+
+
+def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any]) -> Kernel:
+    """Traces the computation that CANN's operator has."""
+    names = attribute_names(spec)
+    own = replace(
+        spec,
+        forward=_computation(spec).compute or spec.forward,
+        kernel_builder=None,
+        procedure=None,
+        infer_shape=None,
+        attributes={name: spec.attributes[name] for name in names},
+    )
+    kernel = Computation(own, {name: attributes[name] for name in names}).build_for_fixed_sizes(
+        given
+    )
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
+def _array(tensor: Tensor) -> ArraySpec:
+    return ArraySpec(_sizes(tensor), tensor.dtype)
+
+
+def _sizes(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(int(size.value) for size in tensor.shape if isinstance(size, Const))
+
+
+def _write(file: Path, text: str) -> Path:
+    """Writes a file atomically, unless it has this content; other processes may write it too."""
+    with contextlib.suppress(OSError):
+        if file.read_text("utf-8") == text:
+            return file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=file.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    Path(draft).replace(file)
+    return file

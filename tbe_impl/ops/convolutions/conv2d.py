@@ -1,0 +1,253 @@
+"""Convolutions with bias and activation, and the gradients of a convolution.
+
+y = activation(conv(x, weight) + bias), with or without bias; the activation is relu, leaky_relu,
+swish, or none.
+grad_x = conv(grad_y dilated by the strides, weight mirrored)
+grad_weight = Σ grad_y·x over images and positions
+padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
+
+Shapes: x and grad_x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), bias (O,), y and
+    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of x, `conv2d_grad_weight` only that
+    of weight. On a device, images are in NC1HWC0 and weights in FRACTAL_Z.
+dtypes: float16 inputs of the cube; gradients are summed in float32.
+Raises:
+    OperatorError: the dtype is unsupported.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.utils import para_check, shape_util
+
+DTYPES = ("float16",)
+"""What the cube multiplies."""
+FORMATS = {
+    **dict.fromkeys(("x", "y", "grad_x", "grad_y"), "5HD"),
+    **dict.fromkeys(("weight", "grad_weight"), "FracZ"),
+}
+"""How the cube wants tensors laid out; all others as they are."""
+WINDOW = (
+    (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
+    (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT, para_check.OPTION_ATTR_STR),
+    (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
+    para_check.OPTION_ATTR_INT,
+)
+"""Types of stride, padding, dilation and groups."""
+
+
+def check_params(inputs, *more):
+    """Returns the check of an operator with one result and the attributes of a window."""
+    return para_check.check_op_params(
+        *[para_check.REQUIRED_INPUT] * inputs,
+        para_check.REQUIRED_OUTPUT,
+        *WINDOW,
+        *more,
+        para_check.KERNEL_NAME,
+    )
+
+
+def sizes(tensor):
+    """The shape as a list of integers."""
+    return shape_util.shape_to_list(tensor.shape)
+
+
+def two(number):
+    """Height and width of one number, or of two."""
+    return [number, number] if isinstance(number, int) else list(number)
+
+
+def pads(size, reach, stride, padding, side):
+    """Returns the padding before and after an axis; `side` is 0 for height and 1 for width."""
+    if padding == "same" or (not isinstance(padding, (int, str)) and padding[0] < 0):
+        whole = max((-(-size // stride) - 1) * stride + reach - size, 0)
+        return [whole // 2, whole - whole // 2]
+    if padding == "valid":
+        return [0, 0]
+    return [padding] * 2 if isinstance(padding, int) else list(padding[2 * side :][:2])
+
+
+def around_image(places, filter_shape, strides, padding, dilations):
+    """Returns the padding above, below, left and right of an image of this height and width."""
+    return [
+        pads(size, (kernel - 1) * apart + 1, step, padding, side)
+        for side, (size, kernel, apart, step) in enumerate(
+            zip(places, filter_shape[2:], dilations, strides, strict=True)
+        )
+    ]
+
+
+def build(compute, inputs, kernel_name):
+    """Builds the kernel of a graph from the descriptions of its inputs.
+
+    Args:
+        compute: function of placeholders; makes the graph.
+        inputs: name → description, in order.
+        kernel_name: name of the kernel.
+    """
+    data = []
+    for name, item in inputs.items():
+        para_check.check_dtype(item.get("dtype").lower(), DTYPES, param_name=name)
+        data.append(tvm.placeholder(item.get("shape"), name=f"data_{name}", dtype="float16"))
+    made = compute(*data)
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(made)
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, made]})
+
+
+def build_forward(inputs, window, kernel_name, activation=None):
+    """Builds the kernel of a convolution.
+
+    Args:
+        inputs: name → description of x, weight, and a bias if there is one.
+        window: stride, padding, dilation and groups.
+        kernel_name: name of the kernel.
+        activation: function of the sum in the dtype of x.
+    """
+    filter_shape = list(inputs["weight"].get("ori_shape"))
+    stride, padding, dilation, groups = window
+
+    def compute(x, weight, bias=None):
+        strides, dilations = two(stride), two(dilation)
+        around = around_image(sizes(x)[2:4], filter_shape, strides, padding, dilations)
+        given = {
+            "stride_h": strides[0],
+            "stride_w": strides[1],
+            "pad_h": around[0],
+            "pad_w": around[1],
+            "dilate_h": dilations[0],
+            "dilate_w": dilations[1],
+            "filter_h": filter_shape[2],
+            "filter_w": filter_shape[3],
+            "weight_ori_shape_nchw": filter_shape,
+            "group": groups,
+            "res_dtype": x.dtype,
+        }
+        if bias is not None:
+            given["bias_tensor"] = bias
+        made = dsl.conv(x, weight, given)
+        return made if activation is None else activation(made)
+
+    build(compute, inputs, kernel_name)
+
+
+def gradient_arguments(x, filter_shape, stride, padding, dilation, groups):
+    """Returns the arguments of the gradients of a convolution of x."""
+    strides, dilations = two(stride), two(dilation)
+    rows, columns = around_image(sizes(x)[2:4], filter_shape, strides, padding, dilations)
+    return {
+        "strides": strides,
+        "padding": [*rows, *columns],
+        "dilations": [1, 1, *dilations],
+        "groups": groups,
+        "res_dtype": "float32",
+    }
+
+
+@check_params(2)
+def conv2d(x, weight, y, stride=1, padding=0, dilation=1, groups=1, kernel_name="conv2d"):
+    """Builds the kernel of y = conv(x, weight)."""
+    window = stride, padding, dilation, groups
+    build_forward({"x": x, "weight": weight}, window, kernel_name)
+
+
+@check_params(3)
+def conv2d_bias(
+    x, weight, bias, y, stride=1, padding=0, dilation=1, groups=1, kernel_name="conv2d_bias"
+):
+    """Builds the kernel of y = conv(x, weight) + bias."""
+    window = stride, padding, dilation, groups
+    build_forward({"x": x, "weight": weight, "bias": bias}, window, kernel_name)
+
+
+@check_params(3)
+def conv2d_bias_relu(
+    x, weight, bias, y, stride=1, padding=0, dilation=1, groups=1, kernel_name="conv2d_bias_relu"
+):
+    """Builds the kernel of y = max(conv(x, weight) + bias, 0)."""
+    window = stride, padding, dilation, groups
+    inputs = {"x": x, "weight": weight, "bias": bias}
+    build_forward(inputs, window, kernel_name, lambda z: dsl.vmaxs(z, 0.0))
+
+
+@check_params(3, para_check.OPTION_ATTR_FLOAT)
+def conv2d_bias_leaky_relu(
+    x,
+    weight,
+    bias,
+    y,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    alpha=0.1,
+    kernel_name="conv2d_bias_leaky_relu",
+):
+    """Builds the kernel of y = z where z > 0, else alpha·z, with z = conv(x, weight) + bias."""
+
+    def activation(z):
+        wide = dsl.cast_to(z, "float32")
+        made = dsl.vcmpsel(wide, 0.0, "gt", wide, dsl.vmuls(wide, alpha))
+        return dsl.cast_to(made, z.dtype)
+
+    window = stride, padding, dilation, groups
+    build_forward({"x": x, "weight": weight, "bias": bias}, window, kernel_name, activation)
+
+
+@check_params(3)
+def conv2d_bias_silu(
+    x, weight, bias, y, stride=1, padding=0, dilation=1, groups=1, kernel_name="conv2d_bias_silu"
+):
+    """Builds the kernel of y = z / (1 + e^(−z)), with z = conv(x, weight) + bias."""
+
+    def activation(z):
+        wide = dsl.cast_to(z, "float32")
+        share = dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(wide, -1.0)), 1.0))
+        return dsl.cast_to(dsl.vmul(wide, share), z.dtype)
+
+    window = stride, padding, dilation, groups
+    build_forward({"x": x, "weight": weight, "bias": bias}, window, kernel_name, activation)
+
+
+@check_params(3)
+def conv2d_grad_x(
+    x,
+    weight,
+    grad_y,
+    grad_x,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    kernel_name="conv2d_grad_x",
+):
+    """Builds the kernel of the gradient for x."""
+    filter_shape = list(weight.get("ori_shape"))
+
+    def compute(x, weight, grad_y):
+        told = gradient_arguments(x, filter_shape, stride, padding, dilation, groups)
+        size = [sizes(x)[0], filter_shape[1] * groups, *sizes(x)[2:4]]
+        made = dsl.conv2d_backprop_input(weight, grad_y, filter_shape, size, told)
+        return dsl.cast_to(made, x.dtype)
+
+    build(compute, {"x": x, "weight": weight, "grad_y": grad_y}, kernel_name)
+
+
+@check_params(3)
+def conv2d_grad_weight(
+    x,
+    weight,
+    grad_y,
+    grad_weight,
+    stride=1,
+    padding=0,
+    dilation=1,
+    groups=1,
+    kernel_name="conv2d_grad_weight",
+):
+    """Builds the kernel of the gradient for weight."""
+    filter_shape = list(weight.get("ori_shape"))
+
+    def compute(x, weight, grad_y):
+        told = gradient_arguments(x, filter_shape, stride, padding, dilation, groups)
+        made = dsl.conv2d_backprop_filter(x, grad_y, filter_shape, told)
+        return dsl.cast_to(made, weight.dtype)
+
+    build(compute, {"x": x, "weight": weight, "grad_y": grad_y}, kernel_name)
