@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from tbe_impl import environment
+from tbe_impl.arguments import Argument
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.runtime.buffers import aligned_empty
 from tbe_impl.tuning import caller
 from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD

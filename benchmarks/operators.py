@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.arguments import Argument
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 EPSILON = 1e-5

@@ -7,15 +7,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tbe_impl import environment
+from tbe_impl.arguments import Argument
 from tbe_impl.chip.report import ScheduleReport
 from tbe_impl.chip.report import report_schedule as schedule_report
 from tbe_impl.chip.schedule_checks import Finding
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.schedule_compliance import Outcome, outcome_lines, outcomes
+from tbe_impl.compiled import CodeUse
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import CompileError, FusionError, MissingError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.scheduling.schedule import Schedule
 from tbe_impl.soc import find_soc
 
@@ -40,24 +42,6 @@ class ArrayUse:
     shape: tuple[int, ...]
     dtype: str
     bytes: int | None
-
-
-@dataclass(frozen=True)
-class CodeUse:
-    """The code of a kernel for this processor.
-
-    Attributes:
-        symbols: names of the C functions in execution order.
-        libraries: files from which the functions were loaded.
-        words: DSL operations that a library computes between the calls of the functions.
-        problem: the reason why there is no code; empty if there is code. Without code, the NumPy
-            back end runs.
-    """
-
-    symbols: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,14 +174,9 @@ def _schedules(kernel: Kernel) -> tuple[tuple[ScheduleReport, ...], str]:
 
 def _code(kernel: Kernel) -> CodeUse:
     try:
-        steps = kernel.compiled.steps
+        return kernel.compiled.report()
     except (MissingError, CompileError) as error:
         return CodeUse(problem=str(error))
-    return CodeUse(
-        tuple(step.program.program.symbol for step in steps if step.program),
-        tuple(str(step.program.file) for step in steps if step.program),
-        tuple(step.stage.dsl_call.name for step in steps if step.stage and step.stage.dsl_call),
-    )
 
 
 def _text(found: KernelReport) -> Iterator[str]:

@@ -250,7 +250,7 @@ FAULTS = (
     ),
     Fault(
         "memory of a chain reused too early",
-        "custom_ops/core/kernel_sequence.py",
+        "tbe_impl/runtime/sequence.py",
         "if offset + held_bytes <= begin:",
         "if offset <= begin:",
         OPERATORS,

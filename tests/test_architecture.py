@@ -205,8 +205,8 @@ def test_lines_of_text_are_short(page: str) -> None:
 
 
 def test_a_name_that_is_gone_is_seen() -> None:
-    assert missing_names("`tbe_impl/kernel.py`", "`Kernel`, `BACKENDS`, `report`") == []
-    assert missing_names("`tbe_impl/kernel.py`", "`Kernel`, `no_such_name`") == ["no_such_name"]
+    assert missing_names("`tbe_impl/backends.py`", "`Backend`, `BACKENDS`, `plan`") == []
+    assert missing_names("`tbe_impl/backends.py`", "`Backend`, `no_such_name`") == ["no_such_name"]
     assert missing_names("`tbe_impl/codegen/include/thread_pool.h`", "`shared_from`") == []
-    row = "| `tbe_impl/kernel.py` | a row of `BACKENDS`, and `no_such_name` | nothing |"
+    row = "| `tbe_impl/backends.py` | a row of `BACKENDS`, and `no_such_name` | nothing |"
     assert absent_words(row) == ["no_such_name"]

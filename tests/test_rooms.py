@@ -26,11 +26,12 @@ FRAMEWORKS = ("mindspore", "torch", "onnx", "onnxruntime", "onnxscript", "onnx_i
 ORDER = {
     "tbe_impl": (
         ("errors",),
-        ("environment", "soc"),
+        ("compiled", "environment", "soc"),
         ("dsl",),
         ("autodiff", "cann", "comparing", "interpreter", "runtime", "scheduling", "tracing"),
         ("chip", "codegen"),
         ("compat", "cpu"),
+        ("arguments", "backends"),
         ("kernel", "kernel_report", "tuning_store"),
         ("tuning",),
         ("loading",),

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.kernel_interface import ArraySpec
-from custom_ops.core.kernel_sequence import CFunction
 from tbe_impl import environment
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.errors import CompileError, InputError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.buffers import aligned_empty, usable_threads
+from tbe_impl.runtime.sequence import CFunction
 from tbe_impl.runtime.shared_library_loader import open_library
 
 C_SOURCE_FOLDER = Path(__file__).parent.parent / "c_sources"

@@ -39,11 +39,12 @@ from custom_ops.core.lru_cache import LruCache
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.shape_inference import check_shapes
 from tbe_impl import compat
+from tbe_impl.arguments import Argument
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.tensor import Tensor, copy_tensor, placeholder
 from tbe_impl.errors import FusionError, InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 SOC = "cpu"
 KERNEL_CACHE_SIZE = 64

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from custom_ops.core.kernel_interface import ArraySpec, program_of, to_tuple
-from custom_ops.core.kernel_sequence import CFunction
 from tbe_impl.cpu.loaded_program import LoadedProgram
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Var
 from tbe_impl.interpreter import evaluate
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime.sequence import CFunction
 
 Sizes = tuple[int, ...]
 """Sizes of all inputs, concatenated."""

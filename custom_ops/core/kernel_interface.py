@@ -8,12 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from custom_ops.core.kernel_sequence import CFunction
 from custom_ops.core.operator_spec import OpSpec
+from custom_ops.onednn import Prepared
 from tbe_impl.cpu.loaded_program import LoadedProgram
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime.sequence import CFunction
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,9 @@ def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
     if the kernel is not a single program, or if the program cannot be called with exactly the
     kernel's inputs and outputs.
     """
-    compiled = kernel.compiled
-    if len(compiled.steps) != 1 or compiled.steps[0].program is None:
+    loaded = kernel.compiled.only_program
+    if loaded is None:
         return None
-    loaded = compiled.steps[0].program
     program = loaded.program
     if program.scalars or program.overwritten is not None:
         return None
@@ -120,7 +120,7 @@ def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
     return loaded, [numbers[id(tensor)] for tensor in (*program.inputs, *program.outputs)]
 
 
-def c_function_of(kernel: AnyKernel) -> CFunction | None:
+def c_function_of(kernel: AnyKernel | Prepared) -> CFunction | None:
     """Returns the kernel's C function; None if only Python can call the kernel."""
     if isinstance(kernel, Procedure):
         return None

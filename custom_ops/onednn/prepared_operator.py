@@ -13,6 +13,7 @@ import numpy as np
 from custom_ops.onednn.statuses import describe
 from tbe_impl.errors import CompileError, InputError
 from tbe_impl.runtime.buffers import aligned_empty
+from tbe_impl.runtime.sequence import CFunction
 
 DTYPES = {
     "float16": np.dtype(np.float16),
@@ -69,6 +70,14 @@ class Prepared:
     scratch_bytes: int = 0
     kept: Any = None
     formula: Callable[..., Sequence[np.ndarray]] | None = None
+
+    @property
+    def c_function(self) -> CFunction | None:
+        """The operator as a step of a kernel sequence; None if NumPy computes it."""
+        if not self.state:
+            return None
+        order = list(range(len(self.inputs) + len(self.outputs)))
+        return CFunction(self.function, order, state=self.state, kept=self)
 
     def call(
         self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray] | None = None

@@ -10,7 +10,7 @@ from custom_ops.core.cell_call import check_choice
 from custom_ops.core.framework import ops
 from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.gradient import gradient_of
-from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_chain import Chain, CompiledStep, make_step
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.weighted_cells import (
@@ -87,7 +87,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
                 got=str(given[2]),
             )
         y = ArraySpec(kernel.outputs[0].shape, given[0].dtype)
-        return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
+        return Chain(name, known, {"y": y}, (make_step(kernel, inputs, ("y",)),))
 
     def build_backward_kernel(
         *given: ArraySpec,
@@ -99,17 +99,17 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         _check_same_dtypes(f"{name}_grad", *given)
         x, weight, grad = given[0], given[1], given[-1]
         sizes = {**attributes, "dtype": x.dtype, "threads": threads()}
-        steps: list[Step] = []
+        steps: list[CompiledStep] = []
         source, made = "y", "grad"
         if activation and not from_result:
             source = "z"
-            steps.append(Step(forward(known, "", sizes, None), inputs, (source,)))
+            steps.append(make_step(forward(known, "", sizes, None), inputs, (source,)))
         if activation:
             made = "made"
             kernel = dsl_kernel(
                 ACTIVATION_GRADIENT, (grad, grad), activation=activation, alpha=alpha or 0.0
             )
-            steps.append(Step(kernel, (source, "grad"), (made,)))
+            steps.append(make_step(kernel, (source, "grad"), (made,)))
         backward = prepare_conv2d_backward(
             x.shape, weight.shape, wanted=wanted, operator=f"{name}_grad", **sizes
         )
@@ -124,7 +124,7 @@ def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> O
         outputs = {f"grad_{one}": like[one] for one in wanted}
         reads = {"grad": made, "weight": "weight", "x": "x"}
         steps.append(
-            Step(backward, tuple(reads[one.name] for one in backward.inputs), tuple(outputs))
+            make_step(backward, tuple(reads[one.name] for one in backward.inputs), tuple(outputs))
         )
         return Chain(f"{name}_grad", known, outputs, tuple(steps))
 

@@ -9,7 +9,7 @@ import numpy as np
 from custom_ops.core.framework import ops
 from custom_ops.core.function_spec import function_of_spec
 from custom_ops.core.gradient import gradient_of
-from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_chain import Chain, make_step
 from custom_ops.core.kernel_interface import ArraySpec, outputs_of
 from custom_ops.core.operator_spec import OpSpec
 from custom_ops.core.weighted_cells import WeightedCell, keep_names, make_parameter
@@ -85,8 +85,8 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         normal = dsl_kernel(LAYER_NORM, flat, epsilon=epsilon)
         multiplied = prepare_product(name, rows, given[3], bias=bias, lowering=lowering)
         steps = (
-            Step(normal, inputs[:3], ("normal", "mean", "rstd")),
-            Step(multiplied, ("normal", "weight", *more), ("y",)),
+            make_step(normal, inputs[:3], ("normal", "mean", "rstd")),
+            make_step(multiplied, ("normal", "weight", *more), ("y",)),
         )
         return Chain(name, dict(zip(inputs, given, strict=True)), {"y": y}, steps)
 
@@ -107,18 +107,18 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
             slope, (flat[0], gamma, *outputs_of(normal)[1:], flat[0]), epsilon=epsilon
         )
         steps = [
-            Step(normal, inputs[:3], ("normal", "mean", "rstd")),
-            Step(
+            make_step(normal, inputs[:3], ("normal", "mean", "rstd")),
+            make_step(
                 prepare_matmul((rows, out), (rows, size), transpose_a=True, **common),
                 ("grad", "normal"),
                 ("grad_weight",),
             ),
-            Step(
+            make_step(
                 prepare_matmul((rows, out), (out, size), **common),
                 ("grad", "weight"),
                 ("grad_normal",),
             ),
-            Step(
+            make_step(
                 back,
                 ("x", "gamma", "mean", "rstd", "grad_normal"),
                 ("grad_x", "grad_gamma", "grad_beta"),
@@ -127,7 +127,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
         wanted = {"grad_x": x, "grad_gamma": gamma, "grad_beta": beta, "grad_weight": weight}
         if bias:
             kernel = dsl_kernel(ROWS_SUM, (ArraySpec((rows, out), y.dtype),))
-            steps.append(Step(kernel, ("grad",), ("grad_bias",)))
+            steps.append(make_step(kernel, ("grad",), ("grad_bias",)))
             wanted["grad_bias"] = ArraySpec((out,), y.dtype)
         return Chain(place, dict(zip((*saves, "grad"), given, strict=True)), wanted, tuple(steps))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from custom_ops.core.arrays import attribute_key, computation_of
 from custom_ops.core.framework import ops
-from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_chain import Chain, CompiledStep, make_step
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import FOR_CUBE, OpSpec, TbeComputation
 from custom_ops.core.pointwise import HALF_DTYPES
@@ -45,7 +45,7 @@ def threads() -> int:
 
 
 def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> Any:
-    """Builds the kernel of a DSL operator, for use as a `Step` of a `Chain` of kernels."""
+    """Builds the kernel of a DSL operator, for use as a step of a `Chain` of kernels."""
     return computation_of(spec, attribute_key(spec, attributes)).kernel(given)
 
 
@@ -109,7 +109,9 @@ def prepare_product(
     )
 
 
-def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tuple[Step, Step]:
+def gradient_steps(
+    name: str, rows: int, weight: ArraySpec, lowering: str
+) -> tuple[CompiledStep, CompiledStep]:
     """Returns the steps that compute the gradients of x and of weight.
 
     Both steps read the array named ``made``: the gradient of the product x · weightᵀ.
@@ -123,7 +125,7 @@ def gradient_steps(name: str, rows: int, weight: ArraySpec, lowering: str) -> tu
     }
     of_x = prepare_matmul((rows, out), (out, size), **common)
     of_weight = prepare_matmul((rows, out), (rows, size), transpose_a=True, **common)
-    return Step(of_x, ("made", "weight"), ("grad_x",)), Step(
+    return make_step(of_x, ("made", "weight"), ("grad_x",)), make_step(
         of_weight, ("made", "x"), ("grad_weight",)
     )
 
@@ -165,7 +167,7 @@ def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
         outer = dict(zip(inner.given, given, strict=True))
         wanted = {name: ArraySpec(one.shape, given[0].dtype) for name, one in inner.wanted.items()}
         steps = [
-            Step(dsl_kernel(CAST, (one,)), (name,), (f"{name}_wide",))
+            make_step(dsl_kernel(CAST, (one,)), (name,), (f"{name}_wide",))
             for name, one in outer.items()
         ]
         for step in inner.steps:
@@ -173,10 +175,10 @@ def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
                 tuple(f"{name}_wide" if name in names else name for name in keys)
                 for keys in (step.reads, step.writes)
             )
-            steps.append(Step(step.kernel, reads, writes))
+            steps.append(make_step(step.kernel, reads, writes))
         for name, one in inner.wanted.items():
             kernel = dsl_kernel(CAST, (one,), dtype=given[0].dtype)
-            steps.append(Step(kernel, (f"{name}_wide",), (name,)))
+            steps.append(make_step(kernel, (f"{name}_wide",), (name,)))
         return Chain(inner.name, outer, wanted, tuple(steps))
 
     return build_chain
@@ -208,7 +210,7 @@ def linear_spec(
             name, rows, given[1], bias=bias, residual=residual, lowering=lowering
         )
         gelu = dsl_kernel(GELU_SPEC, (y,), approximate=activation == "gelu_tanh")
-        steps = (Step(kernel, inputs, ("z",)), Step(gelu, ("z",), ("y",)))
+        steps = (make_step(kernel, inputs, ("z",)), make_step(gelu, ("z",), ("y",)))
         return Chain(name, dict(zip(inputs, given, strict=True)), {"y": y}, steps)
 
     def build_kernel(*given: ArraySpec, activation: str, lowering: str) -> Chain:
@@ -227,7 +229,7 @@ def linear_spec(
             activation=activation,
             lowering=lowering,
         )
-        return Chain(name, known, {"y": y}, (Step(kernel, inputs, ("y",)),))
+        return Chain(name, known, {"y": y}, (make_step(kernel, inputs, ("y",)),))
 
     def build_backward_kernel(*given: ArraySpec, activation: str, lowering: str) -> Chain:
         known = dict(zip((*saves, "grad"), given, strict=True))
@@ -238,23 +240,23 @@ def linear_spec(
             {k: v for k, v in known.items() if k not in ("x", "weight")},
         )
         weight, flat = known["weight"], ArraySpec((rows, given[1].shape[0]), y.dtype)
-        steps: list[Step] = []
+        steps: list[CompiledStep] = []
         source, made = "y" if activation else "grad", "made"
         if activation and not from_result:
             source = "z"
             kernel = prepare_product(
                 name, rows, weight, bias=bias, residual=residual, lowering=lowering
             )
-            steps.append(Step(kernel, inputs, (source,)))
+            steps.append(make_step(kernel, inputs, (source,)))
         if activation or residual:
             of = (source, "grad")
             spec = ACTIVATION_GRADIENT_AND_SUM if bias else ACTIVATION_GRADIENT
             kernel = dsl_kernel(spec, (flat, flat), activation=activation)
-            steps.append(Step(kernel, of, (made, "grad_bias") if bias else (made,)))
+            steps.append(make_step(kernel, of, (made, "grad_bias") if bias else (made,)))
         else:
             made = "grad"
             if bias:
-                steps.append(Step(dsl_kernel(ROWS_SUM, (flat,)), ("grad",), ("grad_bias",)))
+                steps.append(make_step(dsl_kernel(ROWS_SUM, (flat,)), ("grad",), ("grad_bias",)))
         wanted = {"grad_x": known["x"], "grad_weight": weight}
         if bias:
             wanted["grad_bias"] = ArraySpec(weight.shape[:1], y.dtype)
@@ -311,10 +313,10 @@ def linear_spec(
     return spec
 
 
-def _rename_gradient(step: Step, made: str) -> Step:
+def _rename_gradient(step: CompiledStep, made: str) -> CompiledStep:
     """Returns the step with its array ``made`` renamed to the value of the argument `made`."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)
     )
-    return Step(step.kernel, reads, writes)
+    return make_step(step.kernel, reads, writes)

@@ -15,6 +15,7 @@ from custom_ops.core.computation import SOC, copy_aliased_outputs
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.tbe_bridge.registrations import Registration
 from tbe_impl import compat
+from tbe_impl.arguments import Argument
 from tbe_impl.autodiff.reverse_mode import gradients
 from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.dsl.dtypes import is_float
@@ -22,7 +23,7 @@ from tbe_impl.dsl.operations.casts import cast_to
 from tbe_impl.dsl.operations.shaping import broadcast
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import FusionError, InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.loading.operator import Operator
 from tbe_impl.loading.parameter_roles import strip_decorators
 

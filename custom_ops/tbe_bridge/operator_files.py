@@ -24,12 +24,7 @@ from custom_ops.core.gradient import gradient_of
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.core.operator_spec import OpSpec, TbeComputation, find_spec
 from tbe_impl import __version__
-from tbe_impl.cann.graph_source import emit_assignments
-from tbe_impl.cann.operator_source import RESERVED_NAMES, SourceArgument, write_operator_source
-from tbe_impl.cann.python_names import Names
-from tbe_impl.cann.reshape_elimination import eliminate_reshapes
-from tbe_impl.dsl.expr import Const
-from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.cann.graph_operator import write_graph
 from tbe_impl.errors import InputError, MissingError
 from tbe_impl.kernel import Kernel
 
@@ -201,34 +196,13 @@ def _title(spec: OpSpec) -> str:
 
 def _operator_text(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any]) -> str:
     kernel = _trace(spec, given, attributes)
-    inputs = [one.tensor for one in kernel.inputs]
-    outputs = [one.tensor for one in kernel.outputs]
-    changes = eliminate_reshapes(inputs, outputs)
-    names = Names({*RESERVED_NAMES, "math", "shape"})
-    arguments = [
-        SourceArgument(
-            names.new(name),
-            array.dtype,
-            str(array),
-            changes.shapes.get(id(tensor), array.shape) or (1,),
-        )
-        for tensor, array, name in zip(inputs, given, spec.inputs, strict=True)
-    ]
-    known = {id(tensor): one.name for tensor, one in zip(inputs, arguments, strict=True)}
-    results = [
-        SourceArgument(names.new(name), one.tensor.dtype, str(_array(one.tensor)))
-        for name, one in zip(spec.outputs, kernel.outputs, strict=True)
-    ]
-
-    def name_of(op: Operation, is_whole: bool) -> str:
-        return names.new_numbered("element" if op.dsl_call is None else op.dsl_call.name)
-
-    made, returned = emit_assignments(outputs, known, {}, name_of, changes)
     told = ", ".join(f"{name}={attributes[name]!r}" for name in attribute_names(spec))
     head = _FIXED.format(
         title=_title(spec), version=__version__, attributes=f", for {told}" if told else ""
     )
-    return write_operator_source(function_name(spec), head, arguments, results, made, returned).text
+    inputs = {name: one.tensor for name, one in zip(spec.inputs, kernel.inputs, strict=True)}
+    outputs = {name: one.tensor for name, one in zip(spec.outputs, kernel.outputs, strict=True)}
+    return write_graph(function_name(spec), head, inputs, outputs).text
 
 
 def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any]) -> Kernel:
@@ -247,14 +221,6 @@ def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, An
     )
     assert isinstance(kernel, Kernel)
     return kernel
-
-
-def _array(tensor: Tensor) -> ArraySpec:
-    return ArraySpec(_sizes(tensor), tensor.dtype)
-
-
-def _sizes(tensor: Tensor) -> tuple[int, ...]:
-    return tuple(int(size.value) for size in tensor.shape if isinstance(size, Const))
 
 
 def _write(file: Path, text: str) -> Path:

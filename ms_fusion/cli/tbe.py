@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ms_fusion.cli.command_support import Group
+from tbe_impl.backends import RUNNABLE_NAMES
 
 if TYPE_CHECKING:
     from tbe_impl.cli.commands import Request
@@ -62,8 +63,8 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--backend",
-            type=click.Choice(["cpu", "numpy"]),
-            default="cpu",
+            type=click.Choice(RUNNABLE_NAMES),
+            default=RUNNABLE_NAMES[0],
             show_default=True,
             help="Compiled C, or the definition word by word.",
         ),

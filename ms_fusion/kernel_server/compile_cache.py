@@ -34,6 +34,7 @@ from tbe_impl.errors import CacheError, MissingError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.cache import make_key
 from tbe_impl.runtime.cache_entry import read_entry
+from tbe_impl.runtime.sequence import KernelSequence
 
 COUNTER_FIELDS = ("composite_graph", "node_name")
 """Fields of a kernel description that contain process-wide counters of MindSpore.
@@ -97,30 +98,11 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
     order: tuple[int, ...]
 
 
-class SequenceMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One kernel of a kernel sequence and the arrays that it reads and writes.
+StoredSequence = KernelSequence[OwnKernel | OnednnCall]
+"""The kernels that compute a group of fused operators one after the other, as plain values.
 
-    The fields are those of `custom_ops.core.kernel_sequence.SequenceStep`.
-    """
-
-    kernel: OwnKernel | OnednnCall
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    written_bytes: tuple[int, ...]
-
-
-class SequenceRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The kernels that compute a group of fused operators one after the other.
-
-    They are called by a stub, a small library that MindSpore loads as the kernel of the group.
-
-    Attributes:
-        names: names of the group's inputs, then of its outputs.
-        places: the kernels with their arrays, in execution order.
-    """
-
-    names: tuple[str, ...]
-    places: tuple[SequenceMember, ...]
+They are called by a stub, a small library that MindSpore loads as the kernel of the group.
+"""
 
 
 class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,12 +116,12 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     built: Library
     steps: tuple[BuildStep, ...]
-    row: SequenceRecord | None = None
+    row: StoredSequence | None = None
 
     def own_libraries(self) -> list[Library]:
         """Returns the libraries of our kernels in the sequence `row`."""
-        places = self.row.places if self.row else ()
-        return [one.kernel.built for one in places if isinstance(one.kernel, OwnKernel)]
+        steps = self.row.steps if self.row else ()
+        return [one.kernel.built for one in steps if isinstance(one.kernel, OwnKernel)]
 
 
 _DECODER = msgspec.json.Decoder(CachedKernel)
@@ -271,7 +253,7 @@ def remember(
     key: str | None,
     built: Path,
     steps: tuple[BuildStep, ...],
-    row: SequenceRecord | None,
+    row: StoredSequence | None,
 ) -> None:
     """Caches the result of compiling a kernel description.
 

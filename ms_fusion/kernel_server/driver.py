@@ -13,7 +13,7 @@ import numpy as np
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.graph import Graph
 from ms_fusion.kernel_server import compile_cache
-from ms_fusion.kernel_server.compile_cache import SequenceRecord
+from ms_fusion.kernel_server.compile_cache import StoredSequence
 from ms_fusion.kernel_server.entry import emit_entry
 from ms_fusion.kernel_server.publishing import is_c_identifier, publish
 from ms_fusion.kernel_server.sequence_assembly import compile_own, has_library_operators
@@ -163,7 +163,7 @@ class BuiltKernel(NamedTuple):
 
     built: Path
     steps: tuple[BuildStep, ...]
-    row: SequenceRecord | None = None
+    row: StoredSequence | None = None
     lasting: bool = True
 
 
@@ -178,9 +178,9 @@ def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
         raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
     if has_library_operators(kernel.graph):
         # Compiling now reports errors to the compile server instead of at the first call.
-        ours = compile_own(kernel)
+        steps, row = compile_own(kernel)
         built = compiler.build(_stub(kernel), symbols=(kernel.name,))
-        return BuiltKernel(built, ours.steps, ours.row, lasting=ours.row is not None)
+        return BuiltKernel(built, steps, row, lasting=row is not None)
     with compat.installed(soc="cpu"):
         graph = widen_to_float64(kernel.graph)
         group = lower_composite(replace(kernel, graph=graph))

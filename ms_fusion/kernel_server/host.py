@@ -19,7 +19,7 @@ from tbe_impl.runtime import compiler
 from tbe_impl.runtime.thread_pool import start_workers
 
 if TYPE_CHECKING:
-    from ms_fusion.kernel_server.sequence_loader import Prepared
+    from tbe_impl.runtime.sequence import CFunction
 
 SOURCE = Path(__file__).with_name("host.c")
 LARGE_PAGES = Path(__file__).with_name("large_pages.c")
@@ -67,13 +67,13 @@ class Host:
         try:
             found = self._prepare_by_name(name.decode())
             self._kept.append(found)
-            result.contents.function, result.contents.state = found.function, found.state
+            result.contents.function, result.contents.state = found.address, found.state
         except Exception:
             log.exception("kernel %s cannot be prepared", name)
             return 1
         return 0
 
-    def _prepare_by_name(self, name: str) -> Prepared:
+    def _prepare_by_name(self, name: str) -> CFunction:
         """Prepares a kernel from its entry in the compile cache, else from its description.
 
         If there is a cache entry, the generator is not imported.
@@ -93,7 +93,7 @@ class Host:
             return found
 
 
-def _load_cached(text: str) -> Prepared | None:
+def _load_cached(text: str) -> CFunction | None:
     from ms_fusion.kernel_server import sequence_loader
 
     try:

@@ -13,17 +13,17 @@ import numpy as np
 from custom_ops.core.kernel_chain import Chain
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.kernel_server.sequence_assembly import assemble
-from ms_fusion.kernel_server.sequence_loader import Prepared, address
 from ms_fusion.lowering.composite_lowering import IN_PLACE_OPERATORS
 from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl.dsl.dtypes import dtype_of
+from tbe_impl.runtime.sequence import CFunction
 
 log = logging.getLogger("ms_fusion")
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
 
-def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared:
+def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> CFunction:
     """Prepares a kernel that calls oneDNN or NumPy; returns the C function that computes it.
 
     The function runs a sequence of our kernels and oneDNN calls. If they cannot be prepared, the
@@ -39,13 +39,13 @@ def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> Prepared
         chain = None if failed else assemble(kernel)
         whole = chain.c_function if chain is not None else None
         if whole is not None:
-            return Prepared(address(whole.function), whole.state, (chain, whole))
+            return whole
         call = chain_function(chain) if chain is not None else call
     except Exception as error:  # noqa: BLE001
         # MindSpore has already launched the kernel, so its results must be computed.
         log.warning("kernel %s is slow, computed by its formulas: %s", kernel.name, error)
     run = RUN(_contain_exceptions(kernel, call))
-    return Prepared(address(run), 1, run)
+    return CFunction(run, [], state=1, kept=run)
 
 
 ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]

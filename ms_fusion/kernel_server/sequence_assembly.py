@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
-from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_chain import Chain, CompiledStep, make_step
 from custom_ops.core.kernel_interface import ArraySpec, program_of
 from ms_fusion.graph import Graph, Value
-from ms_fusion.kernel_server.compile_cache import Library, OwnKernel, SequenceMember, SequenceRecord
+from ms_fusion.kernel_server.compile_cache import Library, OwnKernel, StoredSequence
 from ms_fusion.ledger import BuildStep
 from ms_fusion.lowering import plan_choice
 from ms_fusion.lowering.composite_lowering import (
@@ -20,12 +19,12 @@ from ms_fusion.lowering.composite_lowering import (
     size_bytes,
 )
 from ms_fusion.lowering.float64_operators import widen_to_float64
-from ms_fusion.lowering.group_partition import Region, extract_region, operands_of, partition_group
+from ms_fusion.lowering.group_partition import PlannedStep, Region, extract_region, partition_group
 from ms_fusion.lowering.onednn.broadcast_operands import remove_broadcasts
 from ms_fusion.lowering.onednn.channels_last import propagate_channels_last
 from ms_fusion.lowering.onednn.constant_operands import store_constants
 from ms_fusion.lowering.onednn.onednn_call import OnednnCall
-from ms_fusion.lowering.onednn.onednn_steps import LibraryStep, is_library_operator
+from ms_fusion.lowering.onednn.onednn_steps import LibraryCall, is_library_operator
 from ms_fusion.lowering.onednn.transposes import fold_transposes, folded_operators
 from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import compat
@@ -34,6 +33,7 @@ from tbe_impl.codegen.program import Layout, layout_of
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import CacheError, InputError
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime.sequence import KernelSequence, Step
 
 
 def has_library_operators(graph: Graph) -> bool:
@@ -41,74 +41,61 @@ def has_library_operators(graph: Graph) -> bool:
     return any(is_library_operator(node, graph) for node in graph)
 
 
-class CompiledSequence(NamedTuple):
-    """The compiled kernel sequence of a group: the kernels and oneDNN calls that compute it.
-
-    Attributes:
-        steps: the compiled parts of the whole group, for the report of `explain`.
-        row: the kernel sequence; None if it cannot be stored in the compile cache, for example
-            because one of the kernels is not compiled as a C function.
-    """
-
-    steps: tuple[BuildStep, ...]
-    row: SequenceRecord | None
-
-
-def compile_own(kernel: CompositeKernel) -> CompiledSequence:
+def compile_own(
+    kernel: CompositeKernel,
+) -> tuple[tuple[BuildStep, ...], StoredSequence | None]:
     """Compiles the kernels for those operators of a group that oneDNN does not compute.
 
     They are stored in the kernel cache, so that the first call of the group need not compile them.
+
+    Returns:
+        The compiled parts of the whole group, for the report of `explain`, and the sequence to
+        store. The latter is None if it cannot be stored in the compile cache, for example because
+        one of the kernels is not compiled as a C function.
 
     Raises:
         FusionError: `assemble` raises it, or the compiler fails.
     """
     graph = _prepare_graph(kernel.graph)
-    members = _members(kernel, graph)
-    own = [member.kernel for member in members if isinstance(member.kernel, Kernel)]
+    planned = partition_group(graph)
+    sequence = _compile_sequence(kernel, graph, planned)
+    own = [step.kernel for step in sequence.steps if isinstance(step.kernel, Kernel)]
     for made in own:
         assert made.compiled
     # `own` contains the kernels of the regions in order, then the kernels that copy results.
     layouts = (made.layout for made in own)
-    return CompiledSequence(
-        tuple(_describe_step(part, graph, layouts) for part in partition_group(graph)),
-        _make_sequence_record(kernel, members, graph),
+    return (
+        tuple(_describe_step(step, graph, layouts) for step in planned.steps),
+        _store_sequence(sequence),
     )
 
 
-def _make_sequence_record(
-    kernel: CompositeKernel, members: Sequence[_Member], ready: Graph
-) -> SequenceRecord | None:
-    names = (*kernel.graph.inputs, *kernel.graph.outputs)
-    if len(set(names)) < len(names):
+def _store_sequence(sequence: CompiledSequence) -> StoredSequence | None:
+    if len(set(sequence.names)) < len(sequence.names):
         return None
-    found = []
-    for member in members:
-        if isinstance(member.kernel, OnednnCall):
-            size = ready.values[member.writes[0]].bytes
-            found.append(SequenceMember(member.kernel, member.reads, member.writes, (size,)))
-            continue
-        program = program_of(member.kernel)
-        if program is None or program[0].program.sizes:
-            return None
-        loaded, order = program
-        try:
-            library = Library.from_path(loaded.file)
-        except CacheError:  # evicted in the meantime
-            return None
-        own = OwnKernel(library, loaded.program.symbol, tuple(order))
-        sizes = tuple(size_bytes(item.tensor) for item in member.kernel.outputs)
-        found.append(SequenceMember(own, member.reads, member.writes, sizes))
-    return SequenceRecord(names, tuple(found))
+    try:
+        return sequence.convert(_store_kernel)
+    except CacheError:  # evicted in the meantime, or Python calls a kernel
+        return None
 
 
-def _describe_step(
-    part: Region | LibraryStep, graph: Graph, layouts: Iterator[Layout | None]
-) -> BuildStep:
-    if isinstance(part, LibraryStep):
+def _store_kernel(step: Step[Kernel | OnednnCall]) -> OwnKernel | OnednnCall:
+    if isinstance(step.kernel, OnednnCall):
+        return step.kernel
+    program = program_of(step.kernel)
+    if program is None or program[0].program.sizes:
+        raise CacheError("the kernel is no C function", place=step.kernel.name)
+    loaded, order = program
+    return OwnKernel(Library.from_path(loaded.file), loaded.program.symbol, tuple(order))
+
+
+def _describe_step(step: PlannedStep, graph: Graph, layouts: Iterator[Layout | None]) -> BuildStep:
+    part = step.kernel
+    if isinstance(part, LibraryCall):
         covered = [
             operator for name in part.covered for operator in folded_operators(graph.node(name))
         ]
-        again = graph.values[part.writes].bytes if part.call.has_second_pass else 0
+        again = sum(step.written_bytes) if part.call.has_second_pass else 0
         return BuildStep("onednn", tuple(covered), second_pass_bytes=again)
     layout = next(layouts)
     return BuildStep("c", tuple(node.op for node in part.nodes), len(layout.nests) if layout else 0)
@@ -125,7 +112,9 @@ def assemble(kernel: CompositeKernel) -> Chain:
     graph = kernel.graph
     given = {name: _describe_tensor(graph.values[name]) for name in graph.inputs}
     wanted = {name: _describe_tensor(graph.values[name]) for name in graph.outputs}
-    steps = tuple(map(_step, _members(kernel, _prepare_graph(graph))))
+    ready = _prepare_graph(graph)
+    sequence = _compile_sequence(kernel, ready, partition_group(ready))
+    steps = tuple(map(_prepare_step, sequence.steps))
     made = {name for step in steps for name in step.writes}
     made |= {node.outputs[0] for node in graph if node.op in IN_PLACE_OPERATORS}
     if not made >= wanted.keys():
@@ -137,26 +126,20 @@ def assemble(kernel: CompositeKernel) -> Chain:
     return Chain(kernel.name, given, wanted, steps)
 
 
-class _Member(NamedTuple):
-    """A member of a kernel sequence: one of our kernels, or a description of a oneDNN call.
-
-    `reads` and `writes` are the names of the arrays that the member reads and writes.
-    """
-
-    kernel: Kernel | OnednnCall
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
+CompiledSequence = KernelSequence[Kernel | OnednnCall]
+"""The compiled stage: our kernels, and descriptions of oneDNN calls."""
 
 
-def _step(member: _Member) -> Step:
-    kernel = member.kernel
-    return Step(
-        kernel.prepare() if isinstance(kernel, OnednnCall) else kernel, member.reads, member.writes
-    )
+def _prepare_step(step: Step[Kernel | OnednnCall]) -> CompiledStep:
+    kernel = step.kernel
+    made = kernel.prepare() if isinstance(kernel, OnednnCall) else kernel
+    return make_step(made, step.reads, step.writes)
 
 
-def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
-    """Returns the members of a kernel sequence: our kernels and oneDNN calls, in execution order.
+def _compile_sequence(
+    kernel: CompositeKernel, ready: Graph, planned: KernelSequence[Region | LibraryCall]
+) -> CompiledSequence:
+    """Returns our kernels and oneDNN calls, in execution order.
 
     Some results update an input in place. Such a result is first written to a new array if later
     members read the input, or if the kernel that computes the result must not overwrite the input.
@@ -164,20 +147,22 @@ def _members(kernel: CompositeKernel, ready: Graph) -> list[_Member]:
 
     Args:
         ready: result of `_prepare_graph` for the kernel's graph.
+        planned: result of `partition_group` for `ready`.
     """
+    names = (*kernel.graph.inputs, *kernel.graph.outputs)
     kernel = replace(kernel, graph=ready)
-    found = partition_group(ready)
-    members: list[_Member] = []
-    last: list[_Member] = []
-    for number, part in enumerate(found):
-        if isinstance(part, LibraryStep):
-            members.append(_Member(part.call, part.reads, (part.writes,)))
+    steps: list[Step[Kernel | OnednnCall]] = []
+    last: list[Step[Kernel]] = []
+    for number, step in enumerate(planned.steps):
+        if isinstance(step.kernel, LibraryCall):
+            call = step.kernel.call
+            steps.append(Step(call, step.reads, step.writes, step.written_bytes))
             continue
-        later = {name for other in found[number + 1 :] for name in operands_of(other)}
-        own, copies = _make_own_kernel(part, kernel, later)
-        members.append(own)
+        later = {name for other in planned.steps[number + 1 :] for name in other.reads}
+        own, copies = _make_own_kernel(step, kernel, later)
+        steps.append(own)
         last += copies
-    return members + last
+    return KernelSequence(names, (*steps, *last))
 
 
 def _prepare_graph(graph: Graph) -> Graph:
@@ -186,9 +171,7 @@ def _prepare_graph(graph: Graph) -> Graph:
     Among other things it changes layouts, removes broadcasts and transposes, and stores constants.
     """
     graph = fold_transposes(remove_broadcasts(propagate_channels_last(widen_to_float64(graph))))
-    return store_constants(
-        graph, [part for part in partition_group(graph) if isinstance(part, LibraryStep)]
-    )
+    return store_constants(graph, partition_group(graph))
 
 
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
@@ -204,9 +187,9 @@ def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup,
     if has_library_operators(kernel.graph):
         ready = _prepare_graph(kernel.graph)
         graphs = [
-            extract_region(part, ready)
-            for part in partition_group(ready)
-            if isinstance(part, Region)
+            extract_region(step, ready)
+            for step in partition_group(ready).steps
+            if isinstance(step.kernel, Region)
         ]
     for graph in graphs:
         with compat.installed(soc="cpu"):
@@ -215,8 +198,8 @@ def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup,
 
 
 def _make_own_kernel(
-    region: Region, kernel: CompositeKernel, later: Container[str]
-) -> tuple[_Member, list[_Member]]:
+    region: PlannedStep, kernel: CompositeKernel, later: Container[str]
+) -> tuple[Step[Kernel], list[Step[Kernel]]]:
     """Returns our kernel for a region, and the copies that must be made at the end of the sequence.
 
     Args:
@@ -230,7 +213,7 @@ def _make_own_kernel(
         group = lower_composite(replace(kernel, graph=part))
         own = plan_choice.choose_options(plan_choice.default_kernel(group, inputs), group, part)
         layout = cache(lambda: layout_of(group.results, group.inputs, own.options))
-    names = (*inputs, *region.results)
+    names = (*inputs, *region.writes)
     known = {id(tensor) for tensor in group.inputs}
     writes, copies = [], []
     for tensor, (first, *others) in zip(group.results, group.places, strict=True):
@@ -243,11 +226,12 @@ def _make_own_kernel(
         writes.append(target)
         copies += [_copy(tensor, target, names[other]) for other in others]
     outputs = tuple(map(plan_choice.argument, group.results, writes))
-    return _Member(replace(own, outputs=outputs), tuple(inputs), tuple(writes)), copies
+    sizes = tuple(map(size_bytes, group.results))
+    return Step(replace(own, outputs=outputs), tuple(inputs), tuple(writes), sizes), copies
 
 
-def _copy(like: Tensor, source: str, target: str) -> _Member:
-    """Returns a kernel sequence member that copies the array `source` to the array `target`."""
+def _copy(like: Tensor, source: str, target: str) -> Step[Kernel]:
+    """Returns a step that copies the array `source` to the array `target`."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(
@@ -256,7 +240,7 @@ def _copy(like: Tensor, source: str, target: str) -> _Member:
         (plan_choice.argument(given, "source"),),
         (plan_choice.argument(made, "target"),),
     )
-    return _Member(kernel, (source,), (target,))
+    return Step(kernel, (source,), (target,), (size_bytes(like),))
 
 
 def _describe_tensor(value: Value) -> ArraySpec:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ms_fusion.graph import Graph, Node
 from ms_fusion.lowering.composite_lowering import IN_PLACE_OPERATORS
-from ms_fusion.lowering.onednn.onednn_steps import LibraryStep, is_library_operator, library_step
+from ms_fusion.lowering.onednn.onednn_steps import LibraryCall, is_library_operator, library_step
+from tbe_impl.runtime.sequence import KernelSequence, Step
 
 
 @dataclass(frozen=True)
@@ -16,29 +17,34 @@ class Region:
 
     Attributes:
         nodes: the operators in topological order.
-        results: names of the live-out values: outputs of the group, results of in-place operators,
-            and values that nodes outside of the region read.
     """
 
     nodes: tuple[Node, ...]
-    results: tuple[str, ...]
 
 
-def partition_group(graph: Graph) -> list[Region | LibraryStep]:
-    """Returns the regions and library calls of a group in execution order.
+PlannedStep = Step[Region | LibraryCall]
+"""A step of a planned sequence; a region reads its live-in values and writes its live-out values.
+
+Live-out values are outputs of the group, results of in-place operators, and values that nodes
+outside of the region read.
+"""
+
+
+def partition_group(graph: Graph) -> KernelSequence[Region | LibraryCall]:
+    """Returns the planned sequence of a group: regions and library calls in execution order.
 
     The level of a value is the largest number of library calls on a path to it. A library call is
     scheduled as early as its operands allow. All other operators of one level form a region.
     """
-    calls: dict[str, LibraryStep] = {}
+    calls: dict[str, Step[LibraryCall]] = {}
     taken: set[str] = set()
     for node in graph.nodes:
         if is_library_operator(node, graph):
             calls[node.name] = library_step(node, graph, taken)
-            taken.update(calls[node.name].covered)
+            taken.update(calls[node.name].kernel.covered)
     levels: dict[str, int] = {name: 0 for name in graph.values if name not in graph.producers}
     own: dict[int, list[Node]] = {}
-    library: dict[int, list[LibraryStep]] = {}
+    library: dict[int, list[Step[LibraryCall]]] = {}
     waiting = [node for node in graph.nodes if node.name in calls or node.name not in taken]
     while waiting:
         # A call also waits for the operands of its fused epilogue. They may stand after the call's
@@ -50,7 +56,7 @@ def partition_group(graph: Graph) -> list[Region | LibraryStep]:
         level = max((levels[name] for name in _awaited_values(node, calls)), default=0)
         if node.name in calls:
             library.setdefault(level, []).append(calls[node.name])
-            levels[calls[node.name].writes] = level + 1
+            levels |= dict.fromkeys(calls[node.name].writes, level + 1)
         else:
             levels |= dict.fromkeys(node.outputs, level)
     for node in reversed(graph.nodes):
@@ -59,12 +65,18 @@ def partition_group(graph: Graph) -> list[Region | LibraryStep]:
     for node in graph.nodes:
         if node.name not in taken:
             own.setdefault(levels[node.outputs[0]], []).append(node)
-    found: list[Region | LibraryStep] = []
+    found: list[PlannedStep] = []
     for at in sorted({*own, *library}):
         if at in own:
-            found.append(Region(tuple(own[at]), _live_out_values(own[at], graph)))
+            found.append(_plan_region(own[at], graph))
         found += library.get(at, [])
-    return found
+    return KernelSequence((*graph.inputs, *graph.outputs), tuple(found))
+
+
+def _plan_region(nodes: Sequence[Node], graph: Graph) -> PlannedStep:
+    results = _live_out_values(nodes, graph)
+    sizes = tuple(graph.values[name].bytes for name in results)
+    return Step(Region(tuple(nodes)), _live_in_values(nodes, graph), results, sizes)
 
 
 def _latest_level(
@@ -90,7 +102,7 @@ def _latest_level(
     return max(own, min(levels[reader.outputs[0]] for reader in readers))
 
 
-def _awaited_values(node: Node, calls: Mapping[str, LibraryStep]) -> tuple[str, ...]:
+def _awaited_values(node: Node, calls: Mapping[str, Step[LibraryCall]]) -> tuple[str, ...]:
     return calls[node.name].reads if node.name in calls else node.inputs
 
 
@@ -106,21 +118,18 @@ def _live_out_values(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
     )
 
 
-def operands_of(part: Region | LibraryStep) -> tuple[str, ...]:
-    """Returns the names of the values that a region's nodes or a library call read."""
-    if isinstance(part, LibraryStep):
-        return part.reads
-    return tuple(name for node in part.nodes for name in node.inputs)
+def _live_in_values(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
+    made = {value for node in nodes for value in node.outputs}
+    read = dict.fromkeys(name for node in nodes for name in node.inputs)
+    return tuple(
+        name for name in read if name not in made and graph.values[name].kind != "constant"
+    )
 
 
-def extract_region(region: Region, graph: Graph) -> Graph:
-    """Returns a region as a graph, whose inputs are the region's live-in values."""
-    made = {value for node in region.nodes for value in node.outputs}
-    read = operands_of(region)
-    inputs = [
-        name
-        for name in dict.fromkeys(read)
-        if name not in made and graph.values[name].kind != "constant"
-    ]
-    values = {name: graph.values[name] for name in (*read, *made)}
-    return Graph(graph.name, region.nodes, values, tuple(inputs), region.results)
+def extract_region(step: PlannedStep, graph: Graph) -> Graph:
+    """Returns the region of a step as a graph, whose inputs are the region's live-in values."""
+    assert isinstance(step.kernel, Region)
+    nodes = step.kernel.nodes
+    names = (name for node in nodes for name in (*node.inputs, *node.outputs))
+    values = {name: graph.values[name] for name in names}
+    return Graph(graph.name, nodes, values, step.reads, step.writes)

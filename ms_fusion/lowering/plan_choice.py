@@ -19,9 +19,10 @@ from ms_fusion.lowering.nest_partition import (
     value_numbers,
 )
 from tbe_impl import tuning_store
+from tbe_impl.arguments import Argument
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 
 def default_kernel(group: LoweredGroup, inputs: Sequence[str]) -> Kernel:

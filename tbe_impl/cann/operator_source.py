@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.cann.graph_source import Assignment
-from tbe_impl.dsl.tensor import Operation
+from tbe_impl.dsl.tensor import Operation, Tensor
 
 RESERVED_NAMES = frozenset(
     (
@@ -78,12 +78,33 @@ def write_operator_source(
         head: content of the module's docstring.
         inputs, results: the parameters, in order.
         assignments, outputs: the graph, from `tbe_impl.cann.graph_source.emit_assignments`.
-        size_lines: lines that assign dynamic sizes from the shapes of the inputs.
+        size_lines: lines that assign dynamic sizes from the shapes of the inputs; see
+            `size_lines`.
         comment_of: function from a stage to a comment above its lines; empty for none.
     """
     return _OperatorFile(name, inputs, results, assignments).write(
         head, outputs, size_lines, comment_of
     )
+
+
+def size_lines(
+    inputs: Sequence[Tensor], names: Sequence[str], sizes: Mapping[int, str]
+) -> list[str]:
+    """Returns the lines that assign dynamic sizes from the shapes of the inputs.
+
+    Args:
+        inputs, names: the input tensors and the names of their parameters.
+        sizes: maps the ``id`` of a variable to its name. A variable that is no size of an input
+            gets no line.
+    """
+    left, found = dict(sizes), []
+    for name, tensor in zip(names, inputs, strict=True):
+        for axis, size in enumerate(tensor.shape):
+            if id(size) in left:
+                found.append(
+                    f"{left.pop(id(size))} = shape_util.shape_to_list({name}.shape)[{axis}]"
+                )
+    return found
 
 
 class _OperatorFile:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.backends import find_runnable, replacement_of
 from tbe_impl.chip.schedule_checks import Finding
 from tbe_impl.cli.arguments import UNKNOWN_SIZE, ArrayDescription, OperatorCall, bind_arguments
 from tbe_impl.cli.formula import evaluate
@@ -22,8 +23,8 @@ from tbe_impl.comparing import Difference, coarsest_dtype, compare_arrays
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import shape_text
-from tbe_impl.errors import CompileError, FusionError, InputError, MissingError
-from tbe_impl.kernel import BACKENDS, Kernel
+from tbe_impl.errors import CompileError, FusionError, MissingError
+from tbe_impl.kernel import Kernel
 from tbe_impl.kernel_report import ANALYSIS_ERRORS, findings_of, report_of, schedules_of
 from tbe_impl.loading.deferred_kernel import DeferredKernel
 from tbe_impl.loading.operator import Operator, load_operator
@@ -145,10 +146,7 @@ def build(request: Request) -> BuiltOperator:
     """
     file, name = split_target(request.target)
     check_operator_file(file)
-    if request.backend not in BACKENDS:
-        raise InputError(
-            "unknown back end", expected=" or ".join(BACKENDS), got=repr(request.backend)
-        )
+    find_runnable(request.backend)
     outside = user_location().file
     # prints of operator files go to standard error
     with contextlib.redirect_stdout(sys.stderr):
@@ -419,12 +417,12 @@ def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[N
 
 def _resolve_backend(kernel: Kernel, backend: str) -> tuple[str, str]:
     """Returns the back end that is used, and the reason if this is not the requested back end."""
-    if backend != "cpu":
-        return backend, ""
     try:
-        return ("cpu", "") if kernel.compiled is not None else ("numpy", "")
+        kernel.compiled_by(backend)
     except (MissingError, CompileError) as error:
-        return "numpy", str(error)
+        other = replacement_of(find_runnable(backend))
+        return (other.name if other else backend), str(error)
+    return backend, ""
 
 
 def _loops(kernel: Kernel) -> str:

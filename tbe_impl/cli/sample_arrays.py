@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.arguments import Argument
 from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, reads
 from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
 from tbe_impl.errors import InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 _TRUTHS = re.compile(r"(\w+_)?(cond|condition|mask|pred|predicate)\w*\Z")
 """Regular expression for the names of boolean inputs, which operators store as int8."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from tbe_impl import environment
 from tbe_impl.cli.commands import Request, as_tuple, build
 from tbe_impl.cpu.prepared_kernel import CpuKernel, prepare
-from tbe_impl.dsl.tensor import compute, placeholder, static_shape
+from tbe_impl.dsl.tensor import Operation, compute, placeholder, static_shape
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 from tbe_impl.loading.operator_reference import split_target
@@ -79,11 +80,13 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
     results = [np.asarray(one) for one in as_tuple(kernel(*arrays))]
     moved = sum(array.nbytes for array in (*arrays, *results))
     threads = kernel.threads or environment.threads()
-    calls = {
-        "cpu": _make_kernel_call(kernel, arrays, results, threads),
-        "copy": _make_copy_call(max(moved // 8, 1), threads),
-        "numpy": lambda: kernel(*arrays, backend="numpy"),
-    }
+    calls = (
+        _TimedCall("cpu", _make_kernel_call(kernel, arrays, results, threads)),
+        _TimedCall("copy", _make_copy_call(max(moved // 8, 1), threads)),
+        _TimedCall(
+            "numpy", lambda: kernel(*arrays, backend="numpy"), warm_up=0, seconds=NUMPY_SECONDS
+        ),
+    )
     times = _time_interleaved(calls, loop)
     ceiling = float(np.median(times["copy"]))
     return BenchResult(
@@ -110,7 +113,8 @@ def _make_kernel_call(
     targets = [aligned_empty(array.shape, array.dtype) for array in results]
     compiled = kernel.compiled
     distinct = len({id(item.tensor) for item in kernel.outputs}) == len(targets)
-    into = targets if distinct and not compiled.steps[-1].stage else None
+    last = compiled.sequence.steps[-1].kernel
+    into = targets if distinct and not isinstance(last, Operation) else None
     return lambda: compiled.run(flat, {}, threads, into)
 
 
@@ -125,23 +129,35 @@ def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
     return lambda: kernel.run([read], {}, threads, written)
 
 
-def _time_interleaved(calls: dict[str, Callable[[], Any]], loop: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {what: [] for what in calls}
-    spent = 0.0
-    for call in calls.values():
-        call()
-    for _ in range(WARM_UP):
-        calls["cpu"]()
-        calls["copy"]()
+@dataclass(frozen=True)
+class _TimedCall:
+    """A call that is timed; after `seconds` of calls in total it is no longer called."""
+
+    what: str
+    call: Callable[[], Any]
+    warm_up: int = WARM_UP
+    seconds: float = math.inf
+
+
+def _time_interleaved(calls: Sequence[_TimedCall], loop: int) -> dict[str, list[float]]:
+    """Returns the times in µs of each call."""
+    times: dict[str, list[float]] = {one.what: [] for one in calls}
+    spent = dict.fromkeys(times, 0.0)
+    for one in calls:
+        one.call()
+    for number in range(WARM_UP):
+        for one in calls:
+            if number < one.warm_up:
+                one.call()
     for _ in range(loop):
-        for what, call in calls.items():
-            if what == "numpy" and spent > NUMPY_SECONDS:
+        for one in calls:
+            if spent[one.what] > one.seconds:
                 continue
             start = time.perf_counter()
-            call()
+            one.call()
             took = time.perf_counter() - start
-            times[what].append(took * 1e6)
-            spent += took if what == "numpy" else 0.0
+            times[one.what].append(took * 1e6)
+            spent[one.what] += took
     return times
 
 

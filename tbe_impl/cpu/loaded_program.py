@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.codegen.planning.access_analysis import DerivedSize
 from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.codegen.program import Program
+from tbe_impl.dsl.expr import Var
 from tbe_impl.errors import CompileError
+from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime.buffers import aligned_empty, usable_threads
 from tbe_impl.runtime.shared_library_loader import open_library
 
@@ -75,3 +78,44 @@ def _extent_value(extent: Poly, known: Mapping[int, Poly]) -> int:
     found = extent.constant if not known else extent.substitute(known).constant
     assert found is not None
     return found
+
+
+def run_program(
+    loaded: LoadedProgram,
+    arrays: Sequence[np.ndarray],
+    results: Sequence[np.ndarray | None],
+    values: Mapping[int, int | float],
+    threads: int,
+) -> list[np.ndarray]:
+    """Runs a program and returns its outputs.
+
+    Args:
+        loaded: the program.
+        arrays: a dense array for each input.
+        results: a dense array for each output, or None for a new array.
+        values: maps the ``id`` of each size or scalar known only at run time to its value.
+        threads: maximum number of threads.
+    """
+    program = loaded.program
+    sizes = [_size_value(size, values) for size in program.sizes]
+    made = [one for one in results if one is not None]
+    if len(made) < len(results):
+        serials = (size.serial for size in program.sizes)
+        new = allocate_results(program, dict(zip(serials, sizes, strict=True)))
+        made = [item if one is None else one for one, item in zip(results, new, strict=True)]
+    if program.overwritten is not None:
+        place = next(n for n, one in enumerate(program.inputs) if one is program.overwritten)
+        made[0] = arrays[place]
+    sizes += [_float64_bits(item, values) for item in program.scalars]
+    loaded(arrays, made, sizes, threads)
+    return made
+
+
+def _size_value(size: Var, values: Mapping[int, int | float]) -> int:
+    wanted = size.expression if isinstance(size, DerivedSize) else size
+    return int(evaluate.evaluate_scalar(wanted, values))
+
+
+def _float64_bits(item: Var, values: Mapping[int, int | float]) -> int:
+    """Returns the bits of a float64 value as an int64."""
+    return int(np.float64(evaluate.evaluate_scalar(item, values)).view(np.int64))

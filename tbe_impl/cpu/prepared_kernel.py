@@ -3,49 +3,54 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tbe_impl.codegen import codegen_cache
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
-from tbe_impl.codegen.planning.access_analysis import DerivedSize
-from tbe_impl.codegen.planning.partition import stored_inputs
+from tbe_impl.codegen.planning.graph_division import split_at_library_stages
 from tbe_impl.codegen.program import Program, write_program
 from tbe_impl.codegen.scans import write_scan
 from tbe_impl.codegen.scatter import write_scatter
 from tbe_impl.codegen.source_comments import stage_comment
-from tbe_impl.cpu.loaded_program import LoadedProgram, allocate_results, load_program
-from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Var
+from tbe_impl.compiled import CodeUse
+from tbe_impl.cpu.loaded_program import LoadedProgram, load_program, run_program
 from tbe_impl.dsl.graph_text import graph_text
-from tbe_impl.dsl.tensor import Operation, Tensor, shape_text, stages_of
+from tbe_impl.dsl.tensor import Operation, Tensor, shape_text
 from tbe_impl.errors import CompileError
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.cache import KernelCache, text_digest
-
-
-@dataclass(frozen=True)
-class KernelStep:
-    """One step of a kernel: either `program`, or `stage`, an operation that a library computes."""
-
-    program: LoadedProgram | None = None
-    stage: Operation | None = None
+from tbe_impl.runtime.sequence import KernelSequence, Step
 
 
 @dataclass(frozen=True)
 class CpuKernel:
-    """A graph that is compiled, loaded and ready to run."""
+    """A graph that is compiled, loaded and ready to run.
+
+    Attributes:
+        inputs, outputs: the tensors of the graph.
+        sequence: loaded programs, and the operations that a library computes between them.
+    """
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    steps: tuple[KernelStep, ...]
+    sequence: KernelSequence[LoadedProgram | Operation]
+
+    @property
+    def programs(self) -> tuple[LoadedProgram, ...]:
+        """The loaded programs in execution order."""
+        kernels = (step.kernel for step in self.sequence.steps)
+        return tuple(one for one in kernels if isinstance(one, LoadedProgram))
+
+    @property
+    def only_program(self) -> LoadedProgram | None:
+        """The program that computes the whole graph; None if there are several steps."""
+        return self.programs[0] if self.programs and len(self.sequence.steps) == 1 else None
 
     @property
     def source(self) -> str:
@@ -69,15 +74,28 @@ class CpuKernel:
 
         return self._join_texts(regenerate)
 
+    def report(self) -> CodeUse:
+        """Returns the C functions, the libraries, and the operations that a library computes."""
+        operations = (step.kernel for step in self.sequence.steps)
+        return CodeUse(
+            tuple(one.program.symbol for one in self.programs),
+            tuple(str(one.file) for one in self.programs),
+            tuple(
+                one.dsl_call.name
+                for one in operations
+                if isinstance(one, Operation) and one.dsl_call is not None
+            ),
+        )
+
     def _join_texts(self, text_of: Callable[[Program], str]) -> str:
         """Joins the text of every step; a repeated function name gets a numeric suffix."""
         texts = []
         symbols: list[str] = []
-        for step in self.steps:
-            if step.program is None:
-                texts.append(_call_text(step.stage))
+        for step in self.sequence.steps:
+            if isinstance(step.kernel, Operation):
+                texts.append(_call_text(step.kernel))
                 continue
-            symbol, text = step.program.program.symbol, text_of(step.program.program)
+            symbol, text = step.kernel.program.symbol, text_of(step.kernel.program)
             symbols.append(symbol)
             number = symbols.count(symbol)
             texts.append(text.replace(symbol, f"{symbol}_{number}") if number > 1 else text)
@@ -98,37 +116,22 @@ class CpuKernel:
             threads: maximum number of threads; a loop uses several threads if this is profitable.
             results: dense arrays for the outputs, of the right dtypes; by default new arrays.
         """
-        known = {
-            id(tensor): np.ascontiguousarray(array)
-            for tensor, array in zip(self.inputs, arrays, strict=True)
-        }
-        places: dict[int, np.ndarray] = {}
-        if results is not None:
-            places = {id(t): array for t, array in zip(self.outputs, results, strict=True)}
-        for step in self.steps:
-            if step.stage is not None:
-                known |= _run_library(step.stage, known, values)
-                continue
-            assert step.program is not None
-            program = step.program.program
-            sizes = [_size_value(size, values) for size in program.sizes]
-            made = [places[id(tensor)] for tensor in program.outputs if id(tensor) in places]
-            if len(made) < len(program.outputs):
-                serials = (size.serial for size in program.sizes)
-                new = allocate_results(program, dict(zip(serials, sizes, strict=True)))
-                made = [
-                    places.get(id(t), item) for t, item in zip(program.outputs, new, strict=True)
-                ]
-            if program.overwritten is not None:
-                made[0] = known[id(program.overwritten)]
-            sizes += [_float64_bits(item, values) for item in program.scalars]
-            step.program([known[id(tensor)] for tensor in program.inputs], made, sizes, threads)
-            known |= {id(t): array for t, array in zip(program.outputs, made, strict=True)}
-        given = {id(tensor): array for tensor, array in zip(self.inputs, arrays, strict=True)}
+        names = self.sequence.names
+        inputs, outputs = names[: len(self.inputs)], names[len(self.inputs) :]
+        given = dict(zip(inputs, arrays, strict=True))
+        known = {name: np.ascontiguousarray(array) for name, array in given.items()}
+        places = {} if results is None else dict(zip(outputs, results, strict=True))
+        for step in self.sequence.steps:
+            read = [known[name] for name in step.reads]
+            if isinstance(step.kernel, Operation):
+                made = [*evaluate.run_stage(step.kernel, read, values)]
+            else:
+                into = [places.get(name) for name in step.writes]
+                made = run_program(step.kernel, read, into, values, threads)
+            known |= zip(step.writes, made, strict=True)
         # copies an input that is also an output
         found = tuple(
-            np.array(given[id(t)], order="C") if id(t) in given else known[id(t)]
-            for t in self.outputs
+            np.array(given[name], order="C") if name in given else known[name] for name in outputs
         )
         if results is None:
             return found
@@ -139,21 +142,18 @@ class CpuKernel:
 
 
 @dataclass(frozen=True)
-class KernelPart:
-    """One part of a graph before compilation.
+class PlannedProgram:
+    """A program before compilation.
 
     Attributes:
-        write: function that returns the part's program, which it generates in its first call; None
-            for a library operation.
+        write: function that returns the program, which it generates in its first call.
         compiled_program: the program and its library; None unless both come from the cache.
         plan: cache key under which the code generation plan is stored; empty if it is not stored.
-        stage: the library operation; None for a part with a program.
     """
 
-    write: Callable[[], Program] | None = None
+    write: Callable[[], Program]
     compiled_program: tuple[Program, Path] | None = None
     plan: str = ""
-    stage: Operation | None = None
 
 
 @dataclass(frozen=True)
@@ -162,45 +162,51 @@ class PlannedKernel:
 
     Attributes:
         inputs, outputs: the tensors of the graph.
-        parts: the parts in execution order.
+        sequence: programs, and the operations that a library computes between them.
         options: code generation options.
         store: cache of compiled libraries.
     """
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    parts: tuple[KernelPart, ...]
+    sequence: KernelSequence[PlannedProgram | Operation]
     options: Options
     store: KernelCache
 
     def uncompiled_programs(self) -> list[Program]:
-        """Generates the programs of the parts; returns those that have no library in the cache.
+        """Generates the programs; returns those that have no library in the cache.
 
         Raises:
             CompileError: the graph contains an operation that cannot be lowered.
         """
-        written = [part.write() for part in self.parts if part.write and not part.compiled_program]
+        planned = (step.kernel for step in self.sequence.steps)
+        written = [
+            one.write()
+            for one in planned
+            if isinstance(one, PlannedProgram) and not one.compiled_program
+        ]
         return [one for one in written if compiler.find(self._key(one), self.store) is None]
 
-    def compile_and_load(self) -> CpuKernel:
-        """Compiles and loads every part; raises the same errors as `prepare`."""
-        return CpuKernel(self.inputs, self.outputs, tuple(map(self._step, self.parts)))
+    def compile(self) -> CpuKernel:
+        """Compiles and loads every program; raises the same errors as `prepare`."""
+        return CpuKernel(self.inputs, self.outputs, self.sequence.convert(self._load))
 
-    def _step(self, part: KernelPart) -> KernelStep:
-        if part.write is None:
-            return KernelStep(stage=part.stage)
-        if part.compiled_program is not None:
+    def _load(self, step: Step[PlannedProgram | Operation]) -> LoadedProgram | Operation:
+        planned = step.kernel
+        if isinstance(planned, Operation):
+            return planned
+        if planned.compiled_program is not None:
             with suppress(CompileError):
-                return KernelStep(load_program(*part.compiled_program))
-        program = part.write()
+                return load_program(*planned.compiled_program)
+        program = planned.write()
         told = self.options.compiler_options()
         library = compiler.build(
             program.source, options=told, symbols=program.symbols, cache=self.store
         )
         loaded = load_program(program, library)
-        if part.plan:
-            codegen_cache.write_plan(self.store, part.plan, program)
-        return KernelStep(loaded)
+        if planned.plan:
+            codegen_cache.write_plan(self.store, planned.plan, program)
+        return loaded
 
     def _key(self, program: Program) -> str:
         digest = text_digest(program.source)
@@ -230,9 +236,7 @@ def prepare(
         MissingError: no C compiler was found.
         CompileError: compilation failed, or the graph contains an operation that cannot be lowered.
     """
-    return plan(
-        outputs, inputs, name=name, options=options, cache=cache, graph=graph
-    ).compile_and_load()
+    return plan(outputs, inputs, name=name, options=options, cache=cache, graph=graph).compile()
 
 
 def plan(
@@ -244,45 +248,31 @@ def plan(
     cache: KernelCache | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph into parts at library stages and looks up each part in the cache.
+    """Divides a graph into programs at library stages and looks up each one in the cache.
 
     Takes the same arguments as `prepare` and raises the same errors.
     """
     store = cache or compiler.user_cache()
-    found: list[KernelPart] = []
-    known = {id(tensor): tensor for tensor in inputs}
 
-    def compile_for(wanted: Sequence[Tensor]) -> None:
-        missing = [tensor for tensor in _drop_duplicates(wanted) if id(tensor) not in known]
-        if missing:
-            read = set[int]().union(*(stored_inputs(tensor, known) for tensor in missing))
-            used = [tensor for key, tensor in known.items() if key in read]
-            whole = len(used) == len(inputs) and all(map(operator.is_, missing, outputs))
-            told = graph if whole and len(missing) == len(outputs) else None
-            text = told or functools.partial(graph_text, missing, used)
-            found.append(_plan_part(missing, used, name, options, store, text))
-            known.update({id(tensor): tensor for tensor in missing})
+    def plan_stages(missing: Sequence[Tensor], used: Sequence[Tensor]) -> PlannedProgram:
+        whole = len(used) == len(inputs) and list(map(id, missing)) == list(map(id, outputs))
+        text = graph if graph and whole else functools.partial(graph_text, missing, used)
+        return _plan_program(missing, used, name, options, store, text)
 
-    for op in stages_of(outputs):
-        if op.kind == "library":
-            compile_for(op.input_tensors)
-            written = write_scatter(op, name=name, options=options) or write_scan(
-                op, name=name, options=options
-            )
-            found.append(
-                KernelPart(functools.partial(_identity, written))
-                if written
-                else KernelPart(stage=op)
-            )
-            known.update({id(tensor): tensor for tensor in op.outputs})
-    compile_for(outputs)
-    return PlannedKernel(tuple(inputs), tuple(outputs), tuple(found), options, store)
+    def plan_library_stage(op: Operation) -> tuple[PlannedProgram, Sequence[Tensor]] | None:
+        written = write_scatter(op, name=name, options=options) or write_scan(
+            op, name=name, options=options
+        )
+        return (PlannedProgram(lambda: written), written.inputs) if written else None
+
+    sequence = split_at_library_stages(outputs, inputs, plan_stages, plan_library_stage)
+    return PlannedKernel(tuple(inputs), tuple(outputs), sequence, options, store)
 
 
 def build_together(kernels: Sequence[PlannedKernel]) -> None:
     """Compiles the uncached programs of several kernels with few calls of the compiler.
 
-    `PlannedKernel.compile_and_load` later compiles the programs that cannot be compiled together.
+    `PlannedKernel.compile` later compiles the programs that cannot be compiled together.
 
     Args:
         kernels: kernels with equal options and the same store.
@@ -317,19 +307,15 @@ def _group_by_disjoint_symbols(
     return [list(one) for one in found]
 
 
-def _identity(program: Program) -> Program:
-    return program
-
-
-def _plan_part(
+def _plan_program(
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
     name: str,
     options: Options,
     store: KernelCache,
     graph: Callable[[], str],
-) -> KernelPart:
-    """Looks up one part in the cache; its code is generated later, and only if necessary."""
+) -> PlannedProgram:
+    """Looks up one program in the cache; its code is generated later, and only if necessary."""
     mark = codegen_cache.graph_mark(graph, options)
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
@@ -337,17 +323,17 @@ def _plan_part(
     key = codegen_cache.plan_key(store, mark, name, options) if mark else ""
     noted = codegen_cache.read_plan(store, key) if key else None
     if noted is None:
-        return KernelPart(write, plan=key)
+        return PlannedProgram(write, plan=key)
     program = noted.restore_program(outputs, inputs, mark, lambda: write().source)
     library = compiler.find(
         compiler.recipe(noted.text, options=options.compiler_options()).key, store
     )
-    return KernelPart(write, (program, library) if program and library else None, key)
+    return PlannedProgram(write, (program, library) if program and library else None, key)
 
 
-def _call_text(stage: Operation | None) -> str:
+def _call_text(stage: Operation) -> str:
     """Returns a C comment that describes a library call, for which no loop is generated."""
-    assert stage is not None and stage.dsl_call is not None
+    assert stage.dsl_call is not None
     given, made = (
         ", ".join(f"{shape_text(one.shape)} {one.dtype}" for one in tensors)
         for tensors in (stage.dsl_call.inputs, stage.outputs)
@@ -355,39 +341,3 @@ def _call_text(stage: Operation | None) -> str:
     return (
         f"/* a library computes {stage.dsl_call.name} of {given}: {made} */{stage_comment(stage)}\n"
     )
-
-
-def _size_value(size: Var, values: Mapping[int, int | float]) -> int:
-    wanted = size.expression if isinstance(size, DerivedSize) else size
-    return int(evaluate.evaluate_scalar(wanted, values))
-
-
-def _float64_bits(item: Var, values: Mapping[int, int | float]) -> int:
-    """Returns the bits of a float64 value as an int64."""
-    return int(np.float64(evaluate.evaluate_scalar(item, values)).view(np.int64))
-
-
-def _drop_duplicates(tensors: Sequence[Tensor]) -> list[Tensor]:
-    return list({id(tensor): tensor for tensor in tensors}.values())
-
-
-_UNREAD_ARRAY = np.zeros(())
-
-
-def _run_library(
-    op: Operation, known: Mapping[int, np.ndarray], values: Mapping[int, Any]
-) -> dict[int, np.ndarray]:
-    """Computes a library stage with its NumPy formula.
-
-    Returns a dict from the ``id`` of each output to its array.
-    """
-    assert op.dsl_call is not None
-    # `evaluate.run` needs an array for every output of a stage, but an unused output was never
-    # computed: an array that is never read takes its place
-    beside = {id(t): _UNREAD_ARRAY for item in op.input_tensors for t in item.op.outputs}
-    given = beside | {id(t): known[id(t)] for t in op.input_tensors}
-    found = evaluate.run(op.outputs, given, values)
-    return {
-        id(tensor): np.ascontiguousarray(array, dtype_of(tensor.dtype).numpy)
-        for tensor, array in zip(op.outputs, found, strict=True)
-    }

@@ -78,6 +78,26 @@ def run(
     )
 
 
+_UNREAD_ARRAY = np.zeros(())
+
+
+def run_stage(
+    op: Operation, arrays: Sequence[Array], values: Mapping[int, int | float]
+) -> tuple[Array, ...]:
+    """Evaluates one stage; returns the arrays of its outputs.
+
+    Args:
+        op: the stage.
+        arrays: an array for each of `op.input_tensors`.
+        values: a dict from the ``id`` of each variable to its value.
+    """
+    # `run` needs an array for every output of a stage, but an unused output was never computed:
+    # an array that is never read takes its place
+    given = {id(tensor): _UNREAD_ARRAY for item in op.input_tensors for tensor in item.op.outputs}
+    given |= {id(tensor): array for tensor, array in zip(op.input_tensors, arrays, strict=True)}
+    return run(op.outputs, given, values)
+
+
 class _Evaluation:
     """The state of one evaluation: the arrays that are computed so far."""
 

@@ -66,8 +66,7 @@ class DeferredKernel(Kernel):
             remedy="Call it, or take kernel.for_arrays(arrays)",
         ) from self.problem
 
-    @property
-    def compiled(self) -> Any:
+    def compiled_by(self, backend: str) -> NoReturn:
         """Raises `InputError`: only kernels for known sizes have compiled code."""
         self._refuse()
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from tbe_impl.arguments import Argument
 from tbe_impl.chip.schedule_checks import check
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.codegen.schedule_options import options_of, outputs_of
 from tbe_impl.dsl.layouts import BLOCK, block_count
+from tbe_impl.dsl.merged_sizes import merged_variables
 from tbe_impl.dsl.tensor import Tensor, copy_tensor, stages_of, static_shape
 from tbe_impl.errors import InputError
-from tbe_impl.kernel import Argument, Kernel
-from tbe_impl.runtime.merged_sizes import merged_variables
+from tbe_impl.kernel import Kernel
 from tbe_impl.scheduling.schedule import Schedule
 
 

@@ -66,7 +66,7 @@ def caller(
     If the kernel is a single program whose sizes are all known, the function calls the C code of
     this program directly.
     """
-    program = compiled.steps[0].program if len(compiled.steps) == 1 else None
+    program = compiled.only_program
     if program is None or program.program.sizes:
         return lambda: _fill(results, compiled.run(inputs, {}, threads, results))
     places = {id(tensor): array for tensor, array in zip(compiled.inputs, inputs, strict=True)}

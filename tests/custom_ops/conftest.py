@@ -42,5 +42,5 @@ def compiled_in_full(full: bool) -> Iterator[None]:
             if dispatch._banks[-1].size - len(dispatch._banks[-1].slots) < OPERATORS_OF_A_TEST:
                 dispatch._banks.append(dispatch.Bank(len(dispatch._banks)))
             patch.setattr(compiler, "build", _missing)
-            patch.setattr("custom_ops.core.kernel_sequence._load_sequence_runner", _missing)
+            patch.setattr("tbe_impl.runtime.sequence._load_sequence_runner", _missing)
         yield

@@ -12,7 +12,7 @@ from ms_fusion.lowering import nest_partition
 from ms_fusion.lowering.composite_lowering import LoweredGroup, lower_composite
 from ms_fusion.lowering.group_partition import partition_group
 from ms_fusion.lowering.onednn import channels_last
-from ms_fusion.lowering.onednn.onednn_steps import LibraryStep
+from ms_fusion.lowering.onednn.onednn_steps import LibraryCall
 from ms_fusion.lowering.onednn.transposes import folded_operators
 from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import compat
@@ -50,8 +50,9 @@ def chain_text(kernel: CompositeKernel) -> str:
     graph = sequence_assembly._prepare_graph(kernel.graph)
     own = sequence_assembly.own_kernels(kernel)
     lines = [f"operators: {' '.join(node.op for node in kernel.graph)}"]
-    for part in partition_group(graph):
-        if isinstance(part, LibraryStep):
+    for step in partition_group(graph).steps:
+        part = step.kernel
+        if isinstance(part, LibraryCall):
             covered = " ".join(
                 one for name in part.covered for one in folded_operators(graph.node(name))
             )
@@ -59,12 +60,12 @@ def chain_text(kernel: CompositeKernel) -> str:
                 f"{key}={part.call.arguments[key]}" for key in sorted(part.call.arguments)
             )
             lines += [
-                f"library: {covered}: {', '.join(part.reads)} → {part.writes}",
+                f"library: {covered}: {', '.join(step.reads)} → {', '.join(step.writes)}",
                 f"  {part.call.function}({given})",
             ]
             continue
         _, group, region = next(own)
-        lines.append(f"ours: {', '.join(region.inputs)} → {', '.join(part.results)}")
+        lines.append(f"ours: {', '.join(region.inputs)} → {', '.join(step.writes)}")
         lines += [f"  {line}" for line in plan_lines(group, region)]
     return "".join(f"{line}\n" for line in lines)
 

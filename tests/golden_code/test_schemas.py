@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from tests.golden_code.comparing import Goldens
 from tests.golden_code.test_commands import OPERATOR
 from tests.ms_fusion.report.ledgers import transformer_ledger
 
+GENERIC_NAME = re.compile(r"\b(KernelSequence|Step)_[\w.]*_(?=[\".])")
+"""Name of a generic type with its arguments in a JSON schema; the types of the fields name them."""
 RECORDS = (
     ("ms_fusion.report.document", "LedgerDocument"),
     ("ms_fusion.capture.capture_child", "CaptureRequest"),
@@ -88,7 +91,8 @@ def flat(value: Any, path: str = "") -> Iterator[str]:
 @cases("module, name", RECORDS)
 def test_records_that_are_kept(module: str, name: str, goldens: Goldens) -> None:
     schema = msgspec.json.schema(getattr(importlib.import_module(module), name))
-    goldens.compare(f"schemas/{name}.txt", "".join(f"{line}\n" for line in flat(schema)))
+    lines = (GENERIC_NAME.sub(r"\1", line) for line in flat(schema))
+    goldens.compare(f"schemas/{name}.txt", "".join(f"{line}\n" for line in lines))
 
 
 def test_the_json_of_a_ledger_and_of_its_page(goldens: Goldens) -> None:

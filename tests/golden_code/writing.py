@@ -49,11 +49,9 @@ def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Writt
         cache=KernelCache(cache),
     )
     parts: list[Program | Operation] = []
-    for part in planned.parts:
-        if part.write is not None:
-            parts.append(part.write())
-        elif part.stage is not None:
-            parts.append(part.stage)
+    for step in planned.sequence.steps:
+        part = step.kernel
+        parts.append(part if isinstance(part, Operation) else part.write())
     return Written(built, tuple(parts))
 
 

@@ -117,7 +117,7 @@ def _attack(make: Callable[[Path, Path], None], planted: Path) -> None:
 
 def _call() -> bool:
     kernel = swish(0)
-    libraries = [step.program.file for step in kernel.compiled.steps if step.program]
+    libraries = [one.file for one in kernel.compiled.programs]
     right = swish_is_right(0, kernel(POINTS))
     for library in libraries:
         if library.parents[2] != kernel_cache().root:

@@ -138,7 +138,7 @@ def warm(stress: Stress) -> str:
     """New processes load a kernel from disk; the first load in each is timed."""
     check_swish(0)
     kernel = swish(0)
-    program = next(step.program for step in kernel.compiled.steps if step.program)
+    program = kernel.compiled.programs[0]
     (entry,) = kernel_entries()
 
     def load() -> float:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
+from tbe_impl.arguments import Argument
 from tbe_impl.codegen.options import Options
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 POINTS = np.linspace(-5, 5, 1001, dtype=np.float32)
 

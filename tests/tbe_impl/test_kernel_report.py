@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tbe_impl.arguments import Argument
 from tbe_impl.chip import auto_schedule
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.errors import MissingError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.kernel_report import report_of, schedules_of
 from tests.cases import cases
 

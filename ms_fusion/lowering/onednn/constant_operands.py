@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ms_fusion.graph import Graph, Node
-from ms_fusion.lowering.onednn.onednn_steps import LibraryStep
+from ms_fusion.lowering.onednn.onednn_steps import LibraryCall
+from tbe_impl.runtime.sequence import KernelSequence
 
 
-def store_constants(graph: Graph, calls: Sequence[LibraryStep]) -> Graph:
+def store_constants(graph: Graph, planned: KernelSequence[object]) -> Graph:
     """Returns `graph` with operators that store each constant operand of a library call in memory.
 
     These operators come first in the graph and are computed by our own kernels.
+
+    Args:
+        graph: the graph of a group.
+        planned: its planned sequence.
     """
+    calls = [
+        (step.reads, step.kernel.covered)
+        for step in planned.steps
+        if isinstance(step.kernel, LibraryCall)
+    ]
     names = {
         name: f"{name} stored"
-        for call in calls
-        for name in call.reads
+        for reads, _ in calls
+        for name in reads
         if graph.values[name].kind == "constant"
     }
     if not names:
         return graph
-    covered = {name for call in calls for name in call.covered}
+    covered = {name for _, nodes in calls for name in nodes}
     values = dict(graph.values)
     for name, own in names.items():
         values[own] = replace(values[name], name=own, kind="result", data=None)

@@ -13,22 +13,19 @@ from ms_fusion.lowering.onednn.epilogues import match_epilogue
 from ms_fusion.lowering.onednn.onednn_call import ArgumentValue, OnednnCall
 from ms_fusion.ops.convolution_formulas import spatial_attributes
 from ms_fusion.ops.pooling_windows import windows
+from tbe_impl.runtime.sequence import Step
 
 
 @dataclass(frozen=True)
-class LibraryStep:
-    """A library call.
+class LibraryCall:
+    """A library call in a planned sequence; the step has its operands, in argument order.
 
     Attributes:
         covered: names of the nodes that the call computes, the library operator first.
-        reads: names of the call's operands, in argument order.
-        writes: name of the call's result.
         call: the oneDNN call.
     """
 
     covered: tuple[str, ...]
-    reads: tuple[str, ...]
-    writes: str
     call: OnednnCall
 
 
@@ -40,7 +37,7 @@ def is_library_operator(node: Node, graph: Graph) -> bool:
     return node.op in LIBRARY
 
 
-def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> LibraryStep:
+def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> Step[LibraryCall]:
     """Returns the library call for a node, with the epilogue that the call can fuse.
 
     Args:
@@ -51,7 +48,7 @@ def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> Librar
     reads, joins, call = LIBRARY[node.op](node, graph)
     result = node.outputs[0]
     if not joins:
-        return LibraryStep((node.name,), reads, result, call())
+        return _step(LibraryCall((node.name,), call()), reads, result, graph)
     image = node.op == "Conv2D"
     axis = 1 if image and "y" not in node.attr("channels_last", ()) else -1
     biased = len(reads) == 3
@@ -60,7 +57,14 @@ def library_step(node: Node, graph: Graph, taken: Container[str] = ()) -> Librar
     more |= {"bias": True} if biased else {}
     more |= {"activation": "relu"} if found.relu else {}
     operands = [found.reads[name] for name in ("bias", "residual", "scale") if name in found.reads]
-    return LibraryStep((node.name, *found.covered), (*reads, *operands), found.result, call(**more))
+    covered = LibraryCall((node.name, *found.covered), call(**more))
+    return _step(covered, (*reads, *operands), found.result, graph)
+
+
+def _step(
+    call: LibraryCall, reads: tuple[str, ...], result: str, graph: Graph
+) -> Step[LibraryCall]:
+    return Step(call, reads, (result,), (graph.values[result].bytes,))
 
 
 _LibraryMatch = tuple[tuple[str, ...], bool, Callable[..., OnednnCall]]

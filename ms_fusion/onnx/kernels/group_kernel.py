@@ -21,13 +21,14 @@ from ms_fusion.ops.call import numpy_dtype
 from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
 from ms_fusion.rewrite import LAYOUT_OPERATORS
 from tbe_impl import dsl, environment
+from tbe_impl.arguments import Argument
 from tbe_impl.cann.python_names import identifier
 from tbe_impl.codegen.program import storable_results
 from tbe_impl.cpu.prepared_kernel import build_together
 from tbe_impl.dsl.expr import Const, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.errors import FusionError, InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 HALF_DTYPES = frozenset({"float16", "bfloat16"})

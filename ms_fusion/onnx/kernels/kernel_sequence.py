@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_chain import Chain, CompiledStep, make_step
 from custom_ops.core.kernel_interface import ArraySpec
 from ms_fusion.cost import VIEWS, is_matrix_product
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.lowering.group_partition import extract_region, partition_group
-from ms_fusion.lowering.onednn.onednn_steps import LIBRARY, LibraryStep
+from ms_fusion.lowering.onednn.onednn_steps import LIBRARY, LibraryCall
 from ms_fusion.onnx.kernels.group_kernel import build
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP, substitute_sizes
@@ -42,7 +42,8 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
     steps, same = [], dict[str, str]()
     for graph in _single_operator_graphs(body, same) if apart else (body,):
         for step in _build_steps(graph):
-            steps.append(replace(step, reads=tuple(same.get(name, name) for name in step.reads)))
+            reads = tuple(same.get(name, name) for name in step.reads)
+            steps.append(make_step(step.kernel, reads, step.writes))
     given = {name: _describe_value(body.values[name]) for name in body.inputs}
     wanted = {name: _describe_value(body.values[name]) for name in body.outputs}
     return Chain(node.name, given, wanted, tuple(steps))
@@ -52,9 +53,10 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
     """Returns the graph of each kernel in the kernel sequence of a group."""
     found = rewrite_for_library(body)
     made = []
-    for part in partition_group(found):
+    for step in partition_group(found).steps:
+        part = step.kernel
         names = (
-            part.covered if isinstance(part, LibraryStep) else [node.name for node in part.nodes]
+            part.covered if isinstance(part, LibraryCall) else [node.name for node in part.nodes]
         )
         node = fused_node(found, sorted(names, key=[one.name for one in found].index), "Part")
         assert node.body is not None
@@ -77,14 +79,15 @@ def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph
         yield one.body
 
 
-def _build_steps(graph: Graph) -> Iterator[Step]:
-    for part in partition_group(graph):
-        if isinstance(part, LibraryStep):
-            yield Step(part.call.prepare(), part.reads, (part.writes,))
+def _build_steps(graph: Graph) -> Iterator[CompiledStep]:
+    for step in partition_group(graph).steps:
+        part = step.kernel
+        if isinstance(part, LibraryCall):
+            yield make_step(part.call.prepare(), step.reads, step.writes)
             continue
-        own = extract_region(part, graph)
+        own = extract_region(step, graph)
         kernel = build(Node(part.nodes[-1].name, graph.name, own.inputs, own.outputs, body=own))
-        yield Step(kernel.kernel, own.inputs, own.outputs)
+        yield make_step(kernel.kernel, own.inputs, own.outputs)
 
 
 def rewrite_for_library(body: Graph) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from tbe_impl.cann.graph_source import emit_assignments
 from tbe_impl.cann.operator_source import (
     RESERVED_NAMES,
     SourceArgument,
+    size_lines,
     write_operator_source,
 )
 from tbe_impl.cann.python_names import Names, identifier, quote_name
@@ -101,7 +102,7 @@ def write_tbe_source(kernel: GroupKernel) -> TbeSource:
         results,
         made,
         outputs,
-        size_lines=_size_lines(kernel, list(by_tensor.values()), sizes),
+        size_lines=size_lines([one.tensor for one in said.inputs], list(by_tensor.values()), sizes),
         comment_of=comment_of,
     )
     lines = tuple(Line(line, node_of(stage)) for line, stage in source.stages)
@@ -110,18 +111,6 @@ def write_tbe_source(kernel: GroupKernel) -> TbeSource:
 
 def _argument(name: str, value: Value) -> SourceArgument:
     return SourceArgument(name, value.dtype, _describe_value(value))
-
-
-def _size_lines(kernel: GroupKernel, inputs: Sequence[str], sizes: Mapping[int, str]) -> list[str]:
-    """Returns lines that assign dynamic sizes from the shapes of the inputs."""
-    left, found = dict(sizes), []
-    for name, argument in zip(inputs, kernel.said.inputs, strict=True):
-        for axis, size in enumerate(argument.tensor.shape):
-            if id(size) in left:
-                found.append(
-                    f"{left.pop(id(size))} = shape_util.shape_to_list({name}.shape)[{axis}]"
-                )
-    return found
 
 
 def _describe_value(value: Value) -> str:

@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 
+from tbe_impl.arguments import Argument
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.runtime import machine
 from tbe_impl.runtime.compiler import recipe
 

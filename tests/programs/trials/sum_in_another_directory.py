@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from tbe_impl import environment
+from tbe_impl.arguments import Argument
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 
 environment.cache_dir()
 Path("elsewhere").mkdir()

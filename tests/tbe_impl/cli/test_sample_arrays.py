@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tbe_impl.arguments import Argument
 from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.cli.sample_arrays import make_inputs
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
 from tbe_impl.errors import InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tests.cases import cases
 
 

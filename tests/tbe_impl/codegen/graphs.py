@@ -76,7 +76,7 @@ def prepare_together(
         )
         planned.append((one, outputs, inputs))
     prepared_kernel.build_together([one for one, _, _ in planned])
-    return [(one.compile_and_load(), outputs, inputs) for one, outputs, inputs in planned]
+    return [(one.compile(), outputs, inputs) for one, outputs, inputs in planned]
 
 
 def behind(array: np.ndarray, bytes_: int) -> np.ndarray:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tbe_impl import dsl
+from tbe_impl.arguments import Argument
 from tbe_impl.codegen.program import strip_output_reshapes, write_program
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tests.cases import FULL, cases
 
 X = np.random.default_rng(1).standard_normal((6, 4, 10)).astype(np.float32)

@@ -13,9 +13,11 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.cpu import prepared_kernel
+from tbe_impl.dsl.tensor import Operation
 from tbe_impl.errors import CompileError
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.sequence import Step
 from tests.cases import cases
 from tests.stress.parts import libraries
 
@@ -36,7 +38,7 @@ def planned(
 
 def check(kernels: list[prepared_kernel.PlannedKernel]) -> None:
     for number, one in enumerate(kernels):
-        (found,) = one.compile_and_load().run([X], {}, 1)
+        (found,) = one.compile().run([X], {}, 1)
         np.testing.assert_allclose(found, np.exp(X.astype(np.float64) + number), rtol=3e-7)
 
 
@@ -87,15 +89,18 @@ def test_only_what_is_lacking_is_compiled(cache: KernelCache, calls: list[str]) 
 def spoilt(kernel: prepared_kernel.PlannedKernel) -> prepared_kernel.PlannedKernel:
     """With a text that no compiler accepts."""
 
-    def write(part: prepared_kernel.KernelPart) -> prepared_kernel.KernelPart:
-        assert part.write is not None
+    def write(
+        step: Step[prepared_kernel.PlannedProgram | Operation],
+    ) -> prepared_kernel.PlannedProgram:
+        part = step.kernel
+        assert isinstance(part, prepared_kernel.PlannedProgram)
         program = part.write()
         bad = replace(
             program, text=lambda: program.source + "\nint nonsense(void) { return absent; }\n"
         )
         return replace(part, write=lambda: bad)
 
-    return replace(kernel, parts=tuple(map(write, kernel.parts)))
+    return replace(kernel, sequence=kernel.sequence.convert(write))
 
 
 def test_a_bad_kernel_fails_alone(cache: KernelCache, calls: list[str]) -> None:
@@ -104,7 +109,7 @@ def test_a_bad_kernel_fails_alone(cache: KernelCache, calls: list[str]) -> None:
     assert len(libraries(cache)) == 0
     check([first])
     with pytest.raises(CompileError, match="absent"):
-        spoilt(second).compile_and_load()
+        spoilt(second).compile()
     check(planned(cache))
     assert len(calls) == 5
 

@@ -249,7 +249,7 @@ def test_a_frame_of_a_kernel_names_the_operator_and_its_line(cache: KernelCache)
         cache=cache,
         name="my_softmax",
     )
-    library = kernel.steps[0].program.file
+    library = kernel.programs[0].file
     listed = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout
     own = re.findall(r"^([0-9a-f]+) [tT] (\S+)$", listed, re.MULTILINE)
     code = {

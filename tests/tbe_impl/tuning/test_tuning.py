@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 
 from tbe_impl import tuning_store
+from tbe_impl.arguments import Argument
 from tbe_impl.codegen.options import Options
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder, static_shape
 from tbe_impl.errors import InputError
-from tbe_impl.kernel import Argument, Kernel
+from tbe_impl.kernel import Kernel
 from tbe_impl.loading.operator import load_operator
 from tbe_impl.loading.tune_operator import tune
 from tbe_impl.tuning import measurement as measuring

@@ -15,7 +15,7 @@ import pytest
 from custom_ops.onednn import Prepared, why_missing
 from ms_fusion.accuracy.replay import replay
 from ms_fusion.kernel_server import host_preparation, sequence_loader
-from ms_fusion.kernel_server.compile_cache import SequenceRecord
+from ms_fusion.kernel_server.compile_cache import StoredSequence
 from ms_fusion.kernel_server.driver import compile_kernel
 from ms_fusion.kernel_server.sequence_assembly import assemble, compile_own
 from ms_fusion.lowering.composite_lowering import IN_PLACE_OPERATORS
@@ -62,16 +62,16 @@ def check_row(
     kernel: CompositeKernel, given: Mapping[str, np.ndarray], wanted: Sequence[np.ndarray]
 ) -> None:
     """The serialized chain for the user's process is bit-identical in every used buffer."""
-    row = compile_own(kernel).row
+    _, row = compile_own(kernel)
     assert row is not None
     made = sequence_loader.load_sequence(
-        msgspec.json.decode(msgspec.json.encode(row), type=SequenceRecord)
+        msgspec.json.decode(msgspec.json.encode(row), type=StoredSequence)
     )
     assert made is not None
     buffers = [array.copy() for array in given.values()]
     buffers += [np.zeros_like(array) for array in wanted[len(buffers) :]]
     addresses = (ctypes.c_void_p * len(buffers))(*(one.ctypes.data for one in buffers))
-    assert host_preparation.RUN(made.function)(made.state, addresses) == 0
+    assert host_preparation.RUN(made.address)(made.state, addresses) == 0
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     for name, buffer, array in zip(names, buffers, wanted, strict=True):
         node = kernel.graph.producers.get(name)

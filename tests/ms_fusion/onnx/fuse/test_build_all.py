@@ -12,6 +12,7 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.kernels import group_kernel
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel, build_all
 from tbe_impl import environment
+from tbe_impl.cpu import prepared_kernel
 from tbe_impl.errors import FusionError
 from tbe_impl.runtime import compiler
 from tests.cases import cases
@@ -63,8 +64,9 @@ def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.M
     def spoilt(node: Node) -> GroupKernel:
         found = whole(node)
         if node.name == "group_7":
-            (part,) = found.kernel.planned.parts
-            assert part.write is not None
+            (step,) = found.kernel.planned.sequence.steps
+            part = step.kernel
+            assert isinstance(part, prepared_kernel.PlannedProgram)
             program = part.write()
             bad = replace(program, text=lambda: program.source + "int k(void) { return absent; }")
             part.__dict__["write"] = lambda: bad

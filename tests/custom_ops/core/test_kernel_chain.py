@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from custom_ops.core.kernel_chain import Chain, Step
+from custom_ops.core.kernel_chain import Chain, make_step
 from custom_ops.core.kernel_interface import ArraySpec
 from custom_ops.operators.epilogues import ROWS_SUM
 from custom_ops.operators.linear import dsl_kernel
@@ -23,8 +23,8 @@ def chain(length: int) -> Chain:
     """y gates x `length` times; the result is summed over rows."""
     names = ["x", *(f"step{i}" for i in range(length))]
     gate = dsl_kernel(MUL_SIGMOID, (SQUARE, SQUARE))
-    steps = [Step(gate, (names[i], "y"), (names[i + 1],)) for i in range(length)]
-    steps.append(Step(dsl_kernel(ROWS_SUM, (SQUARE,)), (names[-1],), ("total",)))
+    steps = [make_step(gate, (names[i], "y"), (names[i + 1],)) for i in range(length)]
+    steps.append(make_step(dsl_kernel(ROWS_SUM, (SQUARE,)), (names[-1],), ("total",)))
     return Chain(
         "Gated", {"x": SQUARE, "y": SQUARE}, {"total": ArraySpec((16,), "float32")}, tuple(steps)
     )
@@ -68,7 +68,7 @@ def test_without_a_compiler(monkeypatch):
 
     made = chain(3)
     monkeypatch.setattr(compiler, "build", missing)
-    monkeypatch.setattr("custom_ops.core.kernel_sequence._load_sequence_runner", missing)
+    monkeypatch.setattr("tbe_impl.runtime.sequence._load_sequence_runner", missing)
     given = arrays(1)
     np.testing.assert_allclose(made(*given), right(*given, 3), rtol=1e-4, atol=1e-5)
 

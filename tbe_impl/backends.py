@@ -1,0 +1,161 @@
+"""Back ends, which compile DSL graphs: the protocol, and the ordered table `BACKENDS`.
+
+A back end plans a graph (`Backend.plan`). The plan is compiled (`Planned.compile`), and the result
+is called with arrays (`Compiled.run`); see `tbe_impl.compiled`. The rooms of the back ends are
+imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tbe_impl.errors import InputError
+
+if TYPE_CHECKING:
+    from tbe_impl.cann.graph_operator import CannSource
+    from tbe_impl.codegen.options import Options
+    from tbe_impl.compiled import Planned
+    from tbe_impl.cpu.prepared_kernel import PlannedKernel
+    from tbe_impl.dsl.tensor import Tensor
+    from tbe_impl.interpreter.interpreted_kernel import InterpretedKernel
+
+
+@dataclass(frozen=True, eq=False)
+class KernelGraph:
+    """What a back end compiles.
+
+    Attributes:
+        name: readable name of the kernel.
+        inputs, outputs: the tensors of the graph.
+        scheduled: the outputs of the graph with the memory copies and partial sums of a manual
+            schedule; equal to `outputs` without such a schedule.
+        text: function that returns the result of `graph_text` for `scheduled`.
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    scheduled: tuple[Tensor, ...]
+    text: Callable[[], str]
+
+
+class Backend(Protocol):
+    """A target for which DSL graphs are compiled."""
+
+    @property
+    def name(self) -> str:
+        """The name, as in ``Kernel.__call__(backend=...)``."""
+
+    @property
+    def title(self) -> str:
+        """The name in messages."""
+
+    @property
+    def can_run(self) -> bool:
+        """Whether this processor can run what the back end compiles."""
+
+    def plan(self, graph: KernelGraph, options: Options) -> Planned:
+        """Prepares a graph for compilation.
+
+        Raises:
+            InputError: the back end cannot build this graph with these options.
+        """
+
+
+@dataclass(frozen=True)
+class CpuBackend:
+    """Generates C, compiles it for this processor, and calls it."""
+
+    name: str = "cpu"
+    title: str = "CPU"
+    can_run: bool = True
+
+    def plan(self, graph: KernelGraph, options: Options) -> PlannedKernel:
+        """See `Backend.plan`. Every graph is accepted; compilation may fail."""
+        from tbe_impl.cpu import prepared_kernel
+
+        return prepared_kernel.plan(
+            graph.scheduled, graph.inputs, name=graph.name, options=options, graph=graph.text
+        )
+
+
+@dataclass(frozen=True)
+class NumpyBackend:
+    """Interprets the graph with NumPy, one DSL operation after the other."""
+
+    name: str = "numpy"
+    title: str = "NumPy"
+    can_run: bool = True
+
+    def plan(self, graph: KernelGraph, options: Options) -> InterpretedKernel:
+        """See `Backend.plan`. The options other than `rounding` and `inplace` have no effect."""
+        from tbe_impl.interpreter.interpreted_kernel import InterpretedKernel
+
+        if options.inplace:
+            raise InputError("the NumPy back end computes nothing in place", place=graph.name)
+        return InterpretedKernel(graph.inputs, graph.outputs, options.rounding)
+
+
+@dataclass(frozen=True)
+class CannBackend:
+    """Writes an operator file in the TBE DSL that CANN compiles for an Ascend chip."""
+
+    name: str = "cann"
+    title: str = "CANN"
+    can_run: bool = False
+
+    def plan(self, graph: KernelGraph, options: Options) -> CannSource:
+        """See `Backend.plan`. The options have no effect: CANN chooses the loops."""
+        from tbe_impl.cann import graph_operator
+
+        return graph_operator.plan(graph.name, graph.inputs, graph.outputs)
+
+
+CPU = CpuBackend()
+BACKENDS: tuple[Backend, ...] = (CPU, NumpyBackend(), CannBackend())
+"""Every back end. If one cannot build a kernel, the next one that can run here replaces it."""
+RUNNABLE_NAMES = tuple(one.name for one in BACKENDS if one.can_run)
+"""Names of the back ends that a call of a kernel may request."""
+_BY_NAME: Mapping[str, Backend] = {one.name: one for one in BACKENDS}
+
+
+def find_backend(name: str) -> Backend:
+    """Returns the back end of this name.
+
+    Raises:
+        InputError: there is no such back end.
+    """
+    found = _BY_NAME.get(name)
+    if found is None:
+        raise _unknown_backend(name, tuple(_BY_NAME), place=None)
+    return found
+
+
+def find_runnable(name: str, *, place: str | None = None) -> Backend:
+    """Returns the back end of this name, which can run on this processor.
+
+    Args:
+        name: one of `RUNNABLE_NAMES`.
+        place: where the name was given, for the error.
+
+    Raises:
+        InputError: there is no such back end, or it cannot run here.
+    """
+    found = _BY_NAME.get(name)
+    if found is None or not found.can_run:
+        raise _unknown_backend(name, RUNNABLE_NAMES, place=place)
+    return found
+
+
+def replacement_of(backend: Backend) -> Backend | None:
+    """Returns the back end that runs if `backend` cannot build a kernel; None if there is none."""
+    behind = BACKENDS[BACKENDS.index(backend) + 1 :]
+    return next((one for one in behind if one.can_run), None)
+
+
+def _unknown_backend(name: str, expected: Sequence[str], *, place: str | None) -> InputError:
+    return InputError(
+        "unknown back end", place=place, expected=" or ".join(expected), got=repr(name)
+    )
