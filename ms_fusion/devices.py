@@ -276,10 +276,10 @@ def measure_launch_us() -> float:
     import time
 
     import mindspore
-    import msgspec
     import numpy as np
 
-    from tbe_impl.runtime import compiler
+    from tbe_impl.runtime.store import user_store
+    from tbe_impl.runtime.store_kinds import LAUNCH_COSTS
 
     known = _cached_launch()
     if known is not None and known.version == mindspore.__version__:
@@ -305,20 +305,21 @@ def measure_launch_us() -> float:
     if found <= 0:  # other load on the machine
         return CPU_LAUNCH_US
     record = _Launch(found, mindspore.__version__)
-    compiler.user_cache().store_note(_launch_key(), msgspec.json.encode(record))
+    user_store().write_record(LAUNCH_COSTS, _launch_key(), record)
     return found
 
 
 def _cached_launch() -> _Launch | None:
     import msgspec
 
-    from tbe_impl.runtime import compiler
+    from tbe_impl.runtime.store import user_store
+    from tbe_impl.runtime.store_kinds import LAUNCH_COSTS
 
-    return compiler.user_cache().load_record(_launch_key(), msgspec.json.Decoder(_Launch).decode)
+    return user_store().read_record(LAUNCH_COSTS, _launch_key(), msgspec.json.Decoder(_Launch))
 
 
 def _launch_key() -> str:
-    from tbe_impl.runtime.cache import make_key
+    from tbe_impl.runtime.store import make_key
     from tbe_impl.tuning_store import processor
 
     return make_key(measured="launch of a MindSpore graph", processor=processor())

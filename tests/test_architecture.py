@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tbe_impl.codegen.options import Options
+from tbe_impl.runtime.store_kinds import KINDS
 from tests.cases import cases
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -117,11 +118,12 @@ def test_the_index_names_functions_of_its_files() -> None:
     assert wrong == {}
 
 
+KINDS_HEAD = ("kind", "content", "parts of the key", "written and read by", "function", "size")
 TABLES = [
     ("architecture", ("step", "file", "begin with"), 1, 2),
     ("architecture", ("question", "file", "function"), 1, 2),
     ("architecture", ("route", "file", "begin with"), 1, 2),
-    ("architecture", ("cache", "parts of the key", "file", "function"), 2, 3),
+    ("architecture", KINDS_HEAD, 3, 4),
     ("codegen", ("step", "file", "begin with"), 1, 2),
     ("codegen", ("pass", "recognises", "does", "file", "begin with", "flag"), 3, 4),
 ]
@@ -140,6 +142,11 @@ def test_other_tables_name_functions_of_their_files(
         if (gone := missing_names(f"{cells[files]} {cells[names]}", cells[names]))
     }
     assert wrong == {}
+
+
+def test_every_kind_of_the_store_is_listed() -> None:
+    rows = rows_of(text_of("architecture"), *KINDS_HEAD)
+    assert [names_in(cells[0])[0] for cells in rows] == [kind.name for kind in KINDS]
 
 
 def test_every_option_of_the_generator_is_told() -> None:

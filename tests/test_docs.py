@@ -33,9 +33,8 @@ from ms_fusion.onnx.native import worker as native_worker
 from ms_fusion.ops import selections
 from ms_fusion.readers import onnx_file, onnx_file_check
 from ms_fusion.why_not.reasons import REASONS
-from tbe_impl import tuning_store
 from tbe_impl.environment import VARIABLES, EnvironmentVariable
-from tbe_impl.runtime import cache_entry, cache_notes, compiler_process
+from tbe_impl.runtime import compiler_process, store_kinds
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 from tests.source_files import read_tree
@@ -438,10 +437,9 @@ def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
     limits = section_of("SECURITY.md", "Limits on what is read")
     assert (onnx_file_check.FILE_BYTES_MAX + 1, onnx_file.TENSORS_MAX) == (2 << 30, 2**20)
     for size, what in (
-        (cache_entry.KERNEL_BYTES_MAX, "a library 1 GiB"),
-        (cache_entry.META_BYTES_MAX, "the note of a library 1 MiB"),
-        (cache_notes.BYTES_MAX, "earlier code generation) 1 MiB"),
-        (tuning_store.BYTES_MAX, "a record of tuning 64 KiB"),
+        (store_kinds.KERNELS.bytes_max, "a library 1 GiB"),
+        (store_kinds.GROUPS.bytes_max, "another entry 1 MiB"),
+        (store_kinds.TUNINGS.bytes_max, "a result of tuning 64 KiB"),
     ):
         unit = {"GiB": 30, "MiB": 20, "KiB": 10}[what[-3:]]
         assert what in limits and int(what.split()[-2]) << unit == size, what

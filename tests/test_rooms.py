@@ -247,7 +247,7 @@ def test_imports_go_one_way() -> None:
 @cases(
     "name, code, wrong",
     [
-        ("tbe_impl.runtime.cache", "import ms_fusion.graph", ["ms_fusion.graph"]),
+        ("tbe_impl.runtime.store", "import ms_fusion.graph", ["ms_fusion.graph"]),
         ("tbe_impl.errors", "def f():\n    from tbe_impl import runtime", ["tbe_impl.runtime"]),
         (
             "tbe_impl.dsl.operation",

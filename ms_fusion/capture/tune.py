@@ -292,10 +292,10 @@ def _tune_kernels(
         except FusionError:
             continue  # Unsupported groups and groups without loop nests have no options to tune.
     ends = time.perf_counter() + seconds
-    waiting = sorted(found.values(), key=lambda item: -item[0])
-    for number, (cost_us, kernel, also, operators) in enumerate(waiting):
+    waiting = sorted(found.items(), key=lambda item: -item[1][0])
+    for number, (key, (cost_us, kernel, also, operators)) in enumerate(waiting):
         left = ends - time.perf_counter()
-        share = left * cost_us / sum(item[0] for item in waiting[number:])
+        share = left * cost_us / sum(item[0] for _, item in waiting[number:])
         if left < MIN_KERNEL_S:
             break
         clock.show_step(" + ".join(operators)[:40])
@@ -310,7 +310,7 @@ def _tune_kernels(
             record.default_us,
             record.tuned_us,
             record.ratio,
-            record.key,
+            key,
         )
 
 

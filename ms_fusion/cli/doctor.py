@@ -28,9 +28,11 @@ from ms_fusion.target import INSTALL
 from tbe_impl import environment
 from tbe_impl.errors import CacheError, InputError, MissingError
 from tbe_impl.runtime import machine
-from tbe_impl.runtime.cache import OWN_DIRECTORY_REMEDY, KernelCache, check_place
 from tbe_impl.runtime.compiler import find_compiler
 from tbe_impl.runtime.process_group import child_group
+from tbe_impl.runtime.store import Store
+from tbe_impl.runtime.store_directory import OWN_DIRECTORY_REMEDY, check_place
+from tbe_impl.runtime.store_kinds import KERNELS
 
 EXIT_CODES = {"ok": 0, "hint": 0, "warning": 1, "broken": 2}
 PYTHONS = ((3, 10), (3, 12))
@@ -306,7 +308,7 @@ def last_line(text: str) -> str:
 
 
 def check_cache() -> Check:
-    cache = KernelCache()
+    cache = Store()
     if cache.root.is_symlink():
         return Check(
             "kernel cache", "warning", f"{cache.root} is a link", f"{OWN_DIRECTORY_REMEDY}."
@@ -324,7 +326,7 @@ def check_cache() -> Check:
     return Check(
         "kernel cache",
         "ok",
-        f"{cache.root}: {info.entries} kernels, {info.free_bytes / 2**30:.0f} GiB free",
+        f"{cache.root}: {info.entries[KERNELS.name]} kernels, {info.free_bytes / 2**30:.0f} GiB free",
     )
 
 

@@ -264,31 +264,36 @@ def cache() -> None:
 
 @cache.command("ls")
 def cache_ls() -> None:
-    """List every kernel, the least recently used first, and what tuning stored."""
+    """List every entry, the least recently used first, and what tuning stored."""
     from datetime import datetime
 
     from ms_fusion.mindspore.presets import net_choices
     from tbe_impl import tuning_store
-    from tbe_impl.runtime.cache import KernelCache
+    from tbe_impl.runtime.store import Store
 
-    for entry in KernelCache().entries():
-        used = datetime.fromtimestamp(entry.used).isoformat(" ", "seconds")
-        click.echo(f"{entry.key[:16]}  {entry.bytes:>10,} bytes  used {used}")
-    for kernel in tuning_store.user_store().records():
-        click.echo(f"{kernel.key[:16]}  tuned kernel {printable_text(kernel.line())}")
-    for net in net_choices.store().records():
-        click.echo(f"{net.key[:16]}  tuned net {printable_text(net.line())}")
+    for entry in Store().entries():
+        if not entry.kind.is_measured:
+            used = datetime.fromtimestamp(entry.used).isoformat(" ", "seconds")
+            click.echo(
+                f"{entry.key[:16]}  {entry.kind.name:<8}  {entry.bytes:>10,} bytes  used {used}"
+            )
+    for key, kernel in tuning_store.records():
+        click.echo(f"{key[:16]}  tuned kernel {printable_text(kernel.line())}")
+    for key, net in net_choices.records():
+        click.echo(f"{key[:16]}  tuned net {printable_text(net.line())}")
 
 
 @cache.command("info")
 def cache_info() -> None:
     """Say where the cache is and how full."""
     from tbe_impl.environment import printable_path
-    from tbe_impl.runtime.cache import KernelCache
+    from tbe_impl.runtime.store import Store
+    from tbe_impl.runtime.store_kinds import KINDS
 
-    found = KernelCache().info()
+    found = Store().info()
     click.echo(f"directory  {printable_path(found.root)}")
-    click.echo(f"kernels    {found.entries}")
+    for kind in KINDS:
+        click.echo(f"{kind.name:<9}  {found.entries[kind.name]}")
     click.echo(f"bytes      {found.bytes:,} of {found.limit_bytes:,}")
     click.echo(f"free       {found.free_bytes:,}")
     if found.problem:
@@ -299,27 +304,25 @@ def cache_info() -> None:
 @click.option("--tuned", "only_tuned", is_flag=True, help="What tuning stored, and no kernel.")
 def cache_clear(only_tuned: bool) -> None:
     """Remove every kernel; what tuning stored stays."""
-    from tbe_impl.runtime.cache import KernelCache
+    from tbe_impl.runtime.store import Store
+    from tbe_impl.runtime.store_kinds import CHOICES, KERNELS, TUNINGS
 
     if only_tuned:
-        from ms_fusion.mindspore.presets import net_choices
-        from tbe_impl import tuning_store
-
-        removed = tuning_store.user_store().remove() + net_choices.store().remove()
-        click.echo(f"removed {removed} records of tuning")
+        click.echo(f"removed {len(Store().clear(TUNINGS, CHOICES))} records of tuning")
     else:
-        click.echo(f"removed {KernelCache().clear()} kernels")
+        kernels = sum(entry.kind == KERNELS for entry in Store().clear())
+        click.echo(f"removed {kernels} kernels")
 
 
 @cache.command("verify")
 def cache_verify() -> int:
-    """Check every kernel. Exit code: 0 all sound, 1 some are not (those are never used)."""
-    from tbe_impl.runtime.cache import KernelCache
+    """Check every entry. Exit code: 0 all sound, 1 some are not (those are never used)."""
+    from tbe_impl.runtime.store import Store
 
-    cache = KernelCache()
+    cache = Store()
     wrong = cache.verify()
     for entry, reason in wrong:
-        click.echo(f"{entry.key[:16]}  {reason}")
+        click.echo(f"{entry.key[:16]}  {entry.kind.name:<8}  {reason}")
     click.echo(f"{len(cache.entries()) - len(wrong)} sound, {len(wrong)} not")
     return 1 if wrong else 0
 

@@ -1,13 +1,12 @@
 """The compile cache: finds the compiled libraries of a kernel without importing our generator.
 
-It maps a kernel description (composite JSON from MindSpore) to libraries in the kernel cache. The
-cache key consists of the description and of everything else that influences the compiled code
+It maps a kernel description (composite JSON from MindSpore) to libraries in the store. The cache
+key consists of the description and of everything else that influences the compiled code
 (`key_inputs`). An entry of the compile cache contains the keys and digests of libraries. Before use
 each library is compared with its digest. If a library is damaged, moved, outdated or missing, the
 kernel is built again.
 
-This module does not import the generator, so that a cache hit takes little time. The kernel cache
-has keys of its own with further inputs, such as the features of the processor.
+This module does not import the generator, so that a cache hit takes little time.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from ms_fusion.lowering.onednn.onednn_call import OnednnCall
 from tbe_impl import environment, tuning_store
 from tbe_impl.errors import CacheError, MissingError
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import make_key
-from tbe_impl.runtime.cache_entry import read_entry
 from tbe_impl.runtime.sequence import KernelSequence
+from tbe_impl.runtime.store import Store, make_key, user_store
+from tbe_impl.runtime.store_kinds import GROUPS, KERNELS, TUNINGS
 
 COUNTER_FIELDS = ("composite_graph", "node_name")
 """Fields of a kernel description that contain process-wide counters of MindSpore.
@@ -58,11 +57,11 @@ Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A library in the kernel cache.
+    """A library in the store.
 
     Attributes:
-        key: the library's key in the kernel cache.
-        sha256: digest of the library's content.
+        key: the library's key in the store.
+        sha256: digest of the library's entry.
     """
 
     key: Digest
@@ -70,16 +69,16 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_path(cls, path: Path) -> Library:
-        """Returns the `Library` for a library file in the kernel cache.
+        """Returns the `Library` for a library file in the store.
 
         Raises:
-            CacheError: the file does not belong to an entry of the kernel cache.
+            CacheError: the file is no valid entry of the store.
         """
-        return cls(path.parent.name, read_entry(path.parent, path.parent.name).sha256)
+        return cls(path.stem, Store(path.parents[1]).digest(KERNELS, path.stem))
 
     def find(self) -> Path | None:
         """Returns the path of the library; None if it is missing or has changed."""
-        return compiler.user_cache().load(self.key, sha256=self.sha256)
+        return user_store().find(KERNELS, self.key, sha256=self.sha256)
 
 
 class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="own"):
@@ -217,9 +216,11 @@ def _tuning_record_stamps() -> list[str]:
 
     All records are included because each of them may influence how the kernel is compiled.
     """
-    root = tuning_store.user_store().root
     try:
-        return sorted(_stamp(one) for one in os.scandir(root) if one.is_file(follow_symlinks=False))
+        place = user_store().root / TUNINGS.name
+        return sorted(
+            _stamp(one) for one in os.scandir(place) if one.is_file(follow_symlinks=False)
+        )
     except OSError:
         return []
 
@@ -245,7 +246,7 @@ def _numpy_stamp() -> str:
 def recall(text: str) -> CachedKernel | None:
     """Returns the cache entry of a kernel description; None if it is missing or invalid."""
     key = key_of(text)
-    return compiler.user_cache().load_record(key, _DECODER.decode) if key else None
+    return user_store().read_record(GROUPS, key, _DECODER) if key else None
 
 
 def remember(
@@ -260,7 +261,7 @@ def remember(
     Args:
         text: the description.
         key: result of `key_of` before the build; nothing is cached if the key has changed since.
-        built: the kernel's library in the kernel cache.
+        built: the kernel's library in the store.
         steps: the compiled parts of the kernel, for the report of `explain`.
         row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
     """
@@ -271,7 +272,7 @@ def remember(
     except CacheError as error:
         log.info("a compiled kernel is not cached: %s", error)
         return
-    compiler.user_cache().store_note(key, msgspec.json.encode(answer))
+    user_store().write_record(GROUPS, key, answer)
 
 
 def publish_cached(text: str, directory: Path) -> bool:

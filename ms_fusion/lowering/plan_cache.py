@@ -18,8 +18,8 @@ import msgspec
 from tbe_impl.codegen import codegen_cache
 from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
-from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import make_key, user_store
+from tbe_impl.runtime.store_kinds import PLANS
 
 StoredValues = tuple[int, ...]
 """Value of `Options.stored`: the indices of the stored values."""
@@ -52,15 +52,12 @@ def load_or_make_plan(kernel: Kernel, make: Callable[[], StoredValues]) -> Store
         graph = kernel.graph
     except (InputError, RecursionError):
         return make()
-    store = compiler.user_cache()
-    key = KernelCache.key(
-        planned=graph, options=repr(kernel.options), deciding=_plan_source_digest()
-    )
-    known = store.load_record(key, _DECODER.decode)
+    key = make_key(planned=graph, options=repr(kernel.options), deciding=_plan_source_digest())
+    known = user_store().read_record(PLANS, key, _DECODER)
     if known is not None:
         return known
     made = make()
-    store.store_note(key, msgspec.json.encode(made))
+    user_store().write_record(PLANS, key, made)
     return made
 
 

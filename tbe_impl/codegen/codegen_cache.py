@@ -22,7 +22,8 @@ from tbe_impl.codegen.planning.access_analysis import collect_derived_sizes
 from tbe_impl.codegen.program import Program, collect_sizes, result_shapes, sizes_and_scalars
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import InputError
-from tbe_impl.runtime.cache import KernelCache, text_digest
+from tbe_impl.runtime.store import Store, make_key, text_digest
+from tbe_impl.runtime.store_kinds import CODEGEN
 
 CODEGEN_DIRECTORY = Path(__file__).resolve().parent
 GENERATOR_DIRECTORIES = (
@@ -99,19 +100,19 @@ def graph_mark(graph: Callable[[], str], options: Options) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()[:40]
 
 
-def plan_key(store: KernelCache, mark: str, name: str, options: Options) -> str:
+def plan_key(mark: str, name: str, options: Options) -> str:
     """Returns the cache key of the plan for a graph; `mark` is the graph's `graph_mark`."""
-    return store.key(
+    return make_key(
         graph=mark, name=name, options=repr(options), generator=_LOADED_GENERATOR_FINGERPRINT
     )
 
 
-def read_plan(store: KernelCache, key: str) -> CodegenPlan | None:
+def read_plan(store: Store, key: str) -> CodegenPlan | None:
     """Returns the plan that is cached under `key`; None if there is no valid plan."""
-    return store.load_record(key, _DECODER.decode)
+    return store.read_record(CODEGEN, key, _DECODER)
 
 
-def write_plan(store: KernelCache, key: str, program: Program) -> None:
+def write_plan(store: Store, key: str, program: Program) -> None:
     """Stores the plan of `program` under `key`, for `CodegenPlan.restore_program`."""
     # if a source file changed after this process loaded it, the program does not belong to the key
     if generator_fingerprint() != _LOADED_GENERATOR_FINGERPRINT:
@@ -119,7 +120,7 @@ def write_plan(store: KernelCache, key: str, program: Program) -> None:
     derived = len(program.sizes) - len(sizes_and_scalars(program.outputs)[0])
     place = next((n for n, item in enumerate(program.inputs) if item is program.overwritten), -1)
     plan = CodegenPlan(text_digest(program.source), program.symbol, place, derived)
-    store.store_note(key, msgspec.json.encode(plan))
+    store.write_record(CODEGEN, key, plan)
 
 
 def generator_fingerprint() -> str:

@@ -24,8 +24,8 @@ from tbe_impl.dsl.tensor import Operation, Tensor, shape_text
 from tbe_impl.errors import CompileError
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import KernelCache, text_digest
 from tbe_impl.runtime.sequence import KernelSequence, Step
+from tbe_impl.runtime.store import Store, text_digest, user_store
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class PlannedKernel:
     outputs: tuple[Tensor, ...]
     sequence: KernelSequence[PlannedProgram | Operation]
     options: Options
-    store: KernelCache
+    store: Store
 
     def uncompiled_programs(self) -> list[Program]:
         """Generates the programs; returns those that have no library in the cache.
@@ -219,7 +219,7 @@ def prepare(
     *,
     name: str = "kernel",
     options: Options = DEFAULT_OPTIONS,
-    cache: KernelCache | None = None,
+    cache: Store | None = None,
     graph: Callable[[], str] | None = None,
 ) -> CpuKernel:
     """Compiles and loads a graph.
@@ -245,14 +245,14 @@ def plan(
     *,
     name: str = "kernel",
     options: Options = DEFAULT_OPTIONS,
-    cache: KernelCache | None = None,
+    cache: Store | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
     """Divides a graph into programs at library stages and looks up each one in the cache.
 
     Takes the same arguments as `prepare` and raises the same errors.
     """
-    store = cache or compiler.user_cache()
+    store = cache or user_store()
 
     def plan_stages(missing: Sequence[Tensor], used: Sequence[Tensor]) -> PlannedProgram:
         whole = len(used) == len(inputs) and list(map(id, missing)) == list(map(id, outputs))
@@ -312,7 +312,7 @@ def _plan_program(
     inputs: Sequence[Tensor],
     name: str,
     options: Options,
-    store: KernelCache,
+    store: Store,
     graph: Callable[[], str],
 ) -> PlannedProgram:
     """Looks up one program in the cache; its code is generated later, and only if necessary."""
@@ -320,7 +320,7 @@ def _plan_program(
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
     )
-    key = codegen_cache.plan_key(store, mark, name, options) if mark else ""
+    key = codegen_cache.plan_key(mark, name, options) if mark else ""
     noted = codegen_cache.read_plan(store, key) if key else None
     if noted is None:
         return PlannedProgram(write, plan=key)

@@ -1,4 +1,4 @@
-"""Stores bytecode of operator files in the kernel cache instead of ``__pycache__``.
+"""Stores bytecode of operator files in the store instead of ``__pycache__``.
 
 Operator trees are large, often read-only, and belong to the user. Without cached bytecode, each
 process would compile every file.
@@ -19,30 +19,30 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType
 from typing import Any
 
-from tbe_impl.runtime import cache
-from tbe_impl.runtime.compiler import user_cache
+from tbe_impl.runtime.store import make_key, user_store
+from tbe_impl.runtime.store_kinds import BYTECODE
 
 
 class CachedLoader(SourceFileLoader):
-    """Loads a source file; takes its bytecode from ``__pycache__`` or from the kernel cache."""
+    """Loads a source file; takes its bytecode from ``__pycache__`` or from the store."""
 
     def source_to_code(  # type: ignore[override]
         self, data: Any, path: Any, **options: Any
     ) -> CodeType:
         """Returns the code object of the source `data`; compiles it only if it is not cached."""
-        key = cache.make_key(
+        key = make_key(
             compressed_bytecode=importlib.util.MAGIC_NUMBER,
             optimize=sys.flags.optimize,
             options=options,
             path=os.fsencode(path),
             source=bytes(data),
         )
-        known = user_cache().load_note(key)
+        known = user_store().read(BYTECODE, key)
         if known is not None:
             found: CodeType = marshal.loads(zlib.decompress(known))
             return found
         code: CodeType = super().source_to_code(data, path, **options)
-        user_cache().store_note(key, zlib.compress(marshal.dumps(code), 1))
+        user_store().write(BYTECODE, key, zlib.compress(marshal.dumps(code), 1))
         return code
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:

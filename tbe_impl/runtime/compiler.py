@@ -1,4 +1,4 @@
-"""Finds and runs the C compiler under a time limit; libraries are stored in the kernel cache."""
+"""Finds and runs the C compiler under a time limit; libraries are in the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +20,10 @@ from pathlib import Path
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.runtime import compiler_process, machine, precompiled_headers
-from tbe_impl.runtime.cache import KernelCache, text_digest
 from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
+from tbe_impl.runtime.store import Store, make_key, text_digest, user_store
+from tbe_impl.runtime.store_kinds import ALIASES, KERNELS
 
 INCLUDE = Path(__file__).resolve().parent.parent / "codegen" / "include"
 _compiled_keys: list[str] = []
@@ -140,9 +141,7 @@ def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
     if sys.platform == "darwin":
         flags.append("-Wl,-undefined,dynamic_lookup")
     flags += options
-    key = KernelCache.key(
-        source=digest, headers=_headers(), compiler=compiler.identity, flags=flags
-    )
+    key = make_key(source=digest, headers=_headers(), compiler=compiler.identity, flags=flags)
     return Recipe(compiler, tuple(flags), key)
 
 
@@ -151,7 +150,7 @@ def build(
     *,
     options: Sequence[str] = (),
     symbols: Sequence[str] = (),
-    cache: KernelCache | None = None,
+    cache: Store | None = None,
 ) -> Path:
     """Returns the shared library of a generated text from the cache; compiles it if absent.
 
@@ -159,7 +158,7 @@ def build(
         source: the generated text.
         options: as for `recipe`.
         symbols: symbols that the library must contain.
-        cache: the kernel cache; the user's by default.
+        cache: the store; the user's by default.
 
     Raises:
         MissingError: there is no compiler.
@@ -167,9 +166,9 @@ def build(
             `MEMORY_LIMIT_BYTES`, or created no valid library; nothing is cached then.
     """
     how = recipe(text_digest(source), options=options)
-    store = cache or user_cache()
+    store = cache or user_store()
 
-    def make(target: Path) -> Mapping[str, str]:
+    def make(target: Path) -> None:
         if how.key in _timed_out_keys:
             raise _timeout_error(how.compiler)
         try:
@@ -179,21 +178,20 @@ def build(
             raise _timeout_error(how.compiler) from None
         check_library(target, symbols, compiler=" ".join(how.compiler.command))
         _compiled_keys.append(how.key)
-        return {"flags": " ".join(how.flags)}
 
-    return find(how.key, store) or store.get_or_build(how.key, make)
+    return find(how.key, store) or store.get_or_build(KERNELS, how.key, make)
 
 
-def find(key: str, store: KernelCache) -> Path | None:
+def find(key: str, store: Store) -> Path | None:
     """Returns the cached library for the key of a `Recipe`; None when there is none.
 
     The library was compiled from the recipe's text alone, or from several texts by
     `build_together`.
     """
-    found = store.load(key)
-    note = None if found else store.load_note(key)
+    found = store.find(KERNELS, key)
+    alias = None if found else store.read(ALIASES, key)
     with contextlib.suppress(InputError, UnicodeDecodeError):
-        found = found or (store.load(note.decode("ascii")) if note else None)
+        found = found or (store.find(KERNELS, alias.decode("ascii")) if alias else None)
     return found
 
 
@@ -201,7 +199,7 @@ def build_together(
     texts: Sequence[tuple[str, Sequence[str]]],
     *,
     options: Sequence[str] = (),
-    cache: KernelCache | None = None,
+    cache: Store | None = None,
 ) -> None:
     """Compiles several texts into one library, which is cached as the library of each text.
 
@@ -216,13 +214,13 @@ def build_together(
     Raises:
         As `build`; nothing is cached then.
     """
-    store = cache or user_cache()
+    store = cache or user_store()
     head = _parts(texts[0][0])[0]
     whole = "\n".join([head, "", *(_parts(source)[1] for source, _ in texts)])
     build(whole, options=options, symbols=[one for _, own in texts for one in own], cache=store)
-    note = recipe(text_digest(whole), options=options).key.encode("ascii")
+    alias = recipe(text_digest(whole), options=options).key.encode("ascii")
     for source, _ in texts:
-        store.store_note(recipe(text_digest(source), options=options).key, note)
+        store.write(ALIASES, recipe(text_digest(source), options=options).key, alias)
 
 
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
@@ -254,16 +252,6 @@ def count_compiled_libraries() -> int:
     return len(_compiled_keys)
 
 
-@lru_cache(maxsize=4)
-def _cache_at(root: str) -> KernelCache:
-    return KernelCache(root)
-
-
-def user_cache() -> KernelCache:
-    """Returns the default kernel cache."""
-    return _cache_at(str(environment.cache_dir() / "kernels"))
-
-
 @lru_cache(maxsize=1)
 def _headers() -> str:
     """Returns the SHA-256 of the headers in `INCLUDE`."""
@@ -277,7 +265,7 @@ def _headers() -> str:
 _headers()  # evaluated at import, so that the first kernel of a process does not wait
 
 
-def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None:
+def _compile(how: Recipe, source: str, target: Path, store: Store) -> None:
     with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as directory:
         place = Path(directory)
         text = place / "kernel.c"
@@ -285,7 +273,7 @@ def _compile(how: Recipe, source: str, target: Path, store: KernelCache) -> None
         flags = [*how.flags, f"-I{INCLUDE}"]
         command = [*flags, "-o", str(target), str(text), "-lm", "-lpthread"]
         head = precompiled_headers.head_of(source, how.compiler)
-        key = KernelCache.key(
+        key = make_key(
             head=head, headers=_headers(), compiler=how.compiler.identity, flags=how.flags
         )
         read = precompiled_headers.find(key, head, how.compiler, flags, store) if head else None

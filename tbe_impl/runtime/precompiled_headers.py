@@ -1,4 +1,4 @@
-"""Precompiles the headers of generated C and stores them in the kernel cache.
+"""Precompiles the headers of generated C and puts them into the store.
 
 A compiler without support for precompiled headers parses the headers for each kernel.
 """
@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tbe_impl.errors import CompileError
-from tbe_impl.runtime.cache import KernelCache
 from tbe_impl.runtime.compiler_process import Compiler, run
+from tbe_impl.runtime.store import Store
+from tbe_impl.runtime.store_kinds import HEADERS
 
 _log = logging.getLogger(__name__)
 _HEAD = re.compile(
@@ -27,7 +28,7 @@ NAME = "headers.h"
 _requested_keys: set[str] = set()
 """Keys requested once; headers are precompiled on the second request."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""Maps (cache directory, key) to the precompiled file; a large file is checked once per process."""
+"""Maps (root of the store, key) to the precompiled file; a large file is checked once per process."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 
@@ -40,18 +41,18 @@ def head_of(source: str, compiler: Compiler) -> str:
 
 
 def find(
-    key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
+    key: str, head: str, compiler: Compiler, flags: Sequence[str], store: Store
 ) -> Path | None:
     """Returns the file with the precompiled headers; None if there is no such file.
 
-    If the file is not in the cache, the second request in the same process builds it.
+    If the file is not in the store, the second request in the same process builds it.
 
     Args:
         key: the cache key over the include lines, the headers, the compiler and its flags.
         head: the include lines, from `head_of`.
         compiler: the C compiler.
         flags: the compiler flags of generated texts, including the include path.
-        store: the kernel cache.
+        store: the store that holds them.
     """
     if key in _rejected_keys:
         return None
@@ -59,7 +60,7 @@ def find(
     known = _verified_paths.get(place)
     if known and known.exists():
         return known
-    found = store.load(key)
+    found = store.find(HEADERS, key)
     if not found and key in _requested_keys:
         found = _precompile(key, head, compiler, flags, store)
     _requested_keys.add(key)
@@ -69,7 +70,7 @@ def find(
 
 
 def _precompile(
-    key: str, head: str, compiler: Compiler, flags: Sequence[str], store: KernelCache
+    key: str, head: str, compiler: Compiler, flags: Sequence[str], store: Store
 ) -> Path | None:
     def make(target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as directory:
@@ -79,7 +80,7 @@ def _precompile(
             run(compiler, [*own, "-x", "c-header", "-o", str(target), str(text)], text.parent)
 
     try:
-        return store.get_or_build(key, make)
+        return store.get_or_build(HEADERS, key, make)
     except (CompileError, subprocess.TimeoutExpired) as error:
         give_up(key, error)
         return None

@@ -62,7 +62,7 @@ def tune_kernel(
     plain = replace(kernel, options=base, threads=0, tuning=None)
     with show_progress(plain.name, seconds, shown=progress) as show:
         record = search_options(Bench(plain, steps, seconds, show), also)
-    tuning_store.user_store().save(record)
+    tuning_store.save(tuning_store.key_of(plain), record)
     return tuning_store.apply_record(
         replace(plain, options=replace(base, inplace=asked.inplace)), record
     )

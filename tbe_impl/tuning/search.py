@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tbe_impl import environment, tuning_store
+from tbe_impl import environment
 from tbe_impl.codegen.program import storable_results
 from tbe_impl.dsl.tensor import stages_of, static_shape
 from tbe_impl.kernel import Kernel
@@ -55,8 +55,6 @@ def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
     winner = _search_threads(bench, _choose_winner(bench, found))
     default = winner.reference_times if winner.times else [bench.measure_call(bench.default)]
     return Tuning(
-        schema=1,
-        key=tuning_store.key_of(bench.kernel),
         name=bench.kernel.name[:200],
         choice=winner.choice,
         default_us=statistics.median(default) * 1e6,

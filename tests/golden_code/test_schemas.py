@@ -34,7 +34,6 @@ RECORDS = (
     ("ms_fusion.mindspore.presets.generator_proof", "GeneratorProof"),
     ("ms_fusion.mindspore.presets.net_choices", "NetChoice"),
     ("tbe_impl.tuning_store", "Tuning"),
-    ("tbe_impl.runtime.cache_entry", "EntryMetadata"),
     ("tbe_impl.codegen.codegen_cache", "CodegenPlan"),
 )
 """Written by one process and read by another."""

@@ -15,7 +15,7 @@ from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import Layout, Program, layout_of
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.tensor import Operation, Tensor
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.golden_code.comparing import without_comments
 from tests.golden_code.graphs import Built, Graph
 from tests.golden_code.pinned import numbered_from_zero
@@ -46,7 +46,7 @@ def written(graph: Graph, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Writt
         built.inputs,
         name=graph.name,
         options=built.options,
-        cache=KernelCache(cache),
+        cache=Store(cache),
     )
     parts: list[Program | Operation] = []
     for step in planned.sequence.steps:

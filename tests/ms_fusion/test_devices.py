@@ -8,7 +8,8 @@ import pytest
 
 from ms_fusion import devices
 from tbe_impl import environment
-from tbe_impl.runtime import compiler
+from tbe_impl.runtime.store import user_store
+from tbe_impl.runtime.store_kinds import LAUNCH_COSTS
 
 
 @pytest.fixture(autouse=True)
@@ -42,5 +43,5 @@ def test_a_measured_cost_is_cached_and_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_damaged_record_is_ignored() -> None:
-    compiler.user_cache().store_note(devices._launch_key(), b'{"us": "fast"}')
+    user_store().write(LAUNCH_COSTS, devices._launch_key(), b'{"us": "fast"}')
     assert devices.measure_cpu.__wrapped__().launch_us == devices.CPU_LAUNCH_US

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from tbe_impl.runtime import cache as cache_module
 from tbe_impl.runtime import compiler, machine
-from tbe_impl.runtime.cache import EVICTION_TARGET_SHARE, LIMIT_BYTES, KernelCache, make_key
+from tbe_impl.runtime import store as store_module
+from tbe_impl.runtime.store import EVICTION_TARGET_SHARE, LIMIT_BYTES, Store, make_key
+from tbe_impl.runtime.store_kinds import KERNELS, KINDS
 from tests.stress.kernels import POINTS, check_swish, swish
 from tests.stress.parts import (
     Child,
@@ -27,35 +28,39 @@ from tests.stress.parts import (
     remembering_compiler,
     using_compiler,
 )
-from tests.tbe_impl.runtime.cache_cases import builder, in_memory, unused
+from tests.tbe_impl.runtime.store_cases import in_memory, put, unused
 
 WARM_S = 2e-3
 
 
 def limit(stress: Stress) -> str:
-    """Stores one kernel too many; evicts the second oldest, as the oldest is in use."""
-    assert KernelCache().limit_bytes == LIMIT_BYTES == 1 << 30, "another default"
+    """Stores one entry too many; evicts the second oldest, as the oldest is in use.
+
+    The entries are of all kinds that may be evicted, in turn.
+    """
+    assert Store().limit_bytes == LIMIT_BYTES == 1 << 30, "another default"
     size, kept = stress.times(1 << 20, 1 << 14), stress.times(64, 8)
-    cache = KernelCache(stress.place / "limited", limit_bytes=kept * (size + 600))
+    cache = Store(stress.place / "limited", limit_bytes=kept * (size + 66))
     content = stress.chance.randbytes(size)
+    kinds = [kind for kind in KINDS if kind.bytes_max >= size and not kind.is_measured]
     keys = [make_key(number=number) for number in range(kept * 4)]
 
     def use() -> None:
-        found = cache.load(keys[0])
+        found = cache.find(KERNELS, keys[0])
         assert found is not None
         with in_memory(found):
             mark.touch()
             time.sleep(600)
 
     mark = stress.place / "in-use"
-    cache.get_or_build(keys[0], builder(content))
-    unused(cache, keys[0], 10_000)
+    oldest = put(cache, KERNELS, keys[0], content)
+    unused(oldest, 10_000)
     user = Child(use)
     while not mark.exists():
         time.sleep(0.01)
     for number, key in enumerate(keys):
-        cache.get_or_build(key, builder(content))
-        unused(cache, key, 9_000 - number if number else 10_000)
+        path = put(cache, kinds[number % len(kinds)], key, content)
+        unused(path, 9_000 - number if number else 10_000)
         found = {entry.key for entry in cache.entries()}
         wanted = {keys[0], *keys[max(1, number - len(found) + 2) : number + 1]}
         few = len(found) < min(number + 1, int(EVICTION_TARGET_SHARE * kept) - 1)
@@ -66,12 +71,12 @@ def limit(stress: Stress) -> str:
         assert total <= cache.limit_bytes, f"{total} bytes with a limit of {cache.limit_bytes}"
     user.kill()
     for number in range(kept):
-        cache.get_or_build(make_key(number=f"last {number}"), builder(content))
+        put(cache, KERNELS, make_key(number=f"last {number}"), content)
     assert keys[0] not in {entry.key for entry in cache.entries()}, (
         "kept for a process that is dead"
     )
     return (
-        f"{len(keys) + 1} stored, at most {kept} kept, the least recently used went first, one in "
+        f"{len(keys) + 1} stored, of {len(kinds)} kinds, at most {kept} kept, the least recently used went first, one in "
         f"use stayed until its user died"
     )
 
@@ -108,7 +113,7 @@ def stale(stress: Stress) -> str:
         "flags": lambda: mock.patch.object(compiler, "FLAGS", (*compiler.FLAGS, "-DX=1")),
         "architecture": lambda: mock.patch.object(compiler, "march", lambda: "x86-64-v2"),
         "header byte": lambda: mock.patch.object(compiler, "_headers", lambda: headers + " "),
-        "schema": lambda: mock.patch.object(cache_module, "SCHEMA", cache_module.SCHEMA + 1),
+        "schema": lambda: mock.patch.object(store_module, "SCHEMA", store_module.SCHEMA + 1),
         **{name: (lambda name=name: _identity(name)) for name in machine.identity()},
     }
     source = swish(0).source
@@ -143,7 +148,7 @@ def warm(stress: Stress) -> str:
 
     def load() -> float:
         cache, begin = kernel_cache(), time.perf_counter()
-        path = cache.load(entry.key)
+        path = cache.find(KERNELS, entry.key)
         getattr(ctypes.CDLL(str(path)), program.program.symbol)
         return time.perf_counter() - begin
 
@@ -157,7 +162,7 @@ def warm(stress: Stress) -> str:
     wholes = sorted(in_child(whole) for _ in range(times))
     loaded, called = (statistics.median(item) * 1e3 for item in (loads, wholes))
     assert not stress.full or loaded <= WARM_S * 1e3, f"median {loaded:.2f} ms"
-    size = (entry.path / "kernel.so").stat().st_size
+    size = entry.path.stat().st_size
     return (
         f"median {loaded:.2f} ms with the hash of {size / 1024:.0f} KiB, fastest "
         f"{loads[0] * 1e3:.2f} ms"

@@ -20,8 +20,8 @@ from typing import Any
 
 from tbe_impl import environment
 from tbe_impl.runtime import compiler, thread_pool
-from tbe_impl.runtime.cache import Entry, KernelCache
-from tbe_impl.runtime.cache_entry import KERNEL
+from tbe_impl.runtime.store import Entry, Store
+from tbe_impl.runtime.store_kinds import KERNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,18 +68,14 @@ class Row:
     check: Callable[[Stress], str]
 
 
-def kernel_cache() -> KernelCache:
-    """The kernel cache of this process."""
-    return KernelCache(environment.cache_dir() / "kernels")
+def kernel_cache() -> Store:
+    """The store of this process."""
+    return Store(environment.cache_dir() / "store")
 
 
-def libraries(cache: KernelCache) -> list[Entry]:
-    """Files of a cache, without precompiled headers."""
-    return [entry for entry in cache.entries() if not _are_headers(entry.path / KERNEL)]
-
-
-def _are_headers(path: Path) -> bool:
-    return path.is_file() and path.read_bytes()[:4] == b"gpch"
+def libraries(cache: Store) -> list[Entry]:
+    """The kernels of a store."""
+    return list(cache.entries(KERNELS))
 
 
 def kernel_entries() -> list[Entry]:

@@ -68,8 +68,8 @@ PLACES = (
         "is writable by all",
         lambda place: [
             place.mkdir(),
-            (place / "kernels").mkdir(),
-            (place / "kernels").chmod(0o777),
+            (place / "store").mkdir(),
+            (place / "store").chmod(0o777),
         ],
     ),
     Place("is mounted read-only", mounting="mount -t tmpfs -o ro none {}"),
@@ -94,8 +94,8 @@ OF_THE_SUPERUSER = (
         "belongs to another user",
         lambda place: [
             place.mkdir(),
-            (place / "kernels").mkdir(),
-            os.chown(place / "kernels", 12345, 12345),
+            (place / "store").mkdir(),
+            os.chown(place / "store", 12345, 12345),
         ],
     ),
 )
@@ -153,8 +153,8 @@ def _check_answer(name: str, answer: subprocess.CompletedProcess[str], warnings:
     assert len(said) == warnings, f"{name}: {len(said)} warnings: {said}"
     assert not warnings or CACHE in said[0], f"{name}: the warning does not name {CACHE}: {said}"
     for library in told["libraries"]:
-        stays = Path(library).parents[2].exists()
-        assert not warnings or not stays, f"{name}: {Path(library).parents[2]} stays behind"
+        stays = Path(library).parents[1].exists()
+        assert not warnings or not stays, f"{name}: {Path(library).parents[1]} stays behind"
 
 
 ROWS = (

@@ -6,6 +6,7 @@ import multiprocessing
 import time
 from itertools import count
 
+from tbe_impl.runtime.store import WORK
 from tests.stress.kernels import check_swish
 from tests.stress.parts import (
     Child,
@@ -85,7 +86,8 @@ def kill(stress: Stress) -> str:
             child.kill()
         bad = cache.verify()
         assert bad == (), f"turn {turn}: {bad[0][1]}"
-        unfinished += any(".stage-" in name for name in files_below(cache.root))
+        staged = [name for name in files_below(cache.root / WORK) if not name.endswith(".lock")]
+        unfinished += staged != []
     finished = int(numbers.read_text().split()[-1]) + 1
     for number in range(max(0, finished - stress.times(20, 2)), finished):
         check_swish(number)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tbe_impl.runtime import compiler, precompiled_headers
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Initially empty."""
-    return KernelCache(tmp_path_factory.mktemp("kernels"))
+    return Store(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -29,7 +29,7 @@ def little_optimization(full: bool, tmp_path_factory: pytest.TempPathFactory) ->
             patch.setattr(compiler, "FLAGS", flags)
             find, headers = (
                 precompiled_headers.find,
-                KernelCache(tmp_path_factory.mktemp("headers")),
+                Store(tmp_path_factory.mktemp("headers")),
             )
             patch.setattr(precompiled_headers, "find", lambda *given: find(*given[:-1], headers))
         yield

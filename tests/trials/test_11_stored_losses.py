@@ -115,15 +115,13 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for key in keys:
         times = {"default_us": 2.0, "tuned_us": 1.0, "ratio": 0.5, "bound": 0.6}
         made = {
-            "schema": 1,
-            "key": key,
             "name": "exp",
             "choice": {"unroll": 2},
             "steps": 1,
             "seconds": 1.0,
             **times,
         }
-        tuning_store.user_store().save(msgspec.convert(made, tuning_store.Tuning))
+        tuning_store.save(key, msgspec.convert(made, tuning_store.Tuning))
     net_choices.remember(
         net, [x], NetChoice(fused=False, why="the net stays unfused."), kernels=keys[:1]
     )

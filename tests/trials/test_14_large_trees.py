@@ -15,7 +15,8 @@ import pytest
 from tbe_impl import load_operator
 from tbe_impl.errors import InputError
 from tbe_impl.loading.bytecode import CachedLoader
-from tbe_impl.runtime import cache_notes, compiler
+from tbe_impl.runtime.store import user_store
+from tbe_impl.runtime.store_kinds import BYTECODE
 from tests.cases import cases
 from tests.trials.operators import described
 
@@ -176,16 +177,16 @@ def test_large_files_are_cached_and_damage_is_not_believed(
     lines = "".join(f"def f{n}(x):\n    return x + {n} * {n}.5\n" for n in range(9000))
     text = f"{lines}\ndef large(x, y, kernel_name='large'):\n    pass\n"
     file.write_text(text)
-    assert len(marshal.dumps(compile(text, str(file), "exec"))) > cache_notes.BYTES_MAX
+    assert len(marshal.dumps(compile(text, str(file), "exec"))) > BYTECODE.bytes_max
     for _ in range(2):
         load_operator(file)
     assert compiled == ["large"]
-    notes = list(compiler.user_cache().root.rglob("*.note"))
-    assert notes
-    for note in notes:
-        content = bytearray(note.read_bytes())
-        content[-20] ^= 1
-        note.write_bytes(content)
+    entries = user_store().entries(BYTECODE)
+    assert entries
+    for entry in entries:
+        content = bytearray(entry.path.read_bytes())
+        content[-80] ^= 1
+        entry.path.write_bytes(content)
     load_operator(file)
     assert compiled == ["large", "large"]
 

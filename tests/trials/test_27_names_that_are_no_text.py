@@ -18,8 +18,10 @@ from ms_fusion.cli import main
 from ms_fusion.mindspore.state import private_directory
 from tbe_impl import environment
 from tbe_impl.errors import CacheError
-from tbe_impl.runtime import cache as cache_module
-from tbe_impl.runtime.cache import KernelCache, check_place, make_key
+from tbe_impl.runtime import store_directory
+from tbe_impl.runtime.store import Store, make_key
+from tbe_impl.runtime.store_directory import check_place
+from tbe_impl.runtime.store_kinds import KERNELS
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 
@@ -33,7 +35,7 @@ GBK = os.fsdecode(b"\xd3\xc3")
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache directory with such a name, without an earlier warning."""
     monkeypatch.setenv(environment.CACHE_DIR.name, str(tmp_path / GBK))
-    monkeypatch.setattr(cache_module, "_warned_directories", set())
+    monkeypatch.setattr(store_directory, "_warned_directories", set())
     return tmp_path / GBK
 
 
@@ -70,8 +72,8 @@ def test_the_locale_decides_what_is_text(variables: dict[str, str], good: bool) 
 
 
 def test_a_cache_that_is_not_utf_8_is_refused_and_not_made(place: Path) -> None:
-    with pytest.raises(CacheError, match=r"\\xd3\\xc3/kernels: MindSpore cannot use a directory"):
-        check_place(place / "kernels")
+    with pytest.raises(CacheError, match=r"\\xd3\\xc3/store: MindSpore cannot use a directory"):
+        check_place(place / "store")
     assert not place.exists()
 
 
@@ -79,11 +81,11 @@ def test_kernels_go_elsewhere_with_one_warning(
     place: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    kernels = KernelCache()
+    store = Store()
     key = make_key(source="a")
-    built = kernels.get_or_build(key, lambda path: path.write_bytes(b"kernel") and None)
-    assert built.read_bytes() == b"kernel" and environment.is_utf8_path(built)
-    assert kernels.load(key) == built
+    built = store.get_or_build(KERNELS, key, lambda path: path.write_bytes(b"kernel"))
+    assert built.read_bytes().startswith(b"kernel\n") and environment.is_utf8_path(built)
+    assert store.find(KERNELS, key) == built
     mine = private_directory.make()
     assert environment.is_utf8_path(mine) and mine.is_dir()
     private_directory.remove(mine)
@@ -105,7 +107,7 @@ def test_a_temporary_directory_is_chosen_whose_name_is_text(
 
 def test_the_command_shows_such_a_cache(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["cache", "info"]) == 0
-    assert "\\xd3\\xc3/kernels\n" in capsys.readouterr().out
+    assert "\\xd3\\xc3/store\n" in capsys.readouterr().out
 
 
 @FULL

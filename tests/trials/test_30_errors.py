@@ -122,7 +122,7 @@ def test_other_caches_have_remedies_of_their_own(
     monkeypatch.setenv("MS_FUSION_CACHE_DIR", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
         patch.setattr("tbe_impl.runtime.machine.is_noexec", lambda place: "noexec" in what)
-        patch.setattr("tbe_impl.runtime.cache._can_write", lambda root: "noexec" in what)
+        patch.setattr("tbe_impl.runtime.store_directory._can_write", lambda root: "noexec" in what)
         found = doctor.check_cache()
     assert what in found.what and found.remedy.endswith(remedy)
     assert "noexec" in found.remedy or "noexec" not in what

@@ -21,17 +21,17 @@ from pathlib import Path
 import msgspec
 
 from tbe_impl import environment
-from tbe_impl.errors import MissingError
+from tbe_impl.errors import CacheError, MissingError
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import make_key
 from tbe_impl.runtime.process_group import child_group
+from tbe_impl.runtime.store import make_key, user_store
+from tbe_impl.runtime.store_kinds import PROOFS
 
 TIME_LIMIT_S = 180.0
 TRIAL_MESSAGE = (
     "ms_fusion: trying our kernel generator with this MindSpore, "
     "once on this machine (some seconds) …"
 )
-LOCK = "proof.lock"
 log = logging.getLogger("ms_fusion")
 _SOURCES = (
     "kernel_server",
@@ -56,6 +56,9 @@ class GeneratorProof(msgspec.Struct, frozen=True):
     without_onednn: str = ""
 
 
+_DECODER = msgspec.json.Decoder(GeneratorProof)
+
+
 def why_unusable(version: str) -> str:
     """Returns the reason why our generator is not used with this MindSpore version.
 
@@ -66,14 +69,14 @@ def why_unusable(version: str) -> str:
     found = _cached_proof(version)
     if found is not None:
         return found.why
-    with _hold_proof_lock():
+    with _hold_proof_lock(version):
         found = _cached_proof(version)
         if found is None:
             with _announce_trial():
                 found = _run_proof()
             # A timeout is not cached, since it may be due to the load of the machine.
             if not found.why.startswith("it took"):
-                compiler.user_cache().store_note(_key(version), msgspec.json.encode(found))
+                user_store().write_record(PROOFS, _key(version), found)
     return found.why
 
 
@@ -95,10 +98,9 @@ def why_no_library(version: str) -> str:
 
 def _cached_proof(version: str) -> GeneratorProof | None:
     try:
-        note = compiler.user_cache().load_note(_key(version))
+        return user_store().read_record(PROOFS, _key(version), _DECODER)
     except MissingError as error:
         return GeneratorProof(str(error))
-    return None if note is None else msgspec.json.decode(note, type=GeneratorProof)
 
 
 def is_due() -> bool:
@@ -120,28 +122,16 @@ def _key(version: str) -> str:
 
 
 @contextlib.contextmanager
-def _hold_proof_lock() -> Iterator[None]:
-    """Context manager that locks a file during its ``with`` block.
+def _hold_proof_lock(version: str) -> Iterator[None]:
+    """Context manager that holds a lock of the store during its ``with`` block.
 
-    So only one process of this user at a time runs the self-test of our generator. If the file
-    cannot be created, nothing is locked, and each process runs the self-test.
+    So only one process of this user at a time runs the self-test of our generator. If the store
+    cannot be written, nothing is locked, and each process runs the self-test.
     """
-    import fcntl  # Lazy import: Windows lacks it, but can read dumps.
-
-    lock = None
-    with contextlib.suppress(OSError):
-        environment.cache_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(
-            environment.cache_dir() / LOCK,
-            os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
-        )
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    try:
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(CacheError, OSError):
+            held.enter_context(user_store().lock(_key(version), timeout_s=TIME_LIMIT_S))
         yield
-    finally:
-        if lock is not None:
-            os.close(lock)
 
 
 @contextlib.contextmanager

@@ -7,19 +7,19 @@ It is applied when the same net is compiled again.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
 from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.state.cell_attributes import CALLED_NET
-from tbe_impl import environment, tuning_store
-from tbe_impl.runtime.cache import make_key
-from tbe_impl.tuning_store import RecordStore
+from tbe_impl import environment
+from tbe_impl.runtime.store import make_key, user_store
+from tbe_impl.runtime.store_kinds import CHOICES, TUNINGS
 
 MOST_KERNELS = 512
 """Maximum number of kernel keys in a record, since the store does not read larger records."""
@@ -68,11 +68,9 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The tuning result of a net for certain inputs, as stored in a file.
+    """The tuning result of a net for certain inputs, as stored.
 
     Attributes:
-        schema: version of the record's format.
-        key: key of the net together with these inputs.
         net: key of the net for all inputs.
         name: name of the net.
         inputs: shapes and dtypes of the inputs, as a string.
@@ -80,8 +78,6 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         kernels: keys of the tuning records of the net's kernels.
     """
 
-    schema: Literal[1]
-    key: Key
     net: Key
     name: Annotated[str, msgspec.Meta(max_length=200)]
     inputs: Annotated[str, msgspec.Meta(max_length=2000)]
@@ -94,9 +90,12 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return f"{self.name} ({self.inputs}): {self.choice.why or 'all is fused.'}{measured}"
 
 
-def store() -> RecordStore[TunedNetRecord]:
-    """Returns the store in which the user's `TunedNetRecord` files are kept."""
-    return RecordStore(tuning_store.user_store().root / "nets", TunedNetRecord)
+_DECODER = msgspec.json.Decoder(TunedNetRecord)
+
+
+def records() -> Iterator[tuple[str, TunedNetRecord]]:
+    """Yields the stored records with their keys."""
+    return user_store().records(CHOICES, _DECODER)
 
 
 def remember(
@@ -111,25 +110,27 @@ def remember(
             the keys in it are kept, too.
     """
     key = _key(net, inputs)
-    earlier = store().load(key)
+    earlier = user_store().read_record(CHOICES, key, _DECODER)
     known = dict.fromkeys((*kernels, *(earlier.kernels if earlier else ())))
-    store().save(
+    user_store().write_record(
+        CHOICES,
+        key,
         TunedNetRecord(
-            schema=1,
-            key=key,
             net=_key(net),
             name=_name(net)[:200],
             inputs=", ".join(map(_text_of, inputs))[:2000],
             choice=choice,
             kernels=tuple(known)[:MOST_KERNELS],
-        )
+        ),
     )
 
 
 def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
     """Returns the stored choice for a net with the same code, parameters and inputs, else None."""
-    place = store()
-    found = None if place.is_empty() else place.load(_key(net, inputs))
+    store = user_store()
+    if not store.has_any(CHOICES):
+        return None
+    found = store.read_record(CHOICES, _key(net, inputs), _DECODER)
     return found.choice if found else None
 
 
@@ -140,11 +141,11 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
         net: the tuned net, or a net with the same code and parameters.
         inputs: the inputs for which the net was tuned; empty to remove the records of all inputs.
     """
-    place, key = store(), _key(net)
+    store, net_key = user_store(), _key(net)
     wanted = _key(net, inputs) if inputs else ""
-    gone = [one for one in place.records() if one.net == key and wanted in ("", one.key)]
-    kernels = {kernel for one in gone for kernel in one.kernels}
-    return place.remove(one.key for one in gone) + tuning_store.user_store().remove(kernels)
+    gone = {key: one for key, one in records() if one.net == net_key and wanted in ("", key)}
+    kernels = {kernel for one in gone.values() for kernel in one.kernels}
+    return store.remove(CHOICES, gone) + store.remove(TUNINGS, kernels)
 
 
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tbe_impl.environment import cache_dir, temporary_directory
 from tbe_impl.errors import CacheError
-from tbe_impl.runtime.cache import check_utf8_path, warn_not_cached
-from tbe_impl.runtime.cache_entry import check_owner
+from tbe_impl.runtime.store_directory import check_utf8_path, warn_not_cached
+from tbe_impl.runtime.store_entry import check_owner
 
 FOLDER = "mindspore"
 """Subdirectory of the cache directory in which the private directories are created."""

@@ -146,10 +146,10 @@ def test_another_system_reads_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_cache_directory_is_tried(own_place: Path) -> None:
     assert doctor.check_cache().status == "ok"
-    (own_place / "cache" / "kernels").chmod(0o777)
+    (own_place / "cache" / "store").chmod(0o777)
     assert doctor.check_cache().status == "warning"
-    (own_place / "cache" / "kernels").rmdir()
-    (own_place / "cache" / "kernels").symlink_to(own_place)
+    (own_place / "cache" / "store").rmdir()
+    (own_place / "cache" / "store").symlink_to(own_place)
     assert "is a link" in doctor.check_cache().what
 
 

@@ -20,7 +20,8 @@ from ms_fusion.cli import main
 from ms_fusion.cli.doctor import Check, Diagnosis
 from ms_fusion.ledger import Ledger
 from tbe_impl.errors import InputError
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
+from tbe_impl.runtime.store_kinds import KERNELS, PLANS
 from tests.cases import FULL, cases
 from tests.ms_fusion.report.ledgers import transformer_ledger
 
@@ -301,13 +302,15 @@ def test_the_cache_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
     key = "ab" + "0" * 62
     assert said("ls") == (0, "")
-    path = KernelCache().get_or_build(key, lambda path: path.write_bytes(b"code") and None)
-    assert said("ls")[1].startswith(key[:16])
-    assert "kernels    1\n" in said("info")[1]
-    assert said("verify") == (0, "1 sound, 0 not\n")
+    path = Store().get_or_build(KERNELS, key, lambda path: path.write_bytes(b"code"))
+    Store().write(PLANS, key, b"[]")
+    lines = [line.split()[:2] for line in said("ls")[1].splitlines()]
+    assert lines == [[key[:16], "kernels"], [key[:16], "plans"]]
+    assert "kernels    1\n" in said("info")[1] and "plans      1\n" in said("info")[1]
+    assert said("verify") == (0, "2 sound, 0 not\n")
     path.write_bytes(b"evil")
     code, out = said("verify")
-    assert (code, "is damaged" in out, out.endswith("0 sound, 1 not\n")) == (1, True, True)
+    assert (code, "is damaged" in out, out.endswith("1 sound, 1 not\n")) == (1, True, True)
     assert said("clear") == (0, "removed 1 kernels\n")
     assert said("ls") == (0, "")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from custom_ops.onednn import onednn_path as place
@@ -25,9 +23,11 @@ from ms_fusion.lowering import plan_choice
 from tbe_impl import tuning_store
 from tbe_impl.errors import CompileError, MissingError
 from tbe_impl.runtime import compiler, machine
-from tbe_impl.runtime.cache_entry import KERNEL, META, EntryMetadata
+from tbe_impl.runtime.store import user_store
+from tbe_impl.runtime.store_kinds import GROUPS, KERNELS, TUNINGS
 from tests.cases import cases
 from tests.ms_fusion.kernel_server.composites import Text
+from tests.tbe_impl.runtime.store_cases import content_at, forge
 
 ROOT = Path(__file__).resolve().parents[3]
 needs_onednn = pytest.mark.skipif(bool(why_missing()), reason="oneDNN is not there")
@@ -154,8 +154,7 @@ Changed = Callable[[pytest.MonkeyPatch, Path], object]
 
 
 def _tuned(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    tuning_store.user_store().root.mkdir(parents=True)
-    (tuning_store.user_store().root / f"{'0' * 64}.json").write_text("{}")
+    user_store().write(TUNINGS, "0" * 64, b"{}")
 
 
 def _other_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
@@ -334,11 +333,11 @@ def test_what_is_no_description_has_no_answer(text: str, tmp_path: Path, cache: 
 def note_of(text: str, cache: Path) -> Path:
     key = compile_cache.key_of(text)
     assert key is not None
-    return cache / "kernels" / key[:2] / f"{key}.note"
+    return cache / "store" / GROUPS.name / key
 
 
 def entry_of(library: compile_cache.Library, cache: Path) -> Path:
-    return cache / "kernels" / library.key[:2] / library.key
+    return cache / "store" / KERNELS.name / f"{library.key}.so"
 
 
 def test_a_note_that_is_damaged_or_anothers_is_no_answer(tmp_path: Path, filled: Path) -> None:
@@ -358,27 +357,23 @@ def test_a_sealed_note_of_something_else_is_no_answer(
 ) -> None:
     key = compile_cache.key_of(softmax())
     assert key is not None
-    compiler.user_cache().store_note(key, content)
+    user_store().write(GROUPS, key, content)
     assert again(softmax(), tmp_path) is None
 
 
 def _damaged(entry: Path) -> None:
-    content = bytearray((entry / KERNEL).read_bytes())
+    content = bytearray(entry.read_bytes())
     content[len(content) // 2] ^= 1
-    (entry / KERNEL).write_bytes(content)
+    entry.write_bytes(content)
 
 
 def _another(entry: Path) -> None:
     """A complete entry with another kernel in it."""
-    content = (entry / KERNEL).read_bytes() + b"more"
-    meta = msgspec.json.decode((entry / META).read_bytes(), type=EntryMetadata)
-    meta = EntryMetadata(meta.schema, meta.key, len(content), hashlib.sha256(content).hexdigest())
-    (entry / KERNEL).write_bytes(content)
-    (entry / META).write_bytes(msgspec.json.encode(meta))
-    assert compiler.user_cache().load(entry.name) is not None
+    forge(entry, KERNELS, content_at(entry) + b"more")
+    assert user_store().find(KERNELS, entry.stem) is not None
 
 
-@cases("spoil", [_damaged, _another, shutil.rmtree])
+@cases("spoil", [_damaged, _another, Path.unlink])
 @cases("which", ["kernel"] if why_missing() else ["kernel", "called"])
 def test_a_library_that_is_spoilt_or_gone_is_no_answer(
     which: str, spoil: Callable[[Path], object], tmp_path: Path, built_once: Path, filled: Path

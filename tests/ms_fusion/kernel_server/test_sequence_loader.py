@@ -14,6 +14,7 @@ import pytest
 
 from custom_ops.onednn import why_missing
 from ms_fusion.kernel_server import compile_cache, driver
+from tbe_impl.runtime.store_kinds import KINDS
 from tests.cases import FULL, cases
 from tests.ms_fusion.kernel_server.test_compile_cache import entry_of, layer
 
@@ -102,12 +103,13 @@ def test_the_generator_is_not_loaded(place: Path) -> None:
 def _gone(place: Path) -> None:
     answer = compile_cache.recall(layer())
     assert answer is not None
-    shutil.rmtree(entry_of(answer.own_libraries()[0], place.parent / "cache"))
+    entry_of(answer.own_libraries()[0], place.parent / "cache").unlink()
 
 
 def _forgotten(place: Path) -> None:
-    for note in (place.parent / "cache").rglob("*.note"):
-        note.unlink()
+    for kind in KINDS:
+        if not kind.is_file:
+            shutil.rmtree(place.parent / "cache" / "store" / kind.name, ignore_errors=True)
 
 
 @cases("spoil", [_gone, pytest.param(_forgotten, marks=FULL)])

@@ -249,8 +249,6 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
     group = translated(kernel)
     own = plan_choice.default_kernel(group, kernel.graph.inputs)
     record = tuning_store.Tuning(
-        schema=1,
-        key=tuning_store.key_of(own),
         name="sums",
         choice=tuning_store.Choice(accumulators=2),
         default_us=2.0,
@@ -260,7 +258,7 @@ def test_what_was_measured_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path
         steps=9,
         seconds=1.0,
     )
-    tuning_store.user_store().save(record)
+    tuning_store.save(tuning_store.key_of(own), record)
     # another lowering of the same description, as in another process
     again = translated(kernel)
     found = plan_choice.choose_options(

@@ -11,7 +11,7 @@ from ms_fusion import cost, devices
 from ms_fusion.cost import work
 from ms_fusion.lowering import nest_partition, plan_cache, plan_choice
 from tbe_impl.kernel import Kernel
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.ms_fusion.lowering.test_nest_partition import sums_both_ways, translated
 
@@ -44,7 +44,7 @@ def test_a_plan_is_made_once_for_a_graph() -> None:
 def test_a_plan_that_cannot_be_read_is_made_anew(
     note: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KernelCache, "load_note", lambda cache, key: note)
+    monkeypatch.setattr(Store, "read", lambda store, kind, key: note)
     assert plan_cache.load_or_make_plan(kernel_of(2), lambda: (2,)) == (2,)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen.options import Options
 from tbe_impl.cpu import prepared_kernel
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 
 
 def work(number):
@@ -17,9 +17,7 @@ def work(number):
     outputs = [dsl.vexp(x), dsl.reduce_sum(x, [0, 1]), dsl.reduce_sum(x, 0)]
     for threads in (0, 2):
         options = Options(parallel_elements=2, threads=threads)
-        kernel = prepared_kernel.prepare(
-            outputs, [x], options=options, cache=KernelCache(sys.argv[1])
-        )
+        kernel = prepared_kernel.prepare(outputs, [x], options=options, cache=Store(sys.argv[1]))
         array = np.full((64, 1024), number, np.float32)
         y, total, columns = kernel.run([array], {}, 2)
         np.testing.assert_allclose(y, np.exp(array), rtol=1e-6)

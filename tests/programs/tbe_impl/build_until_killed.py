@@ -1,12 +1,13 @@
-"""Builds one kernel, prints "ready", and builds others until it is killed.
+"""Stores an entry of each kind, prints "ready", and stores others until it is killed.
 
-Arguments: the root of the cache, the number of the turn.
+Arguments: the root of the store, the number of the turn.
 """
 
 import sys
 from pathlib import Path
 
-from tbe_impl.runtime.cache import KernelCache, make_key
+from tbe_impl.runtime.store import Store, make_key
+from tbe_impl.runtime.store_kinds import KINDS
 
 
 def build(path: Path) -> None:
@@ -16,8 +17,16 @@ def build(path: Path) -> None:
             file.flush()
 
 
-cache = KernelCache(Path(sys.argv[1]))
-cache.get_or_build(make_key(turn=sys.argv[2]), build)
+def store_all(**parts: object) -> None:
+    for kind in KINDS:
+        if kind.is_file:
+            store.get_or_build(kind, make_key(**parts), build)
+        else:
+            store.write(kind, make_key(**parts), b"x" * 64)
+
+
+store = Store(Path(sys.argv[1]))
+store_all(turn=sys.argv[2])
 print("ready", flush=True)
 for number in range(10000):
-    cache.get_or_build(make_key(turn=sys.argv[2], number=number), build)
+    store_all(turn=sys.argv[2], number=number)

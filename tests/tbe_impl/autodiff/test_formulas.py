@@ -19,7 +19,7 @@ from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen import random_graphs
 from tests.tbe_impl.dsl.differences import STEP, Derived, assert_derivatives, derived
@@ -184,7 +184,7 @@ BOOK = [
 
 
 @cases("name, dtype", BOOK)
-def test_both_back_ends_say_what_the_book_says(name: str, dtype: str, cache: KernelCache) -> None:
+def test_both_back_ends_say_what_the_book_says(name: str, dtype: str, cache: Store) -> None:
     graph, arrays, wanted = case_of(name, dtype)
     inputs = [*graph.inputs, *graph.given]
     given = {id(tensor): array for tensor, array in zip(inputs, arrays, strict=True)}

@@ -16,7 +16,7 @@ from tbe_impl.dsl.expr import IterVar, Range, Reduce, Var, call, cast, const, ma
 from tbe_impl.dsl.tensor import Tensor, compute
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.dsl.differences import Derived, assert_derivatives, derived, weights_of
 
@@ -313,7 +313,7 @@ def test_a_raw_compute(build: Callable[..., Any], arrays: tuple[np.ndarray, ...]
     assert_derivatives(derived(build, *arrays), arrays)
 
 
-def test_the_backwards_of_raw_computes_are_the_same_in_c(full: bool, cache: KernelCache) -> None:
+def test_the_backwards_of_raw_computes_are_the_same_in_c(full: bool, cache: Store) -> None:
     pairs: list[tuple[Tensor, np.ndarray]] = []
     found: list[Tensor] = []
     for _, build, arrays in RAW if full else RAW[::4]:

@@ -13,7 +13,7 @@ from tbe_impl.codegen.options import Options
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime import machine
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 
 AVX2 = "x86-64-v3"
 
@@ -29,7 +29,7 @@ def marches() -> list[str]:
 def run_both(
     build: Callable[..., Any],
     *arrays: np.ndarray,
-    cache: KernelCache,
+    cache: Store,
     threads: int = 1,
     **options: Any,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -44,7 +44,7 @@ def run_both(
 def prepare(
     build: Callable[..., Any],
     *arrays: np.ndarray,
-    cache: KernelCache,
+    cache: Store,
     name: str = "kernel",
     **options: Any,
 ) -> tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]:
@@ -61,7 +61,7 @@ def prepare(
 def prepare_together(
     requests: Sequence[tuple[Callable[..., Any], Sequence[np.ndarray]]],
     *,
-    cache: KernelCache,
+    cache: Store,
     name: str = "case",
     **options: Any,
 ) -> list[tuple[prepared_kernel.CpuKernel, Sequence[Any], Sequence[Any]]]:

@@ -17,12 +17,13 @@ import tbe_impl.dsl as dsl
 from tbe_impl.codegen import codegen_cache
 from tbe_impl.codegen.options import Options
 from tbe_impl.cpu import prepared_kernel
-from tbe_impl.runtime.cache import KernelCache
-from tbe_impl.runtime.cache_notes import write_note
+from tbe_impl.runtime.store import Store
+from tbe_impl.runtime.store_kinds import CODEGEN, KINDS
 from tests.cases import FULL, cases
 from tests.fork_server import run_program
 from tests.stress.parts import libraries
 from tests.tbe_impl.codegen.graphs import prepare
+from tests.tbe_impl.runtime.store_cases import content_at
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs" / "codegen"
@@ -48,23 +49,22 @@ def libraries_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with libraries of some kernels and their precompiled headers, but no plan."""
     place = tmp_path_factory.mktemp("plans") / "kernels"
     for factor in (2.0, 3.0):
-        run(scaled(factor), KernelCache(place))
-    for one in place.rglob("*.note"):
-        one.unlink()
+        run(scaled(factor), Store(place))
+    Store(place).clear(*(kind for kind in KINDS if not kind.is_file))
     return place
 
 
 @pytest.fixture
-def store(tmp_path: Path, libraries_alone: Path) -> KernelCache:
+def store(tmp_path: Path, libraries_alone: Path) -> Store:
     """Without plans."""
     shutil.copytree(libraries_alone, tmp_path / "kernels")
-    return KernelCache(tmp_path / "kernels")
+    return Store(tmp_path / "kernels")
 
 
 @pytest.fixture
 def filled(
-    tmp_path: Path, store: KernelCache, written: list[str]
-) -> tuple[Callable[[], KernelCache], np.ndarray]:
+    tmp_path: Path, store: Store, written: list[str]
+) -> tuple[Callable[[], Store], np.ndarray]:
     """A function that copies a store with the kernel of `scaled(2.0)`, and that kernel's result for
     `X`.
     """
@@ -72,11 +72,11 @@ def filled(
     assert written == ["kernel"]
     numbers = itertools.count()
 
-    def copied() -> KernelCache:
+    def copied() -> Store:
         written.clear()
         place = tmp_path / f"copy_{next(numbers)}"
         shutil.copytree(store.root, place)
-        return KernelCache(place)
+        return Store(place)
 
     return copied, wanted
 
@@ -85,15 +85,15 @@ def scaled(factor: float) -> Callable[..., Any]:
     return lambda x: dsl.vadds(dsl.vmuls(x, factor), 1.0)
 
 
-def run(build: Callable[..., Any], store: KernelCache, **options: Any) -> np.ndarray:
-    kernel, _, _ = prepare(build, X, cache=KernelCache(store.root), **options)
+def run(build: Callable[..., Any], store: Store, **options: Any) -> np.ndarray:
+    kernel, _, _ = prepare(build, X, cache=Store(store.root), **options)
     found: np.ndarray = kernel.run([X], {}, 1)[0]
     return found
 
 
-def note(store: KernelCache) -> Path:
-    (found,) = store.root.rglob("*.note")
-    return found
+def note(store: Store) -> Path:
+    (found,) = store.entries(CODEGEN)
+    return found.path
 
 
 def shares(x: Any) -> Any:
@@ -103,7 +103,7 @@ def shares(x: Any) -> Any:
 
 
 @cases("make", [lambda: scaled(2.0), pytest.param(lambda: shares, marks=FULL)])
-def test_c_is_written_once(make: Any, store: KernelCache, written: list[str]) -> None:
+def test_c_is_written_once(make: Any, store: Store, written: list[str]) -> None:
     written.clear()
     first = run(make(), store)
     assert written == ["kernel"]
@@ -112,7 +112,7 @@ def test_c_is_written_once(make: Any, store: KernelCache, written: list[str]) ->
     assert written == ["kernel"]
 
 
-def test_the_text_is_there_for_whom_asks(store: KernelCache, written: list[str]) -> None:
+def test_the_text_is_there_for_whom_asks(store: Store, written: list[str]) -> None:
     first, _, _ = prepare(scaled(2.0), X, cache=store)
     second, _, _ = prepare(scaled(2.0), X, cache=store)
     assert len(written) == 1
@@ -176,7 +176,7 @@ attributes.
 
 
 def test_graphs_that_differ_in_one_thing_have_plans_of_their_own(
-    store: KernelCache, written: list[str], full: bool
+    store: Store, written: list[str], full: bool
 ) -> None:
     others = {name: one for name, one in OTHERS.items() if full or name not in LIKE_OTHERS}
     alone = {}
@@ -185,14 +185,14 @@ def test_graphs_that_differ_in_one_thing_have_plans_of_their_own(
         alone[name] = kernel.run([X.copy()], {}, 1)[0]
     assert len(written) == len(others) + 1
     for name, (build, options) in others.items():
-        kernel, _, _ = prepare(build, X, cache=KernelCache(store.root), name="same", **options)
+        kernel, _, _ = prepare(build, X, cache=Store(store.root), name="same", **options)
         np.testing.assert_array_equal(kernel.run([X.copy()], {}, 1)[0], alone[name])
     assert len(written) == len(others) + 1
     np.testing.assert_array_equal(alone["attribute"], X.sum(0))
     np.testing.assert_array_equal(alone["another begin"], X[:4])
 
 
-def test_names_of_stages_are_no_part_of_a_plan(store: KernelCache, written: list[str]) -> None:
+def test_names_of_stages_are_no_part_of_a_plan(store: Store, written: list[str]) -> None:
     for name in ("one", "two"):
         x = dsl.placeholder((8,), "float32", name)
         y = dsl.compute((8,), lambda i, x=x: x(i) * 2, name)
@@ -214,9 +214,7 @@ def damaged_texts(whole: bytes, *, full: bool) -> dict[str, bytes]:
     return found | {"empty": b"", "long": whole * 200, "more": whole + b" "}
 
 
-def test_a_damaged_plan_is_not_used_and_heals(
-    full: bool, store: KernelCache, written: list[str]
-) -> None:
+def test_a_damaged_plan_is_not_used_and_heals(full: bool, store: Store, written: list[str]) -> None:
     wanted = run(scaled(2.0), store)
     path = note(store)
     whole = path.read_bytes()
@@ -265,33 +263,33 @@ def test_a_hostile_plan_is_refused(filled, written: list[str], make) -> None:
     assert len(written) == 1
 
 
-def test_another_owners_plan_is_refused(store: KernelCache, monkeypatch) -> None:
+def test_another_owners_plan_is_refused(store: Store, monkeypatch) -> None:
     run(scaled(2.0), store)
-    key = note(store).stem
-    assert store.load_note(key) is not None
+    key = note(store).name
+    assert store.read(CODEGEN, key) is not None
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert store.load_note(key) is None
+    assert store.read(CODEGEN, key) is None
 
 
-def test_a_plan_in_another_plans_place_is_refused(store: KernelCache, written: list[str]) -> None:
+def test_a_plan_in_another_plans_place_is_refused(store: Store, written: list[str]) -> None:
     wanted = run(scaled(2.0), store)
     first = note(store)
     run(scaled(3.0), store)
-    (other,) = set(store.root.rglob("*.note")) - {first}
+    (other,) = {entry.path for entry in store.entries(CODEGEN)} - {first}
     first.write_bytes(other.read_bytes())
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
     assert len(written) == 3
 
 
 def test_a_whole_plan_to_another_graphs_kernel_leads_nowhere(
-    store: KernelCache, written: list[str]
+    store: Store, written: list[str]
 ) -> None:
     wanted = run(scaled(2.0), store)
     path = note(store)
     run(scaled(3.0), store)
-    (other,) = set(store.root.rglob("*.note")) - {path}
+    (other,) = {entry.path for entry in store.entries(CODEGEN)} - {path}
     # sealed for this place: only the library itself shows that it belongs to another
-    write_note(path.parent, path.stem, other.read_bytes()[65:])
+    store.write(CODEGEN, path.name, content_at(other))
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
     assert len(written) == 3
 
@@ -314,37 +312,33 @@ def test_a_whole_note_that_is_no_plan_is_not_used(
     copied, wanted = filled
     store = copied()
     path = note(store)
-    write_note(path.parent, path.stem, content)
+    store.write(CODEGEN, path.name, content)
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
     assert len(written) == 1
 
 
 def test_a_plan_without_its_library_is_written_again(tmp_path: Path, written: list[str]) -> None:
-    store = KernelCache(tmp_path / "own")
+    store = Store(tmp_path / "own")
     wanted = run(scaled(2.0), store)
     for entry in libraries(store):
-        (entry.path / "kernel.so").unlink()
-        (entry.path / "kernel.so").write_bytes(b"gone")
+        entry.path.unlink()
+        entry.path.write_bytes(b"gone")
     np.testing.assert_array_equal(run(scaled(2.0), store), wanted)
     assert len(written) == 2
     assert store.verify() == ()
 
 
-def test_another_generator_writes_again(
-    store: KernelCache, written: list[str], monkeypatch
-) -> None:
+def test_another_generator_writes_again(store: Store, written: list[str], monkeypatch) -> None:
     run(scaled(2.0), store)
     monkeypatch.setattr(codegen_cache, "_LOADED_GENERATOR_FINGERPRINT", "another")
     run(scaled(2.0), store)
     assert len(written) == 2
 
 
-def test_a_generator_that_changed_meanwhile_is_not_remembered(
-    store: KernelCache, monkeypatch
-) -> None:
+def test_a_generator_that_changed_meanwhile_is_not_remembered(store: Store, monkeypatch) -> None:
     monkeypatch.setattr(codegen_cache, "generator_fingerprint", lambda: "changed on disk")
     run(scaled(2.0), store)
-    assert list(store.root.rglob("*.note")) == []
+    assert store.entries(CODEGEN) == ()
 
 
 def test_the_generator_is_known_by_each_of_its_files(tmp_path: Path, monkeypatch) -> None:
@@ -361,12 +355,12 @@ def test_the_generator_is_known_by_each_of_its_files(tmp_path: Path, monkeypatch
     assert len({before, changed, codegen_cache.generator_fingerprint()}) == 3
 
 
-def test_sizes_of_call_time_are_found_again(store: KernelCache, written: list[str]) -> None:
+def test_sizes_of_call_time_are_found_again(store: Store, written: list[str]) -> None:
     for _ in range(2):
         n, m = dsl.var("n"), dsl.var("m")
         x = dsl.placeholder((n, m), "float32")
         total = dsl.reduce_sum(dsl.vmuls(x, 2.0), 1)
-        kernel = prepared_kernel.prepare([total], [x], cache=KernelCache(store.root))
+        kernel = prepared_kernel.prepare([total], [x], cache=Store(store.root))
         for rows, columns in ((3, 5), (7, 2)):
             given = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
             found = kernel.run([given], {id(n): rows, id(m): columns}, 1)[0]
@@ -374,14 +368,12 @@ def test_sizes_of_call_time_are_found_again(store: KernelCache, written: list[st
     assert len(written) == 1
 
 
-def test_sizes_computed_at_call_time_are_found_again(
-    store: KernelCache, written: list[str]
-) -> None:
+def test_sizes_computed_at_call_time_are_found_again(store: Store, written: list[str]) -> None:
     def prepared() -> tuple[Any, Any]:
         n = dsl.var("n")
         x = dsl.placeholder((n, 4), "float32")
         half = dsl.compute((n // 2, n % 3, 4), lambda i, j, k: x[i + j, k] + x[n // 2, k])
-        return n, prepared_kernel.prepare([half], [x], cache=KernelCache(store.root))
+        return n, prepared_kernel.prepare([half], [x], cache=Store(store.root))
 
     for _ in range(2):
         n, kernel = prepared()
@@ -393,16 +385,16 @@ def test_sizes_computed_at_call_time_are_found_again(
     assert len(written) == 1
 
 
-def test_clearing_the_cache_takes_plans_away(store: KernelCache) -> None:
+def test_clearing_the_cache_takes_plans_away(store: Store) -> None:
     run(scaled(2.0), store)
     store.clear()
-    assert list(store.root.rglob("*.note")) == []
+    assert store.entries(CODEGEN) == ()
 
 
-def test_every_option_counts(store: KernelCache) -> None:
+def test_every_option_counts() -> None:
     changed = {"rounding": "device", "march": "x86-64", "stored": (1,)}
-    found = {codegen_cache.plan_key(store, "m", "n", Options())}
+    found = {codegen_cache.plan_key("m", "n", Options())}
     for name, value in vars(Options()).items():
         other = changed.get(name, value + 1 if type(value) is int else not value)
-        found.add(codegen_cache.plan_key(store, "m", "n", Options(**{name: other})))
+        found.add(codegen_cache.plan_key("m", "n", Options(**{name: other})))
     assert len(found) == len(vars(Options())) + 1

@@ -11,7 +11,7 @@ from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl.expr import make_binary
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen import graphs
 from tests.tbe_impl.codegen.graphs import run_both
@@ -31,7 +31,7 @@ def gradient(x: Tensor, dy: Tensor) -> list[Tensor]:
 
 
 @cases("rows", [40, *(pytest.param(rows, marks=FULL) for rows in (1, 5))])
-def test_sums_over_rows_of_what_needs_the_rows_own_sums(rows: int, cache: KernelCache) -> None:
+def test_sums_over_rows_of_what_needs_the_rows_own_sums(rows: int, cache: Store) -> None:
     from tbe_impl.cpu.prepared_kernel import prepare
 
     inputs = [placeholder((rows, 24), "float32", name) for name in ("x", "dy")]
@@ -46,7 +46,7 @@ def test_sums_over_rows_of_what_needs_the_rows_own_sums(rows: int, cache: Kernel
     np.testing.assert_allclose(total, (dy * away).sum(0), rtol=1e-5, atol=1e-5)
 
 
-def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: KernelCache) -> None:
+def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: Store) -> None:
     """Sums over rows of x and along rows of its transpose, an output that is read from memory."""
 
     def build(x: Tensor, y: Tensor) -> list[Tensor]:
@@ -59,7 +59,7 @@ def test_a_sum_shares_a_nest_only_with_what_runs_over_its_loops(cache: KernelCac
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_an_output_read_at_other_places_is_complete_before(cache: KernelCache) -> None:
+def test_an_output_read_at_other_places_is_complete_before(cache: Store) -> None:
     def build(x: Tensor) -> list[Tensor]:
         total = OPERATIONS["reduce_sum"](x, 1, True)
         return [total, compute((8, 1), lambda i, j: total(make_binary("truncdiv", i, 3), j) + 1.0)]
@@ -68,7 +68,7 @@ def test_an_output_read_at_other_places_is_complete_before(cache: KernelCache) -
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCache) -> None:
+def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: Store) -> None:
     """The transpose is tiled with its inner loop outside; the other result needs that loop."""
 
     def build(x: Tensor, y: Tensor) -> list[Tensor]:
@@ -85,7 +85,7 @@ def test_a_result_with_fewer_axes_beside_a_transpose_is_stored(cache: KernelCach
 
 
 @cases("places", [200, pytest.param(8, marks=FULL)])
-def test_sums_of_rows_are_complete_before_they_are_summed(places: int, cache: KernelCache) -> None:
+def test_sums_of_rows_are_complete_before_they_are_summed(places: int, cache: Store) -> None:
     """A sum over images of sums over positions: lanes an image apart would gather elements."""
     from tbe_impl.cpu.prepared_kernel import prepare
 

@@ -8,7 +8,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare, run_both
 
@@ -17,7 +17,7 @@ from tests.tbe_impl.codegen.graphs import assert_same, prepare, run_both
 @cases("shape", [(7, 1), (7, 33), (7, 64), (3, 4, 19), (0, 40)])
 @cases("axis", [0, 1])
 def test_gathered_rows_equal_the_numpy_back_end(
-    dtype: str, shape: tuple[int, ...], axis: int, cache: KernelCache
+    dtype: str, shape: tuple[int, ...], axis: int, cache: Store
 ) -> None:
     """Indices, some of them out of range."""
     rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ def test_gathered_rows_equal_the_numpy_back_end(
 
 
 def test_rows_may_lie_outside_where_leading_loops_are_one(
-    cache: KernelCache,
+    cache: Store,
 ) -> None:
     x = np.random.default_rng(0).permutation(864).reshape(2, 3, 4, 6, 6).astype("float32")
     both = run_both(

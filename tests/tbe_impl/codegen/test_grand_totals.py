@@ -12,7 +12,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen import program
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.tbe_impl.codegen.graphs import assert_same, run_both
 
 SHAPES = [(9 + n, 20) for n in range(8)] + [(40,), (40,)]
@@ -41,7 +41,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_gradients_clipped_by_their_norm(cache: KernelCache, written: list[int]) -> None:
+def test_gradients_clipped_by_their_norm(cache: Store, written: list[int]) -> None:
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape).astype(np.float32) for shape in SHAPES]
     norm = np.sqrt(sum((one.astype(np.float64) ** 2).sum() for one in arrays))
@@ -60,7 +60,7 @@ def loss(*parts: Any) -> list[Any]:
     return [whole]
 
 
-def test_a_loss_of_many_sums(cache: KernelCache, written: list[int]) -> None:
+def test_a_loss_of_many_sums(cache: Store, written: list[int]) -> None:
     random = np.random.default_rng(0)
     arrays = [random.standard_normal(shape).astype(np.float32) for shape in SHAPES]
     first, *others = (one.astype(np.float64) for one in arrays)

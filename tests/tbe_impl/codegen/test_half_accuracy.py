@@ -11,7 +11,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.codegen.passes.half_accuracy import find_short_form_calls
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import marches, prepare
 
@@ -89,7 +89,7 @@ def test_a_long_graph_is_searched_without_recursion() -> None:
 
 @cases("dtype", ["float16", "bfloat16"], sample=2)
 @cases("march", marches())
-def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: KernelCache) -> None:
+def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: Store) -> None:
     x = np.arange(65536, dtype=np.uint16).view(dtype_of(dtype).numpy)
     kernel, _, _ = prepare(lambda x: [vexp(x), swish(x)], x, cache=cache, march=march)
     with np.errstate(all="ignore"):
@@ -109,7 +109,7 @@ def test_every_half_input_is_within_a_unit(march: str, dtype: str, cache: Kernel
         )
 
 
-def test_what_is_computed_in_float64_has_no_short_form(cache: KernelCache) -> None:
+def test_what_is_computed_in_float64_has_no_short_form(cache: Store) -> None:
     x = np.linspace(-8, 8, 96)
     kernel, _, _ = prepare(lambda x: dsl.cast_to(swish(x), "float16"), x, cache=cache)
     assert "_to_half" not in kernel.source

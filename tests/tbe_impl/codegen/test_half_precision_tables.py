@@ -24,7 +24,7 @@ from tbe_impl.dsl import ext
 from tbe_impl.dsl.functions import FUNCTIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, behind, marches, prepare
 
@@ -66,7 +66,7 @@ def kernels_compute_with_halves() -> bool:
 
 
 @cases("name", CASES, quick=1, per_item=3)
-def test_every_number(name: str, cache: KernelCache) -> None:
+def test_every_number(name: str, cache: Store) -> None:
     build, function = CASES[name]
     cells = fit_lookup_table(function)
     assert cells is not None
@@ -90,7 +90,7 @@ def test_every_number(name: str, cache: KernelCache) -> None:
 @cases("stream_bytes", [1, 1 << 30])
 @cases("length", [65, 300, 5000, *(pytest.param(n, marks=FULL) for n in (64, 127, 128, 129, 1000))])
 def test_a_result_does_not_depend_on_its_position(
-    length: int, stream_bytes: int, march: str, cache: KernelCache
+    length: int, stream_bytes: int, march: str, cache: Store
 ) -> None:
     """Near 0 or far from it, at any position, at any alignment, on any thread."""
     build, _ = CASES["swish"]
@@ -112,7 +112,7 @@ def test_a_result_does_not_depend_on_its_position(
             assert_same(kernel.run([given], {}, threads)[0], wanted)
 
 
-def test_written_over_what_is_read(cache: KernelCache) -> None:
+def test_written_over_what_is_read(cache: Store) -> None:
     build, _ = CASES["swish"]
     x = (np.random.default_rng(6).standard_normal(3000) * 9).astype(np.float16)
     wanted = prepare(build, x, cache=cache)[0].run([x], {}, 1)[0]
@@ -140,7 +140,7 @@ QUICK_PLACES = ("shifted", "at two places")
 @cases(
     "place", [pytest.param(place, marks=() if place in QUICK_PLACES else FULL) for place in PLACES]
 )
-def test_tables_are_accurate_for_every_kind_of_read(place: str, cache: KernelCache) -> None:
+def test_tables_are_accurate_for_every_kind_of_read(place: str, cache: Store) -> None:
     of, are_there = PLACES[place]
     x = (np.random.default_rng(7).standard_normal((6, 400)) * 5).astype(np.float16)
     kernel, outputs, inputs = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache)

@@ -18,7 +18,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import const, make_binary, select
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, stages_of
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare, prepare_together, run_both
 
@@ -45,7 +45,7 @@ def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 def check(
-    build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCache, **options: Any
+    build: Callable[..., Any], arrays: list[np.ndarray], cache: Store, **options: Any
 ) -> None:
     """Raises unless both back ends agree, with one thread and with two."""
     for threads in (1, 2):
@@ -64,7 +64,7 @@ def check(
     ],
 )
 def test_concat_of_every_dtype_along_every_axis(
-    axis: int, dtypes: Sequence[str], cache: KernelCache
+    axis: int, dtypes: Sequence[str], cache: Store
 ) -> None:
     shapes = [
         tuple(size if k == axis else (3, 5, 19)[k] for k in range(3)) for size in (33, 1, 0, 16, 7)
@@ -88,16 +88,14 @@ def test_concat_of_every_dtype_along_every_axis(
     ],
 )
 def test_pad_of_every_dtype_on_every_side(
-    paddings: list[tuple[int, int]], dtypes: Sequence[str], cache: KernelCache
+    paddings: list[tuple[int, int]], dtypes: Sequence[str], cache: Store
 ) -> None:
     arrays = [numbers((4, 5, 37)[-len(paddings) :], dtype) for dtype in dtypes]
     check(lambda *xs: [ext.pad(x, paddings, 1) for x in xs], arrays, cache)
 
 
 @cases("dtypes", [("float32", "int8"), pytest.param(DTYPES, marks=FULL)])
-def test_stacks_of_every_dtype_behind_the_last_axis(
-    dtypes: Sequence[str], cache: KernelCache
-) -> None:
+def test_stacks_of_every_dtype_behind_the_last_axis(dtypes: Sequence[str], cache: Store) -> None:
     arrays = [numbers((3, 70, 1), dtype) for dtype in dtypes for _ in range(3)]
     arrays = [np.roll(array, k, axis=1) for k, array in enumerate(arrays)]
 
@@ -216,7 +214,7 @@ QUICK_UNROLLED = ("pad of concat", "sum of everything", "masked")
 
 @cases("options", [{}, {"unroll": 2, "stream_bytes": 64}], per_item=1)
 def test_chains_equal_the_numpy_back_end(
-    options: dict[str, int], full: bool, cache: KernelCache, subtests: pytest.Subtests
+    options: dict[str, int], full: bool, cache: Store, subtests: pytest.Subtests
 ) -> None:
     names = CHAINS if full else QUICK_UNROLLED if options else QUICK_CHAINS
     rng = np.random.default_rng(1)
@@ -239,7 +237,7 @@ def test_chains_equal_the_numpy_back_end(
 
 @cases("columns", [(21, 43), pytest.param((64, 64), marks=FULL), pytest.param((1, 63), marks=FULL)])
 def test_pieces_that_are_written_past_the_caches_begin_anywhere(
-    columns: tuple[int, int], cache: KernelCache
+    columns: tuple[int, int], cache: Store
 ) -> None:
     arrays = [numbers((8, width), "float32") for width in columns]
 
@@ -253,7 +251,7 @@ def test_pieces_that_are_written_past_the_caches_begin_anywhere(
     check(lambda x, y: dsl.concat([x, y, x], 0), flat, cache, stream_bytes=64)
 
 
-def test_functions_that_are_kept_for_a_row_come_out_whole(cache: KernelCache) -> None:
+def test_functions_that_are_kept_for_a_row_come_out_whole(cache: Store) -> None:
     rng = np.random.default_rng(2)
     x, y = (rng.standard_normal((6, 40)).astype(np.float32) for _ in range(2))
 
@@ -285,7 +283,7 @@ DYNAMIC = {
         for name in DYNAMIC
     ],
 )
-def test_sizes_of_run_time(name: str, cache: KernelCache) -> None:
+def test_sizes_of_run_time(name: str, cache: Store) -> None:
     outputs = DYNAMIC[name]
     read = [tensor for op in stages_of(outputs) for tensor in op.outputs]
     inputs = [t for t in (X, Y, Z) if any(t is item for item in read)]

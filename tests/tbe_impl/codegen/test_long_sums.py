@@ -10,7 +10,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen.program import write_program
 from tbe_impl.runtime import machine
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import prepare, prepare_together
 
@@ -32,7 +32,7 @@ CHANNELS = 1.0 if "avx512f" in machine.cpu_features() else 1.5
 """Roundings of sums over channels: 16 lanes add 42 values in float32, 8 lanes 83."""
 
 
-def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) -> None:
+def test_sums_are_rounded_once(cache: Store, subtests: pytest.Subtests) -> None:
     given = {
         name: np.random.default_rng(0).random(shape, np.float32)
         for name, (shape, _) in SHAPES.items()
@@ -56,7 +56,7 @@ def test_sums_are_rounded_once(cache: KernelCache, subtests: pytest.Subtests) ->
 @cases("axes", [[0], [1], [0, 1]])
 @cases("value", [np.inf, -np.inf, np.nan, 3e38])
 def test_what_is_no_number_or_too_large_comes_out(
-    value: float, axes: Sequence[int], cache: KernelCache
+    value: float, axes: Sequence[int], cache: Store
 ) -> None:
     x = np.zeros((300, 400), np.float32)
     x[7, 9] = x[11, 9] = x[7, 13] = value

@@ -14,7 +14,7 @@ from tbe_impl.codegen.passes.loop_fission import MAX_STATEMENTS
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.tensor import Tensor, placeholder
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, behind, marches, prepare
 
@@ -71,7 +71,7 @@ def _numbers(length: int, dtype: str, seed: int) -> np.ndarray:
 @cases("offset", [0, 16])
 @cases("stream_bytes", [1, 1 << 30])
 def test_strips_are_bit_identical_to_one_loop(
-    length: int, build: Build, dtype: str, offset: int, stream_bytes: int, cache: KernelCache
+    length: int, build: Build, dtype: str, offset: int, stream_bytes: int, cache: Store
 ) -> None:
     options: dict[str, Any] = {
         "stream_bytes": stream_bytes,
@@ -96,7 +96,7 @@ def test_strips_are_bit_identical_to_one_loop(
 @cases("build", BUILDS)
 @cases("dtype", ["float32", "float16"])
 def test_with_vectors_of_other_processors(
-    build: Build, dtype: str, march: str, cache: KernelCache
+    build: Build, dtype: str, march: str, cache: Store
 ) -> None:
     arrays = [_numbers(1000, dtype, seed) for seed in (0, 1)]
     kernel, *_ = prepare(build, *arrays, cache=cache, march=march)
@@ -106,7 +106,7 @@ def test_with_vectors_of_other_processors(
 
 
 @cases("dtype", ["float32", pytest.param("float16", marks=FULL)])
-def test_written_over_what_is_read(dtype: str, cache: KernelCache) -> None:
+def test_written_over_what_is_read(dtype: str, cache: Store) -> None:
     x, y = (_numbers(1000, dtype, seed) for seed in (2, 3))
     kernel, *_ = prepare(gradient, x, y, cache=cache, inplace=True)
     plain, *_ = prepare(gradient, x, y, cache=cache, strips=False)

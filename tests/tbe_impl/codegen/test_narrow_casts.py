@@ -10,7 +10,7 @@ import pytest
 import tbe_impl.dsl as dsl
 from tbe_impl.dsl.array_semantics import convert
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, run_both
 
@@ -61,9 +61,7 @@ def thinned(dtype: str) -> np.ndarray:
 
 @cases("numbers", [thinned, *(pytest.param(one, marks=FULL) for one in (awkward, drawn))])
 @cases("dtype", BITS)
-def test_a_cast_rounds_once(
-    dtype: str, numbers: Callable[[str], np.ndarray], cache: KernelCache
-) -> None:
+def test_a_cast_rounds_once(dtype: str, numbers: Callable[[str], np.ndarray], cache: Store) -> None:
     x = numbers(dtype)
     wanted = rounded_once(x, dtype)
     if dtype == "float16":
@@ -90,7 +88,7 @@ def nearest(whole: int, dtype: str) -> float:
     "dtype",
     ["int64", *(pytest.param(dtype, marks=FULL) for dtype in ("int32", "uint32", "uint64"))],
 )
-def test_a_cast_of_integers_rounds_once(dtype: str, full: bool, cache: KernelCache) -> None:
+def test_a_cast_of_integers_rounds_once(dtype: str, full: bool, cache: Store) -> None:
     limits = np.iinfo(dtype)
     points = {
         n * 2**power
@@ -108,7 +106,7 @@ def test_a_cast_of_integers_rounds_once(dtype: str, full: bool, cache: KernelCac
 
 @cases("bits", [128, 256], sample=1)
 @cases("dtype", BITS)
-def test_narrower_vectors_round_the_same(dtype: str, bits: int, cache: KernelCache) -> None:
+def test_narrower_vectors_round_the_same(dtype: str, bits: int, cache: Store) -> None:
     x = awkward(dtype)[::7]
 
     def there_and_back(t):

@@ -7,7 +7,7 @@ import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen.program import write_program
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import assert_same, marches, run_both
 
@@ -34,7 +34,7 @@ def numbers(dtype: str) -> np.ndarray:
 @cases("march", marches(), sample=2)
 @cases("dtype", POWERS)
 def test_by_a_power_of_two_is_a_product(
-    dtype: str, march: str, cache: KernelCache, subtests: pytest.Subtests
+    dtype: str, march: str, cache: Store, subtests: pytest.Subtests
 ) -> None:
     x, given = numbers(dtype), dsl.placeholder(numbers(dtype).shape, dtype)
     divisors = [sign * 2.0**power for power in POWERS[dtype] for sign in (1, -1)]
@@ -50,7 +50,7 @@ def test_by_a_power_of_two_is_a_product(
 
 @cases("dtype", OTHERS)
 def test_division_by_another_number_stays_a_division(
-    dtype: str, cache: KernelCache, subtests: pytest.Subtests
+    dtype: str, cache: Store, subtests: pytest.Subtests
 ) -> None:
     x, given = numbers(dtype), dsl.placeholder(numbers(dtype).shape, dtype)
     both = run_both(lambda one: [by(number, one) for number in OTHERS[dtype]], x, cache=cache)

@@ -10,7 +10,7 @@ import numpy as np
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import behind
 from tests.tbe_impl.codegen.random_graphs import Node, RandomGraph, make
@@ -21,7 +21,7 @@ ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64":
 
 
 def run_graph(
-    graph: RandomGraph, cache: KernelCache | None, rounding: str
+    graph: RandomGraph, cache: Store | None, rounding: str
 ) -> list[tuple[np.ndarray, ...]]:
     """The outputs with one thread and with two, with strided inputs and unaligned outputs too."""
     outputs, inputs = [n.tensor for n in graph.outputs], [t for t, _ in graph.inputs]
@@ -83,7 +83,7 @@ def assert_alike(node: Node, found: np.ndarray, wanted: np.ndarray, reference: n
     )
 
 
-def check(seed: int, cache: KernelCache | None = None) -> None:
+def check(seed: int, cache: Store | None = None) -> None:
     """Checks one graph; raises when the back ends differ."""
     graph = make(seed)
     tensors: Sequence = [node.tensor for node in graph.outputs]
@@ -97,5 +97,5 @@ def check(seed: int, cache: KernelCache | None = None) -> None:
 
 
 @cases("seed", range(FIRST, FIRST + GRAPHS), quick=2, per_item=10)
-def test_both_back_ends_agree(seed: int, cache: KernelCache) -> None:
+def test_both_back_ends_agree(seed: int, cache: Store) -> None:
     check(seed, cache)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tbe_impl.dsl as dsl
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import assert_same, run_both
 
@@ -18,7 +18,7 @@ WORDS = (dsl.reduce_sum, dsl.reduce_prod, dsl.reduce_max, dsl.reduce_min, dsl.re
 @cases("shape", [(), (1,), (7,), (3, 80), (4, 1, 130)])
 @cases("dtype", ["float16", "float32", "int32"])
 def test_what_is_reduced_over_no_axes_stays(
-    dtype: str, shape: tuple[int, ...], keepdims: bool, cache: KernelCache
+    dtype: str, shape: tuple[int, ...], keepdims: bool, cache: Store
 ) -> None:
     def build(x: Any) -> list[Any]:
         twice = dsl.vadd(x, x)

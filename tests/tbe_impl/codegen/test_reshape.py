@@ -14,7 +14,7 @@ from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.tensor import placeholder
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare_together
 
@@ -39,7 +39,7 @@ CASES: dict[str, Callable[..., Any]] = {
 
 
 @cases("rounding", ["accurate", "device"])
-def test_reshape(rounding: str, full: bool, cache: KernelCache, subtests: pytest.Subtests) -> None:
+def test_reshape(rounding: str, full: bool, cache: Store, subtests: pytest.Subtests) -> None:
     x = np.random.default_rng(0).integers(-9, 9, (4, 6, 30)).astype(np.float32)
     names = [*CASES] if full else [*CASES][1::2] if rounding == "accurate" else ["twice"]
     made = prepare_together(
@@ -58,7 +58,7 @@ def test_reshape(rounding: str, full: bool, cache: KernelCache, subtests: pytest
             assert not re.search(r"gather_at|floordiv|floormod", kernel.source)
 
 
-def test_sizes_of_run_time(cache: KernelCache) -> None:
+def test_sizes_of_run_time(cache: Store) -> None:
     n, m = dsl.var("n"), dsl.var("m")
     x = placeholder((n, m), "float32", "x")
     outputs = [dsl.vadds(ext.reshape(x, [m, n]), 1.0), ext.reshape(x, [2, -1])]
@@ -72,7 +72,7 @@ def test_sizes_of_run_time(cache: KernelCache) -> None:
 
 
 @cases("late", [False, True])
-def test_the_same_shape_is_no_copy(late: bool, cache: KernelCache) -> None:
+def test_the_same_shape_is_no_copy(late: bool, cache: Store) -> None:
     rows: Any = dsl.var("n") if late else 6
     x = placeholder((rows, 50), "float32")
     total = dsl.reduce_sum(ext.reshape(dsl.vexp(x), (rows, 50)), 1)
@@ -85,7 +85,7 @@ def test_the_same_shape_is_no_copy(late: bool, cache: KernelCache) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_known_axes_beside_one_of_run_time(cache: KernelCache) -> None:
+def test_known_axes_beside_one_of_run_time(cache: Store) -> None:
     n = dsl.var("n")
     x = placeholder((n, 6, 5), "float32", "x")
     middle = dsl.reduce_sum(ext.reshape(x, [n, 2, 3, 5]), [2, 3], keepdims=True)

@@ -15,7 +15,7 @@ from tbe_impl.codegen.program import write_program
 from tbe_impl.cpu.prepared_kernel import CpuKernel
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import compute, reduce_axis
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import prepare
 
@@ -161,7 +161,7 @@ def _rows() -> list[Any]:
 
 @cases("case, shape", _rows())
 def test_results_are_nan_where_they_have_to_be(
-    case: str, shape: tuple[int, int], cache: KernelCache
+    case: str, shape: tuple[int, int], cache: Store
 ) -> None:
     build, told = TOLD[case]
     dtype = "float16" if build is in_half else "float32"
@@ -197,12 +197,12 @@ def test_results_are_nan_where_they_have_to_be(
             np.testing.assert_array_equal(found, wanted)
 
 
-def prepare_for(build: Build, shape: tuple[int, int], dtype: str, cache: KernelCache) -> CpuKernel:
+def prepare_for(build: Build, shape: tuple[int, int], dtype: str, cache: Store) -> CpuKernel:
     kernel, *_ = prepare(build, np.zeros(shape, dtype), cache=cache)
     return kernel
 
 
-def test_a_maximum_that_need_not_tell_is_one_instruction(cache: KernelCache) -> None:
+def test_a_maximum_that_need_not_tell_is_one_instruction(cache: Store) -> None:
     x = np.zeros((4, 1024), np.float32)
     kernel, *_ = prepare(softmax, x, cache=cache)
     plain, *_ = prepare(largest_too, x, cache=cache)
@@ -210,7 +210,7 @@ def test_a_maximum_that_need_not_tell_is_one_instruction(cache: KernelCache) -> 
     assert " = f32_above(" not in plain.source
 
 
-def test_a_sum_along_the_diagonal_is_no_row_s(cache: KernelCache) -> None:
+def test_a_sum_along_the_diagonal_is_no_row_s(cache: Store) -> None:
     def build(x: Tensor) -> list[Tensor]:
         k = reduce_axis((0, 4), "k")
         powers = parts(x)[2]

@@ -8,12 +8,12 @@ import pytest
 from tbe_impl.cpu.prepared_kernel import prepare
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 
 
 @cases("columns", [21, *(pytest.param(columns, marks=FULL) for columns in (8, 16, 100))])
-def test_what_is_the_same_for_a_whole_row(columns: int, cache: KernelCache) -> None:
+def test_what_is_the_same_for_a_whole_row(columns: int, cache: Store) -> None:
     x, z = placeholder((5, 1), "float32"), placeholder((5, columns), "float32")
     power = OPERATIONS["vexp"](OPERATIONS["broadcast"](x, (5, columns)))
     total = OPERATIONS["broadcast"](
@@ -27,7 +27,7 @@ def test_what_is_the_same_for_a_whole_row(columns: int, cache: KernelCache) -> N
     np.testing.assert_allclose(found, wanted + wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-5)
 
 
-def test_a_number_is_no_row(cache: KernelCache) -> None:
+def test_a_number_is_no_row(cache: Store) -> None:
     x = placeholder((), "float32")
     power = OPERATIONS["vexp"](x)
     outputs = [
@@ -45,7 +45,7 @@ def test_a_number_is_no_row(cache: KernelCache) -> None:
     [(5, 21), (3, 4, 33), *(pytest.param(shape, marks=FULL) for shape in ((9, 64), (2, 700)))],
 )
 def test_sums_of_all_rows_wait_for_each_rows_own_sum(
-    shape: tuple[int, ...], threads: int, cache: KernelCache
+    shape: tuple[int, ...], threads: int, cache: Store
 ) -> None:
     x, last = placeholder(shape, "float32"), len(shape) - 1
     power = OPERATIONS["vexp"](x)

@@ -15,7 +15,7 @@ from tbe_impl.cpu.prepared_kernel import Options, prepare
 from tbe_impl.dsl.expr import make_binary
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ CASES = {
 
 
 def run(
-    write: Callable[..., list[Tensor]], arrays: Sequence[Array], cache: KernelCache, **options: Any
+    write: Callable[..., list[Tensor]], arrays: Sequence[Array], cache: Store, **options: Any
 ) -> tuple[str, tuple[Array, ...]]:
     x, y = (placeholder((ROWS, COLUMNS), "float32", name) for name in ("x", "y"))
     kernel = prepare(
@@ -84,9 +84,7 @@ def arrays() -> list[Array]:
 
 @cases("case", CASES)
 @cases("together", [2, 4, 8], sample=1)
-def test_rows_taken_together(
-    case: str, together: int, arrays: list[Array], cache: KernelCache
-) -> None:
+def test_rows_taken_together(case: str, together: int, arrays: list[Array], cache: Store) -> None:
     write, formula = CASES[case]
     source, found = run(write, arrays, cache, together=together)
     assert f"i0 += {together})" in source
@@ -132,7 +130,7 @@ def _less_long_sums(x: Tensor) -> Tensor:
         for case in ROWS_OF
     ],
 )
-def test_short_rows_are_taken_together_unasked(case: str, cache: KernelCache) -> None:
+def test_short_rows_are_taken_together_unasked(case: str, cache: Store) -> None:
     columns, write, wanted = ROWS_OF[case]
     x = placeholder((ROWS, columns), "float32", "x")
     kernel = prepare(write(x), [x], options=Options(), cache=cache)
@@ -143,7 +141,7 @@ def test_short_rows_are_taken_together_unasked(case: str, cache: KernelCache) ->
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
-def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
+def test_a_loop_of_fewer_steps_stays_as_it_is(cache: Store) -> None:
     x = placeholder((3, COLUMNS), "float32", "x")
     total = OPERATIONS["reduce_sum"](x, -1, False)
     sources = [
@@ -155,7 +153,7 @@ def test_a_loop_of_fewer_steps_stays_as_it_is(cache: KernelCache) -> None:
 @cases("case", CASES)
 @cases("portions", [1, 3, 64], sample=1)
 def test_work_in_portions_gives_right_results(
-    case: str, portions: int, arrays: list[Array], cache: KernelCache
+    case: str, portions: int, arrays: list[Array], cache: Store
 ) -> None:
     write, formula = CASES[case]
     source, found = run(write, arrays, cache, portions=portions)
@@ -164,7 +162,7 @@ def test_work_in_portions_gives_right_results(
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_portions_of_a_full_sum(cache: KernelCache) -> None:
+def test_portions_of_a_full_sum(cache: Store) -> None:
     x = placeholder((5, 1000), "float32", "x")
     total = OPERATIONS["reduce_sum"](x, (0, 1), False)
     options = Options(parallel_elements=0, portions=7)
@@ -175,9 +173,7 @@ def test_portions_of_a_full_sum(cache: KernelCache) -> None:
 
 
 @cases("together", [2, *(pytest.param(together, marks=FULL) for together in (1, 4))])
-def test_steps_at_once_of_what_is_summed_up_over_another_loop(
-    together: int, cache: KernelCache
-) -> None:
+def test_steps_at_once_of_what_is_summed_up_over_another_loop(together: int, cache: Store) -> None:
     """The unrolled loop indexes the sum's own results: each step has its own element."""
     x = placeholder((5, 2, 8, 6), "float32")
     # the condition that separates the loops

@@ -13,7 +13,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import call, select
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.tbe_impl.codegen.graphs import assert_same
 
@@ -22,7 +22,7 @@ VALUES = (0.1, -2.5, 3.0, 0.0, -0.0, 1e-30, float("inf"), float("nan"), 1 + 2**-
 
 @cases("rounding", ["accurate", "device"], sample=1)
 @cases("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_one_kernel_for_all_values(dtype: str, rounding: str, cache: KernelCache) -> None:
+def test_one_kernel_for_all_values(dtype: str, rounding: str, cache: Store) -> None:
     alpha, beta = dsl.var("alpha", dtype), dsl.var("beta", dtype)
     x = dsl.placeholder((3, 40), dtype)
     scaled = dsl.compute((3, 40), lambda i, j: x(i, j) * alpha + beta)
@@ -50,7 +50,7 @@ def test_one_kernel_for_all_values(dtype: str, rounding: str, cache: KernelCache
         np.testing.assert_allclose(*(item.astype(np.float64) for item in wide), rtol=1e-2)
 
 
-def test_scalars_and_sizes_together(cache: KernelCache) -> None:
+def test_scalars_and_sizes_together(cache: Store) -> None:
     n, alpha, count = dsl.var("n"), dsl.var("alpha", "float32"), dsl.var("count", "int32")
     x = dsl.placeholder((n,), "float32")
     y = dsl.compute((n,), lambda i: x(i) * alpha + count.astype("float32"))

@@ -13,7 +13,7 @@ from tbe_impl.codegen.options import Options
 from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl import ext
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare
 from tests.tbe_impl.codegen.test_scatter import DTYPES, numbers
@@ -48,7 +48,7 @@ def same(
     "dtype",
     [pytest.param(dtype, marks=() if dtype in ("bfloat16",) else FULL) for dtype in DTYPES],
 )
-def test_running_sums_of_every_dtype(dtype: str, cache: KernelCache) -> None:
+def test_running_sums_of_every_dtype(dtype: str, cache: Store) -> None:
     number = DTYPES.index(dtype)
     word = ext.cumprod if number % 3 == 2 else ext.cumsum
 
@@ -65,7 +65,7 @@ def test_running_sums_of_every_dtype(dtype: str, cache: KernelCache) -> None:
     [(True, False), (False, True), *(pytest.param(ends, marks=FULL) for ends in ENDS[::3])],
     ids=str,
 )
-def test_running_sums_of_every_shape(ends: tuple[bool, bool], cache: KernelCache) -> None:
+def test_running_sums_of_every_shape(ends: tuple[bool, bool], cache: Store) -> None:
     sizes = [dsl.var(name) for name in "abc"]
     x = dsl.placeholder(tuple(sizes), "float32")
     outputs = [ext.cumsum(x, 1, *ends)]
@@ -79,13 +79,13 @@ def test_running_sums_of_every_shape(ends: tuple[bool, bool], cache: KernelCache
         same(kernel, outputs, given, {id(s): n for s, n in zip(sizes, shape, strict=True)})
 
 
-def test_zeros_keep_their_sign(cache: KernelCache) -> None:
+def test_zeros_keep_their_sign(cache: Store) -> None:
     x = np.array([[-0.0, -0.0, 0.0, -0.0], [-0.0, -0.0, -0.0, 1.0]], np.float32)
     kernel, outputs, _ = prepare(lambda t: ext.cumsum(t, 1), x, cache=cache)
     same(kernel, outputs, x, {})
 
 
-def test_first_axis_and_last(cache: KernelCache) -> None:
+def test_first_axis_and_last(cache: Store) -> None:
     x = numbers((5, 6, 7), "float32", 1)
     kernel, outputs, _ = prepare(lambda t: [ext.cumsum(t, 0), ext.cumprod(t, 2)], x, cache=cache)
     same(kernel, outputs, x, {})

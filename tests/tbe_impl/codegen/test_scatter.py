@@ -14,7 +14,7 @@ from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor, placeholder
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare
 
@@ -58,7 +58,7 @@ def places(shape: tuple[int, ...], dtype: str = "int32") -> np.ndarray:
     return np.where(found == 3, 2, found).astype(dtype)
 
 
-def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCache) -> None:
+def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: Store) -> None:
     """Raises unless both back ends agree for any number of threads, without a NumPy step."""
     kernel, outputs, inputs = prepare(build, *arrays, cache=cache, parallel_elements=0)
     assert len(kernel.programs) == len(kernel.sequence.steps)
@@ -73,7 +73,7 @@ def check(build: Callable[..., Any], arrays: list[np.ndarray], cache: KernelCach
     "dtype",
     [pytest.param(dtype, marks=() if dtype in ("float16",) else FULL) for dtype in DTYPES],
 )
-def test_segments_of_every_dtype(dtype: str, full: bool, cache: KernelCache) -> None:
+def test_segments_of_every_dtype(dtype: str, full: bool, cache: Store) -> None:
     first = DTYPES.index(dtype)
     for kind in (
         ("prod", "max", "mean")
@@ -92,12 +92,12 @@ def test_segments_of_every_dtype(dtype: str, full: bool, cache: KernelCache) -> 
         for shape in SHAPES
     ],
 )
-def test_segments_of_every_width(shape: tuple[int, ...], cache: KernelCache) -> None:
+def test_segments_of_every_width(shape: tuple[int, ...], cache: Store) -> None:
     for kind, dtype in (("sum", "float32"), ("mean", "float16")):
         segments(kind, shape, dtype, cache)
 
 
-def segments(kind: str, shape: tuple[int, ...], dtype: str, cache: KernelCache) -> None:
+def segments(kind: str, shape: tuple[int, ...], dtype: str, cache: Store) -> None:
     """Checks one operation; the fill value of empty segments differs from the initial value, for
     most.
     """
@@ -110,7 +110,7 @@ def segments(kind: str, shape: tuple[int, ...], dtype: str, cache: KernelCache) 
     "dtype",
     ["int8", "uint64", *(pytest.param(dtype, marks=FULL) for dtype in ("uint8", "int16", "int64"))],
 )
-def test_numbers_of_every_dtype_and_sorted_ones(dtype: str, cache: KernelCache) -> None:
+def test_numbers_of_every_dtype_and_sorted_ones(dtype: str, cache: Store) -> None:
     for ids in (places((40,), dtype), np.sort(places((40,), dtype))):
         check(
             lambda x, i: dsl.unsorted_segment_sum(x, i, COUNT),
@@ -119,7 +119,7 @@ def test_numbers_of_every_dtype_and_sorted_ones(dtype: str, cache: KernelCache) 
         )
 
 
-def test_numbers_of_several_axes_and_numbers_in_a_list(cache: KernelCache) -> None:
+def test_numbers_of_several_axes_and_numbers_in_a_list(cache: Store) -> None:
     x = numbers((4, 10, 18), "float32", 3)
     check(lambda t, i: dsl.unsorted_segment_sum(t, i, COUNT, 4.5), [x, places((4, 10))], cache)
     check(lambda t: dsl.unsorted_segment_sum(t, [0, 9, 0, -1], COUNT), [x], cache)
@@ -129,7 +129,7 @@ def test_numbers_of_several_axes_and_numbers_in_a_list(cache: KernelCache) -> No
     "dtype",
     [pytest.param(dtype, marks=() if dtype in ("int8",) else FULL) for dtype in DTYPES],
 )
-def test_scatter(dtype: str, full: bool, cache: KernelCache) -> None:
+def test_scatter(dtype: str, full: bool, cache: Store) -> None:
     first = DTYPES.index(dtype)
     some = (
         ("update", "sub", "div", "max")
@@ -151,13 +151,13 @@ def test_scatter(dtype: str, full: bool, cache: KernelCache) -> None:
         *(pytest.param(word, marks=FULL) for word in ("inplace_update", "inplace_add")),
     ],
 )
-def test_rows_in_place(word: str, cache: KernelCache) -> None:
+def test_rows_in_place(word: str, cache: Store) -> None:
     arrays = [numbers((COUNT, 18), "float32", 6), numbers((4, 18), "float32", 7)]
     check(lambda x, new: dsl.OPERATIONS[word](x, [2, 0, 2, 5], new), arrays, cache)
     check(lambda x, new: dsl.OPERATIONS[word](x, 1, new), [arrays[0], arrays[1][0]], cache)
 
 
-def test_sizes_of_run_time_and_work_around(cache: KernelCache) -> None:
+def test_sizes_of_run_time_and_work_around(cache: Store) -> None:
     n, m = dsl.var("n"), dsl.var("m")
     x, ids = placeholder((n, m), "float32", "x"), placeholder((n,), "int32", "ids")
     outputs = [dsl.vadds(dsl.unsorted_segment_sum(dsl.vmuls(x, 2.0), ids, m), 1.0)]
@@ -174,7 +174,7 @@ def test_sizes_of_run_time_and_work_around(cache: KernelCache) -> None:
         assert_same(kernel.run(arrays, values, 2)[0], wanted)
 
 
-def test_sizes_that_may_differ_are_left_to_numpy(cache: KernelCache) -> None:
+def test_sizes_that_may_differ_are_left_to_numpy(cache: Store) -> None:
     n, m = dsl.var("n"), dsl.var("m")
     x, ids = placeholder((n, 4), "float32", "x"), placeholder((m,), "int32", "ids")
     made: Tensor = dsl.unsorted_segment_sum(x, ids, COUNT)

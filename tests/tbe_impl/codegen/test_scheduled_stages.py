@@ -18,7 +18,7 @@ from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.expr import Reduce, Var
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.errors import InputError
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.test_sum_schedules import (
@@ -138,7 +138,7 @@ def test_results_stay(
     how: str,
     shape: tuple[int, int],
     asked: Sequence[tuple[Any, Ask]],
-    cache: KernelCache,
+    cache: Store,
 ) -> None:
     x = placeholder(shape, dtype, name="x")
     outputs = [graph(x, how) for graph, _ in asked]
@@ -176,7 +176,7 @@ def test_results_stay(
     ids=["few", "all"],
 )
 def test_results_stay_for_sizes_of_run_time(
-    asked: Sequence[tuple[Any, Ask]], own: Sequence[tuple[Any, Any]], cache: KernelCache
+    asked: Sequence[tuple[Any, Ask]], own: Sequence[tuple[Any, Any]], cache: Store
 ) -> None:
     n, m = Var("n", "int32"), Var("m", "int32")
     x = placeholder((n, m), "float32", name="x")
@@ -257,7 +257,7 @@ def test_the_rest_of_the_last_part_is_never_read() -> None:
     assert "gather_at" not in source
 
 
-def test_a_condition_stays_when_nothing_else_is_summed(cache: KernelCache) -> None:
+def test_a_condition_stays_when_nothing_else_is_summed(cache: Store) -> None:
     x = placeholder((5, 40), "float32", name="x")
     k = reduce_axis((0, 40), "k")
     y = compute((5,), lambda i: Reduce("max", x(i, k), [k], k < 17), name="y")
@@ -273,7 +273,7 @@ def test_a_condition_stays_when_nothing_else_is_summed(cache: KernelCache) -> No
 
 
 @cases("factor", [None, 5, pytest.param(4, marks=FULL)])
-def test_an_axis_that_begins_later(factor: int | None, cache: KernelCache) -> None:
+def test_an_axis_that_begins_later(factor: int | None, cache: Store) -> None:
     x = placeholder((5, 15), "float32", name="x")
     k = reduce_axis((3, 15), "k")
     y = compute((5,), lambda i: Reduce("sum", x(i, k), [k]), name="y")

@@ -27,7 +27,7 @@ from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis, stages_of, thread_axis
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
 from tests.cases import FULL, cases
@@ -78,9 +78,7 @@ all.
 """
 
 
-def assert_unchanged(
-    y: Tensor, inputs: Sequence[Tensor], options: Options, cache: KernelCache
-) -> None:
+def assert_unchanged(y: Tensor, inputs: Sequence[Tensor], options: Options, cache: Store) -> None:
     """Bit-identical to the result without the schedule, with one thread and with three."""
     rng = np.random.default_rng(0)
     arrays = [
@@ -199,7 +197,7 @@ ORDERS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
 
 
 @cases("name", ORDERS)
-def test_loops_come_as_they_are_asked_for(name: str, full: bool, cache: KernelCache) -> None:
+def test_loops_come_as_they_are_asked_for(name: str, full: bool, cache: Store) -> None:
     ask, loops, wanted = ORDERS[name]
     y, inputs = blocks_with_weights()
     schedule = create_schedule(y)
@@ -294,9 +292,7 @@ MARKS: dict[str, tuple[Callable[[Stage], Any], list[str], dict[str, str]]] = {
 
 
 @cases("name", MARKS)
-def test_marks_are_followed_where_the_order_stays(
-    name: str, full: bool, cache: KernelCache
-) -> None:
+def test_marks_are_followed_where_the_order_stays(name: str, full: bool, cache: Store) -> None:
     ask, loops, wanted = MARKS[name]
     y, inputs = scaled_rows()
     schedule = create_schedule(y)
@@ -375,7 +371,7 @@ PLACES: list[tuple[Callable[[], Any], Callable[[Schedule, Tensor, Tensor], Any],
 
 @cases("graph, ask, verb, verdict, place", PLACES)
 def test_stages_lie_where_they_are_asked_to(
-    graph: Any, ask: Any, verb: str, verdict: str, place: str, cache: KernelCache
+    graph: Any, ask: Any, verb: str, verdict: str, place: str, cache: Store
 ) -> None:
     y, t, inputs = graph()
     schedule = create_schedule(y)
@@ -389,7 +385,7 @@ def test_stages_lie_where_they_are_asked_to(
     assert_unchanged(y, inputs, options, cache)
 
 
-def test_what_is_written_for_the_device_is_left_to_it(cache: KernelCache) -> None:
+def test_what_is_written_for_the_device_is_left_to_it(cache: Store) -> None:
     y, inputs = blocks_with_weights()
     schedule = create_schedule(y)
     copy = schedule.cache_read(inputs[0], "local.UB", [y])
@@ -413,7 +409,7 @@ def test_the_devices_cores_and_our_threads_may_share_one_loop() -> None:
     assert verdicts(found) == {"split": "device", "bind": "followed", "emit_insn": "device"}
 
 
-def test_a_block_of_rows_in_one_loop(cache: KernelCache) -> None:
+def test_a_block_of_rows_in_one_loop(cache: Store) -> None:
     x = placeholder((64, 300), "float32", name="x")
     y = compute(x.shape, lambda i, j: x(i, j) * 2.0, name="y")
     schedule = create_schedule(y)
@@ -440,7 +436,7 @@ def test_results_of_one_nest_share_the_loops_that_one_asks_for(asker: int) -> No
 
 @cases("parts", [((1, 64), (0, 1), (1, 1)), pytest.param(((1, 64), (1, 1)), marks=FULL)])
 def test_blocks_fused_with_their_own_steps_are_left_alone(
-    parts: tuple[tuple[int, int], ...], cache: KernelCache
+    parts: tuple[tuple[int, int], ...], cache: Store
 ) -> None:
     y, inputs = blocks_with_weights()
     rest = [LoopChoice(((axis, 1),)) for axis in (0, 2) if (axis, 1) not in parts]
@@ -451,7 +447,7 @@ def test_blocks_fused_with_their_own_steps_are_left_alone(
     assert_unchanged(y, inputs, options, cache)
 
 
-def test_orders_for_another_graph_are_left_alone(cache: KernelCache) -> None:
+def test_orders_for_another_graph_are_left_alone(cache: Store) -> None:
     y, inputs = scaled_rows()
     loops = (LoopChoice(((7, 1),), shared=True), LoopChoice(((0, 3),)))
     options = Options(orders=(LoopOrder(0, loops), LoopOrder(99, loops)), rows=(50,), inlined=(9,))
@@ -488,7 +484,7 @@ def test_each_request_has_an_outcome(seed: int) -> None:
 
 @cases("seed", range(GRAPHS), quick=1, per_item=4)
 def test_no_schedule_changes_a_result(
-    seed: int, monkeypatch: pytest.MonkeyPatch, cache: KernelCache
+    seed: int, monkeypatch: pytest.MonkeyPatch, cache: Store
 ) -> None:
     follow_everything(monkeypatch)
     graph = make(seed)
@@ -514,7 +510,7 @@ def test_no_schedule_changes_a_result(
             assert_alike(*case)
 
 
-def test_what_is_stacked_stays_so_in_loops_that_are_asked_for(cache: KernelCache) -> None:
+def test_what_is_stacked_stays_so_in_loops_that_are_asked_for(cache: Store) -> None:
     inputs = [placeholder((6, 900, 1), "float32") for _ in range(3)]
     y = OPERATIONS["concat"](inputs, 2)
     schedule = create_schedule(y.op)

@@ -15,7 +15,7 @@ from tbe_impl.codegen.passes.softmax_exponentials import (
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import compute, reduce_axis
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import prepare
 
@@ -81,7 +81,7 @@ def test_what_may_be_a_product_with_an_inverse(case: str) -> None:
     assert len(find_softmax_quotients(outputs)) == case.startswith("softmax")
 
 
-def test_a_quotient_by_anything_small(cache: KernelCache) -> None:
+def test_a_quotient_by_anything_small(cache: Store) -> None:
     """The inverse may be infinite where the quotient is finite."""
 
     def over(x: Tensor, y: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ def test_a_quotient_by_anything_small(cache: KernelCache) -> None:
 
 
 @cases("columns", [5, 100, *(pytest.param(columns, marks=FULL) for columns in (16, 1024))])
-def test_softmax_of_odd_rows(columns: int, cache: KernelCache) -> None:
+def test_softmax_of_odd_rows(columns: int, cache: Store) -> None:
     generator = np.random.default_rng(columns)
     x = (generator.standard_normal((12, columns)) * 4).astype(np.float32)
     x[1] *= 1e30

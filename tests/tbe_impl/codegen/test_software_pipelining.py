@@ -13,7 +13,7 @@ from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.passes.software_pipelining import LONGEST_ROW
 from tbe_impl.codegen.program import write_program
 from tbe_impl.dsl.tensor import Tensor, placeholder
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import prepare
 
@@ -76,7 +76,7 @@ def five_loops(x: Tensor) -> list[Tensor]:
 )
 @cases("offset", [0, 16])
 def test_staggered_rows_are_bit_identical_to_plain_rows(
-    rows: int, build: Build, dtype: str, length: int, offset: int, cache: KernelCache
+    rows: int, build: Build, dtype: str, length: int, offset: int, cache: Store
 ) -> None:
     """Also for threads with fewer rows than loops, and for any alignment."""
     options: dict[str, Any] = {"stream_bytes": 1, "parallel_elements": 1, "offset": offset}
@@ -101,7 +101,7 @@ def test_staggered_rows_are_bit_identical_to_plain_rows(
 
 
 @cases("portions", [5, pytest.param(0, marks=FULL)])
-def test_threads_that_take_portions(portions: int, cache: KernelCache) -> None:
+def test_threads_that_take_portions(portions: int, cache: Store) -> None:
     x = np.random.default_rng(1).standard_normal((23, 512)).astype(np.float32)
     options: dict[str, Any] = {"stream_bytes": 1, "parallel_elements": 1, "portions": portions}
     kernel, *_ = prepare(softmax, x, cache=cache, **options)

@@ -13,7 +13,7 @@ import tbe_impl.dsl as dsl
 from tbe_impl.dsl import ext
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import make_binary
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import assert_same, prepare, run_both
 
@@ -47,7 +47,7 @@ def pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     "dtype",
     ["bfloat16", "float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "float64"))],
 )
-def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
+def test_special_floats_through_words(dtype: str, cache: Store) -> None:
     def build(x: Any, y: Any) -> list[Any]:
         words = [
             dsl.vadd,
@@ -91,7 +91,7 @@ def test_special_floats_through_words(dtype: str, cache: KernelCache) -> None:
     "dtype",
     ["float16", "float32", *(pytest.param(dtype, marks=FULL) for dtype in ("bfloat16", "float64"))],
 )
-def test_extremes_keep_nan(dtype: str, cache: KernelCache) -> None:
+def test_extremes_keep_nan(dtype: str, cache: Store) -> None:
     def build(x: Any, y: Any) -> list[Any]:
         return [
             dsl.vmax(x, y),
@@ -111,7 +111,7 @@ def test_extremes_keep_nan(dtype: str, cache: KernelCache) -> None:
     "dtype",
     ["float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "bfloat16", "float64"))],
 )
-def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> None:
+def test_reductions_keep_nan_and_infinity(dtype: str, cache: Store) -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 2, (8, 37)).astype(dtype_of(dtype).numpy)
     x[0, 36], x[1, 0], x[2, 17], x[3, 5], x[3, 6] = np.nan, np.nan, np.inf, np.inf, -np.inf
@@ -138,7 +138,7 @@ def test_reductions_keep_nan_and_infinity(dtype: str, cache: KernelCache) -> Non
     "dtype",
     ["bfloat16", "float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "float64"))],
 )
-def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> None:
+def test_subnormal_numbers_are_not_flushed(dtype: str, cache: Store) -> None:
     limits: Any = ml_dtypes.finfo(dtype_of(dtype).numpy)
     x = (np.arange(-20, 21) * float(limits.smallest_subnormal)).astype(dtype_of(dtype).numpy)
     for found, wanted in run_both(
@@ -151,7 +151,7 @@ def test_subnormal_numbers_are_not_flushed(dtype: str, cache: KernelCache) -> No
     "dtype",
     ["float32", *(pytest.param(dtype, marks=FULL) for dtype in ("float16", "bfloat16", "float64"))],
 )
-def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
+def test_floats_to_integers_saturate(dtype: str, cache: Store) -> None:
     numbers = [
         0.0,
         -0.0,
@@ -203,7 +203,7 @@ def test_floats_to_integers_saturate(dtype: str, cache: KernelCache) -> None:
     "dtype",
     [pytest.param(dtype, marks=() if dtype in ("int8", "uint32") else FULL) for dtype in INTEGERS],
 )
-def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
+def test_edges_of_integers(dtype: str, cache: Store) -> None:
     limits = np.iinfo(dtype)
     values = np.array(
         [0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 2],
@@ -260,7 +260,7 @@ def test_edges_of_integers(dtype: str, cache: KernelCache) -> None:
     "dtype",
     [pytest.param(dtype, marks=() if dtype in ("int16",) else FULL) for dtype in INTEGERS],
 )
-def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: KernelCache) -> None:
+def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: Store) -> None:
     x = np.full((3, 41), np.iinfo(dtype).max, dtype)
     x[1] = np.iinfo(dtype).min
     build = lambda t: [  # noqa: E731
@@ -272,7 +272,7 @@ def test_sums_and_products_of_integers_wrap_around(dtype: str, cache: KernelCach
         assert_same(found, wanted)
 
 
-def test_truth_values_are_ordered(cache: KernelCache) -> None:
+def test_truth_values_are_ordered(cache: Store) -> None:
     x, y = np.array([False, False, True, True] * 5), np.array([False, True, False, True] * 5)
     names = ("eq", "ne", "lt", "le", "gt", "ge")
     both = run_both(lambda a, b: [dsl.vcmp(a, b, name) for name in names], x, y, cache=cache)
@@ -282,7 +282,7 @@ def test_truth_values_are_ordered(cache: KernelCache) -> None:
 
 
 @cases("dtype", ["bool", "int8", "float16", "float32"])
-def test_all_of_nothing_is_true_and_any_is_false(dtype: str, cache: KernelCache) -> None:
+def test_all_of_nothing_is_true_and_any_is_false(dtype: str, cache: Store) -> None:
     x = np.zeros((3, 0), dtype)
     found = run_both(lambda t: [dsl.reduce_all(t, 1), dsl.reduce_any(t, 1)], x, cache=cache)
     for (one, wanted), value in zip(found, (1, 0), strict=True):
@@ -296,7 +296,7 @@ if platform.machine() in ("x86_64", "AMD64"):
 
 
 @cases("options", WIDTHS, ids=str, quick=1, per_item=2)
-def test_exp_at_every_width(options: dict[str, Any], full: bool, cache: KernelCache) -> None:
+def test_exp_at_every_width(options: dict[str, Any], full: bool, cache: Store) -> None:
     """Within 2 ULP on a million values; neighbours that need a slow path do not change a value's
     result.
     """
@@ -323,7 +323,7 @@ def test_exp_at_every_width(options: dict[str, Any], full: bool, cache: KernelCa
 
 
 @cases("options", WIDTHS[::-1], ids=str, quick=1, per_item=2)
-def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: KernelCache) -> None:
+def test_sigmoid_at_every_width(options: dict[str, Any], full: bool, cache: Store) -> None:
     """Within 2.2 ULP; values beyond the tables and NaN do not change the result of a neighbour near
     0.
     """
@@ -382,7 +382,7 @@ def extreme(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @cases("options", WIDTHS, ids=str, sample=1)
 @cases("dtype", ["float32", "float64"])
-def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
+def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: Store) -> None:
     numbers = (0.0, -0.0, 0.5, -1.5, 1e-60, -1e-60, 1e30, float("inf"), float("-inf"), float("nan"))
 
     def build(x: Any, y: Any) -> list[Any]:
@@ -406,7 +406,7 @@ def test_extremes_at_every_width(dtype: str, options: dict[str, Any], cache: Ker
 
 @cases("options", WIDTHS, ids=str, sample=1)
 @cases("dtype", ["float32", "float64"])
-def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: KernelCache) -> None:
+def test_rows_over_one_number(dtype: str, options: dict[str, Any], cache: Store) -> None:
     """Rounded like NumPy's quotients despite the row's inverse, except within one ULP near
     subnormals.
     """

@@ -13,7 +13,7 @@ from tbe_impl.codegen.program import write_program
 from tbe_impl.cpu.prepared_kernel import CpuKernel
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, placeholder
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.graphs import behind, prepare
 
@@ -80,7 +80,7 @@ def check_places(kernel: CpuKernel, x: np.ndarray, places: Sequence[int]) -> Non
 )
 @cases("places", [(0, 0), (16, 16), (40, 40), (16, 48)])
 def test_rows_stream_wherever_memory_begins(
-    build: type, dtype: str, places: tuple[int, int], cache: KernelCache
+    build: type, dtype: str, places: tuple[int, int], cache: Store
 ) -> None:
     x = np.random.default_rng(0).standard_normal((6, 96)).astype(dtype)
     kernel, *_ = prepare(build, x, cache=cache, stream_bytes=1)
@@ -89,9 +89,7 @@ def test_rows_stream_wherever_memory_begins(
 
 
 @cases("places", [(0, 0), (64, 64), (64, 0), (0, 64), (32, 64)])
-def test_outputs_of_two_sizes_stream_from_any_line(
-    places: tuple[int, int], cache: KernelCache
-) -> None:
+def test_outputs_of_two_sizes_stream_from_any_line(places: tuple[int, int], cache: Store) -> None:
     x = np.random.default_rng(0).standard_normal((6, 96)).astype(np.float32)
     kernel, *_ = prepare(of_two_sizes, x, cache=cache, stream_bytes=1)
     assert "f32_stream(" in kernel.source and "f64_stream(" in kernel.source
@@ -114,7 +112,7 @@ def test_the_line_between_two_rows_is_written_once(
     length: int,
     portions: int,
     place: int,
-    cache: KernelCache,
+    cache: Store,
 ) -> None:
     """Also at the boundaries of a thread's rows; memory around them is unchanged."""
     shape = (7, length) if build is beside else (3, 5, length)

@@ -21,7 +21,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tbe_impl.scheduling.schedule import create_schedule
 from tbe_impl.scheduling.stage_schedule import Stage
 from tests.cases import FULL, cases
@@ -181,7 +181,7 @@ def test_sums_in_every_order(
     how: str,
     shape: tuple[int, int],
     asked: Sequence[tuple[Any, str]],
-    cache: KernelCache,
+    cache: Store,
 ) -> None:
     x = placeholder(shape, dtype, name="x")
     outputs = [graph(x, how) for graph, _ in asked]
@@ -325,7 +325,7 @@ def drawn(chance: random.Random, dtype: str) -> tuple[Tensor, Tensor]:
     [(0, 6), *(pytest.param(seed, 25, marks=FULL) for seed in range(ROUNDS))],
     per_item=3,
 )
-def test_no_schedule_changes_a_sum(seed: int, count: int, cache: KernelCache) -> None:
+def test_no_schedule_changes_a_sum(seed: int, count: int, cache: Store) -> None:
     chance = random.Random(seed)
     dtype = chance.choice(("float32", "float16", "int32", "float64", "bool"))
     pairs = [drawn(chance, dtype) for _ in range(count)]

@@ -19,7 +19,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce, Select, const, make_binary
 from tbe_impl.dsl.tensor import Tensor, compute, placeholder, reduce_axis
 from tbe_impl.errors import InputError
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tbe_impl.scheduling.schedule import Schedule, create_schedule
 from tests.cases import FULL, cases
 from tests.tbe_impl.codegen.test_sum_schedules import array
@@ -146,7 +146,7 @@ ALL = (
     ids=lambda row: "-".join(map(str, row[:2])),
 )
 def test_results_stay(
-    dtype: str, sizes: tuple[int, int, int], asked: Sequence[tuple[Any, Any]], cache: KernelCache
+    dtype: str, sizes: tuple[int, int, int], asked: Sequence[tuple[Any, Any]], cache: Store
 ) -> None:
     made = [(graph, ask, graph(sizes, dtype)) for graph, ask in asked]
     outputs, inputs = (
@@ -218,7 +218,7 @@ def on_the_chip(s: Schedule, y: Tensor) -> None:
         s[s.cache_read(tensor, "local.UB", [y])].compute_at(s[y], k_outer)
 
 
-def test_memories_of_a_chip_are_tiles_for_a_processor(cache: KernelCache) -> None:
+def test_memories_of_a_chip_are_tiles_for_a_processor(cache: Store) -> None:
     y, inputs, formula = product((19, 37, 10), "float32")
     schedule = create_schedule(y)
     on_the_chip(schedule, y)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +15,16 @@ from tbe_impl.cpu import prepared_kernel
 from tbe_impl.dsl.tensor import Operation
 from tbe_impl.errors import CompileError
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import KernelCache
 from tbe_impl.runtime.sequence import Step
+from tbe_impl.runtime.store import Store
+from tbe_impl.runtime.store_kinds import ALIASES
 from tests.cases import cases
 from tests.stress.parts import libraries
 
 X = np.linspace(-3, 3, 48, dtype=np.float32).reshape(6, 8)
 
 
-def planned(
-    store: KernelCache, count: int = 3, same: str = ""
-) -> list[prepared_kernel.PlannedKernel]:
+def planned(store: Store, count: int = 3, same: str = "") -> list[prepared_kernel.PlannedKernel]:
     """Kernels that add 0, 1, 2 …"""
     found = []
     for number in range(count):
@@ -43,8 +41,8 @@ def check(kernels: list[prepared_kernel.PlannedKernel]) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> KernelCache:
-    return KernelCache(tmp_path / "kernels")
+def cache(tmp_path: Path) -> Store:
+    return Store(tmp_path / "kernels")
 
 
 @pytest.fixture
@@ -61,24 +59,24 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_one_call_compiles_them_all_and_each_is_found(cache: KernelCache, calls: list[str]) -> None:
+def test_one_call_compiles_them_all_and_each_is_found(cache: Store, calls: list[str]) -> None:
     """Duplicates are compiled once; without their library, each is compiled again."""
     prepared_kernel.build_together([*planned(cache), *planned(cache)])
     check(planned(cache))
     assert len(calls) == 1
     (entry,) = libraries(cache)
-    again = planned(KernelCache(cache.root))
+    again = planned(Store(cache.root))
     assert [one.uncompiled_programs() for one in again] == [[], [], []]
     prepared_kernel.build_together(again)
     check(again)
     assert len(calls) == 1
-    shutil.rmtree(entry.path)
-    check(planned(KernelCache(cache.root)))
+    entry.path.unlink()
+    check(planned(Store(cache.root)))
     assert len(calls) == 4
     assert len(libraries(cache)) == 3
 
 
-def test_only_what_is_lacking_is_compiled(cache: KernelCache, calls: list[str]) -> None:
+def test_only_what_is_lacking_is_compiled(cache: Store, calls: list[str]) -> None:
     check(planned(cache, 1))
     prepared_kernel.build_together(planned(cache))
     check(planned(cache))
@@ -103,7 +101,7 @@ def spoilt(kernel: prepared_kernel.PlannedKernel) -> prepared_kernel.PlannedKern
     return replace(kernel, sequence=kernel.sequence.convert(write))
 
 
-def test_a_bad_kernel_fails_alone(cache: KernelCache, calls: list[str]) -> None:
+def test_a_bad_kernel_fails_alone(cache: Store, calls: list[str]) -> None:
     first, second, third = planned(cache)
     prepared_kernel.build_together([first, spoilt(second), third])
     assert len(libraries(cache)) == 0
@@ -114,9 +112,7 @@ def test_a_bad_kernel_fails_alone(cache: KernelCache, calls: list[str]) -> None:
     assert len(calls) == 5
 
 
-def test_kernels_of_one_name_are_compiled_in_separate_calls(
-    cache: KernelCache, calls: list[str]
-) -> None:
+def test_kernels_of_one_name_are_compiled_in_separate_calls(cache: Store, calls: list[str]) -> None:
     kernels = [*planned(cache, 2, same="twin"), *planned(cache, 2, same="other")]
     prepared_kernel.build_together(kernels)
     assert [sorted(re.findall("int k_([a-z]+)", text)) for text in calls] == [["other", "twin"]] * 2
@@ -142,6 +138,6 @@ def test_what_may_stand_in_one_text(given: list[tuple[str, list[str]]], wanted: 
 
 
 @cases("key, content", [("a" * 64, b"no key"), ("b" * 64, b"\xff" * 64), ("c" * 64, b"0" * 64)])
-def test_a_note_that_names_no_library_is_none(key: str, content: bytes, cache: KernelCache) -> None:
-    cache.store_note(key, content)
+def test_a_note_that_names_no_library_is_none(key: str, content: bytes, cache: Store) -> None:
+    cache.write(ALIASES, key, content)
     assert compiler.find(key, cache) is None

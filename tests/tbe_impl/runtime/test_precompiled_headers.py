@@ -11,8 +11,8 @@ from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import include_directives
 from tbe_impl.errors import CompileError
 from tbe_impl.runtime import compiler, precompiled_headers
-from tbe_impl.runtime.cache import KernelCache
 from tbe_impl.runtime.compiler_process import Compiler
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 from tests.stress.parts import libraries
 
@@ -34,8 +34,8 @@ def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> KernelCache:
-    return KernelCache(tmp_path / "kernels")
+def cache(tmp_path: Path) -> Store:
+    return Store(tmp_path / "kernels")
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def text(number: int, *, bits: int = 0) -> str:
     )
 
 
-def built(number: int, cache: KernelCache, **more: int) -> Path:
+def built(number: int, cache: Store, **more: int) -> Path:
     return compiler.build(text(number, **more), symbols=[f"k{number}"], cache=cache)
 
 
 def test_headers_are_precompiled_once_and_reused(
-    cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    cache: Store, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second kernel builds them; another process finds them for its first one."""
     for number in range(4):
@@ -83,19 +83,19 @@ def test_headers_are_precompiled_once_and_reused(
         compiler.build(text(5) + "int x = nonsense;", cache=cache)
     assert not precompiled_headers._rejected_keys
     # when deleted, they are built again
-    assert cache.clear() == 6
+    assert len(cache.clear()) == 6
     built(6, cache)
     assert ["c-header" in one for one in commands[-2:]] == [True, False]
 
 
-def test_each_vector_width_has_its_own_headers(cache: KernelCache) -> None:
+def test_each_vector_width_has_its_own_headers(cache: Store) -> None:
     for number, bits in enumerate((256, 256, 128, 128)):
         built(number, cache, bits=bits)
     assert len(cache.entries()) - len(libraries(cache)) == 2
 
 
 def test_what_gcc_refuses_is_done_without(
-    cache: KernelCache, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    cache: Store, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Simulates systems that forbid mapping them at their original address."""
     monkeypatch.setattr(precompiled_headers, "use", lambda *_: ["-include", "is-not-there.h"])
@@ -106,7 +106,7 @@ def test_what_gcc_refuses_is_done_without(
 
 
 def test_of_another_content_gcc_reads_the_headers_themselves(
-    cache: KernelCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    cache: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_bytes(b"gpch" + bytes(4096))
     monkeypatch.setattr(precompiled_headers, "find", lambda *_: tmp_path / "other")
@@ -114,7 +114,7 @@ def test_of_another_content_gcc_reads_the_headers_themselves(
 
 
 def test_where_they_cannot_be_made_kernels_are_compiled(
-    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+    cache: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
         raise CompileError("no")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tbe_impl.dsl as dsl
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tests.cases import FULL, cases
 from tests.stress.parts import libraries
 from tests.tbe_impl.codegen.graphs import prepare
@@ -26,7 +26,7 @@ CHILD = ROOT / "tests" / "programs" / "codegen" / "kernels_in_children.py"
     "way", ["os.fork", *(pytest.param(way, marks=FULL) for way in ("fork", "spawn", "forkserver"))]
 )
 def test_child_processes_use_kernels_that_the_parent_used(
-    way: str, cache: KernelCache, tmp_path: Path
+    way: str, cache: Store, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
@@ -44,7 +44,7 @@ def test_child_processes_use_kernels_that_the_parent_used(
 
 def test_eight_threads_compile_and_call(full: bool, tmp_path: Path) -> None:
     kernels, rounds = (12, ROUNDS) if full else (3, 4)
-    cache = KernelCache(tmp_path / "kernels")
+    cache = Store(tmp_path / "kernels")
     x = np.random.default_rng(0).uniform(1, 2, (9, 33)).astype(np.float32)
     wrong: list[object] = []
     start = threading.Barrier(8)
@@ -79,7 +79,7 @@ def _resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_ten_thousand_calls_hold_no_memory(full: bool, cache: KernelCache) -> None:
+def test_ten_thousand_calls_hold_no_memory(full: bool, cache: Store) -> None:
     x = np.ones((64, 128), np.float32)
 
     def build(t):
@@ -111,7 +111,7 @@ LAYOUTS = {
 
 @cases("layout", LAYOUTS)
 @cases("dtype", ["float16", "float64"])
-def test_inputs_of_any_layout(layout: str, dtype: str, cache: KernelCache) -> None:
+def test_inputs_of_any_layout(layout: str, dtype: str, cache: Store) -> None:
     x = np.arange(13 * 37).reshape(13, 37).astype(dtype)
     x = LAYOUTS[layout](x)
     copy = x.copy()
@@ -129,7 +129,7 @@ def test_inputs_of_any_layout(layout: str, dtype: str, cache: KernelCache) -> No
         assert array.flags.writeable
 
 
-def test_results_go_where_they_are_wanted(cache: KernelCache) -> None:
+def test_results_go_where_they_are_wanted(cache: Store) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     kernel, _, _ = prepare(
         lambda t: [t, dsl.vadds(t, 1), dsl.ext.cumsum(t, 0), dsl.vmuls(t, 2)], x, cache=cache
@@ -159,7 +159,7 @@ SHAPES = ((), (0,), (0, 4), (4, 0), (1,), (1, 1), (2, 0, 3), (13,), (31, 17), (1
         for shape in SHAPES
     ],
 )
-def test_shapes_of_every_kind(shape: tuple[int, ...], dtype: str, cache: KernelCache) -> None:
+def test_shapes_of_every_kind(shape: tuple[int, ...], dtype: str, cache: Store) -> None:
     x = (np.arange(np.prod(shape)) % 5 - 2).reshape(shape).astype(dtype)
 
     def build(t):

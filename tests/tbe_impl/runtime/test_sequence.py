@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.cache import KernelCache
 from tbe_impl.runtime.sequence import CFunction, KernelSequence, Step, link
 from tbe_impl.runtime.shared_library_loader import open_library
+from tbe_impl.runtime.store import Store
 from tests.cases import cases
 
 SOURCE = """
@@ -101,7 +101,7 @@ def test_arrays_that_are_not_live_together_share_memory(length: int, scratch_byt
     assert all(one != other for one, other in itertools.pairwise(between))
 
 
-def functions(cache: KernelCache) -> dict[str, CFunction]:
+def functions(cache: Store) -> dict[str, CFunction]:
     library = open_library(compiler.build(SOURCE, symbols=("add", "fail"), cache=cache), ("add",))
     return {
         "one": CFunction(library.add, [0, 1], (1,)),
@@ -117,7 +117,7 @@ def run(made: CFunction, x: np.ndarray) -> tuple[int, np.ndarray]:
     return run_c(made.state, buffers), y
 
 
-def test_a_sequence_is_one_c_function(cache: KernelCache) -> None:
+def test_a_sequence_is_one_c_function(cache: Store) -> None:
     known = functions(cache)
     made = link(chained("one", "ten", "one").convert(lambda step: known[step.kernel]))
     assert made is not None and made.order == [0, 1]
@@ -128,7 +128,7 @@ def test_a_sequence_is_one_c_function(cache: KernelCache) -> None:
     np.testing.assert_array_equal(y, x + 12)
 
 
-def test_a_failing_kernel_ends_the_sequence(cache: KernelCache) -> None:
+def test_a_failing_kernel_ends_the_sequence(cache: Store) -> None:
     known = functions(cache)
     made = link(chained("one", "fail", "one").convert(lambda step: known[step.kernel]))
     assert made is not None
@@ -137,7 +137,7 @@ def test_a_failing_kernel_ends_the_sequence(cache: KernelCache) -> None:
 
 
 def test_a_kernel_without_a_c_function_is_not_linked(
-    cache: KernelCache,
+    cache: Store,
 ) -> None:
     known = functions(cache)
     assert link(chained("one", "python").convert(lambda step: known.get(step.kernel))) is None

@@ -16,7 +16,7 @@ from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter import evaluate
-from tbe_impl.runtime.cache import KernelCache
+from tbe_impl.runtime.store import Store
 from tbe_impl.tracing.trace import trace
 from tests.cases import FULL, cases
 from tests.tbe_impl.dsl.differences import Derived, assert_derivatives
@@ -202,7 +202,7 @@ WIDE_ONLY = {"nan_to_num"}
 """Formulas that depend on the dtype."""
 
 
-def check(formula: Formula, arrays: Sequence[np.ndarray], cache: KernelCache | None = None) -> None:
+def check(formula: Formula, arrays: Sequence[np.ndarray], cache: Store | None = None) -> None:
     """Raises unless a back end (with a cache both) equals NumPy; narrow floats compute in float32
     and round once.
     """
@@ -260,7 +260,7 @@ PLACING = ["looked up", "new axes", "remainders", "turned", "padded", "triangles
     ],
     ids=["computing-float32", "placing-int8", "computing-int8", "placing-float32"],
 )
-def test_the_table_in_c(dtype: str, names: list[str], cache: KernelCache) -> None:
+def test_the_table_in_c(dtype: str, names: list[str], cache: Store) -> None:
     array = sample((2, 3, 4), dtype)
     chosen = [name for name in names if dtype == "float32" or name != "powers"]
     inputs, outputs = traced(
@@ -344,7 +344,7 @@ def test_dtypes_meet_as_in_numpy(formula: Formula, pair: tuple[str, str]) -> Non
     assert_same(found, wanted, "float16" if wanted.dtype == np.float16 else "")
 
 
-def test_truth_values_add_and_multiply_as_in_numpy(cache: KernelCache) -> None:
+def test_truth_values_add_and_multiply_as_in_numpy(cache: Store) -> None:
     arrays = [sample((9,), "bool"), sample((9,), "bool")]
     check(
         lambda x, y: (
@@ -364,7 +364,7 @@ def test_truth_values_add_and_multiply_as_in_numpy(cache: KernelCache) -> None:
     )
 
 
-def test_integers_bit_by_bit(cache: KernelCache) -> None:
+def test_integers_bit_by_bit(cache: Store) -> None:
     arrays = [sample((9,), "int32"), sample((9,), "int32")]
     check(
         lambda x, y: (
@@ -462,7 +462,7 @@ def dtypes_of_operators() -> Iterator[Any]:
 
 
 @cases("name, dtype", [*dtypes_of_operators()])
-def test_operators(name: str, dtype: str, cache: KernelCache) -> None:
+def test_operators(name: str, dtype: str, cache: Store) -> None:
     formula, shapes = OPERATORS[name]
     arrays = [sample(shape, dtype) for shape in shapes]
     check(formula, arrays, cache if dtype == "float32" else None)
@@ -507,9 +507,7 @@ LATE: dict[str, Formula] = {
         for name in LATE
     ],
 )
-def test_sizes_that_are_known_late(
-    name: str, cache: KernelCache, subtests: pytest.Subtests
-) -> None:
+def test_sizes_that_are_known_late(name: str, cache: Store, subtests: pytest.Subtests) -> None:
     n = Var("n", bound=(1, None))
     inputs = [dsl.placeholder((3, n), "float32") for _ in range(2)]
     outputs = list(trace(LATE[name], *inputs))

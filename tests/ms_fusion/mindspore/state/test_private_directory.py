@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ms_fusion.mindspore.state import private_directory
-from tbe_impl.runtime.cache import warn_not_cached
+from tbe_impl.runtime.store_directory import warn_not_cached
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -85,10 +85,10 @@ def test_a_cache_that_cannot_be_trusted_is_not_used(
         (cache / "mindspore").chmod(0o777)
     else:
         cache.symlink_to(tmp_path / "nowhere" / "at all")
-    monkeypatch.setattr("tbe_impl.runtime.cache._warned_directories", set())
+    monkeypatch.setattr("tbe_impl.runtime.store_directory._warned_directories", set())
     place = private_directory.make()
-    # the kernel cache uses the same directory: one message reports its problem
-    warn_not_cached(cache / "kernels", "the same")
+    # the store uses the same directory: one message reports its problem
+    warn_not_cached(cache / "store", "the same")
     assert place.parent == tmp_path.resolve() and stat.S_IMODE(place.stat().st_mode) == 0o700
     assert (
         len([record for record in caplog.records if "kernels are not kept" in record.message]) == 1

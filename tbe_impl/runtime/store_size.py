@@ -1,7 +1,7 @@
-"""Tracks the size of the kernel cache in bytes in a file shared by all processes.
+"""Tracks the size of the store in bytes in a file shared by all processes.
 
-The first line of the file is the total size at the last full count of the cache. Each later line is
-the size of one kernel stored since then. One write appends a line, so no process waits for another.
+The first line of the file is the total size at the last full count of the store. Each later line is
+the size of one entry stored since then. One write appends a line, so no process waits for another.
 A line that is lost during a count makes the sum slightly too small until the next count.
 """
 
@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import tempfile
 from pathlib import Path
 
 from tbe_impl.errors import CacheError
-from tbe_impl.runtime.cache_entry import open_directory, read_file
+from tbe_impl.runtime.store_entry import open_directory, read_file
 
 NAME = "size"
-TEMPORARY_NAMES = re.compile(r"\.size-.*\Z")
-"""Names of the temporary files of a full count; a killed process may leave such a file."""
 _FILE_BYTES_MAX = 1 << 20
 _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds the size of a kernel; returns the total size, or None if a full count is needed."""
+    """Adds the size of an entry; returns the total size, or None if a full count is needed."""
     try:
         directory = open_directory(root)
     except CacheError:
@@ -47,13 +44,18 @@ def add(root: Path, stored: int) -> int | None:
     return sum(map(int, lines))
 
 
-def store(root: Path, counted: int) -> None:
+def store(root: Path, counted: int, work: Path) -> None:
     """Replaces the file by a new one that contains only the full count `counted`.
 
-    If the file cannot be written, the next stored kernel triggers another full count.
+    If the file cannot be written, the next stored entry triggers another full count.
+
+    Args:
+        root: the directory of the store.
+        counted: the full count.
+        work: the directory for temporary files.
     """
     with contextlib.suppress(OSError):
-        handle, made = tempfile.mkstemp(prefix=".size-", dir=root)
+        handle, made = tempfile.mkstemp(prefix="size-", dir=work)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(b"%d\n" % counted)
@@ -64,6 +66,6 @@ def store(root: Path, counted: int) -> None:
 
 
 def invalidate(root: Path) -> None:
-    """Deletes the file, so that the next stored kernel triggers a full count."""
+    """Deletes the file, so that the next stored entry triggers a full count."""
     with contextlib.suppress(OSError):
         (root / NAME).unlink(missing_ok=True)

@@ -1,0 +1,491 @@
+"""The on-disk store: all that is cached, as entries of one format and one set of rules.
+
+An entry is the file ``<root>/<kind>/<key><suffix>``; `store_kinds` lists the kinds. These rules
+hold for all of them:
+
+- **Key.** `make_key`: SHA-256 of the inputs, the machine, the package version and the schema. An
+  entry does not expire: it is stale when no process computes its key any more.
+- **Trust.** Root, directory of the kind and file belong to this user, nobody else can write to
+  them, and the file is regular. Links are not followed below the root. Size limit and SHA-256 over
+  content, schema, kind and key are checked before use (`store_entry`); `read_record` also checks
+  the types of the content. Other entries are treated as absent and replaced by the next write.
+- **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees all of it or
+  nothing. Directories have mode 0700, files 0600. Files that are loaded and measured results are
+  synced to disk. A lock per key prevents several processes from building the same file; the lock of
+  a process that hangs is ignored after some time.
+- **Size.** Above `LIMIT_BYTES`, the least recently used entries of all kinds are removed, except
+  those in use: mapped by a process, or used in the last minute. Measured results stay.
+- **Failure.** If the directory is unusable, a process warns once and builds into a private
+  directory, which it removes at exit. Measured results are not stored there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from tbe_impl import environment
+from tbe_impl.errors import CacheError, FusionError, InputError
+from tbe_impl.runtime import machine, store_size
+from tbe_impl.runtime.store_directory import (
+    check_place,
+    find_directory_problem,
+    make_private_directory,
+    warn_not_cached,
+)
+from tbe_impl.runtime.store_entry import (
+    SCHEMA,
+    TRAILER_BYTES,
+    check_owner,
+    digest_of,
+    fsync_directory,
+    make_trailer,
+    read_entry,
+    seal,
+)
+from tbe_impl.runtime.store_kinds import KERNELS, KINDS, Kind
+
+LIMIT_BYTES = 1 << 30
+EVICTION_TARGET_SHARE = 0.9
+"""Eviction shrinks the store to this share of the limit, so that eviction is rare."""
+LOCK_TIMEOUT_S = 120.0
+IN_USE_S = 60.0
+"""Number of seconds after a use during which an entry counts as in use."""
+LEFTOVER_S = 3600.0
+"""Age in seconds at which files of killed processes are deleted."""
+WORK = "work"
+"""Directory for files that are not entries yet, and for locks."""
+
+_log = logging.getLogger(__name__)
+_KEY = re.compile(r"[0-9a-f]{64}\Z")
+_MAPPED_KERNEL_PATTERN = re.compile(
+    rf"/{KERNELS.name}/([0-9a-f]{{64}}){re.escape(KERNELS.suffix)}".encode()
+)
+_logged_messages: set[str] = set()
+
+machine.identity()  # evaluated at import, so that the first kernel of a process does not wait
+
+Record = TypeVar("Record")
+Build = Callable[[Path], object]
+"""A function that writes the content of an entry to a given path."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry on disk.
+
+    Attributes:
+        kind, key: kind and key of the entry.
+        path: its file.
+        bytes: size of the file.
+        used: time of the last use, in seconds since 1970; of a measured result, of its storage.
+    """
+
+    kind: Kind
+    key: str
+    path: Path
+    bytes: int
+    used: float
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """Statistics of the store; `problem` says why the directory `root` is unusable, else "".
+
+    `entries` maps names of kinds to numbers of entries.
+    """
+
+    root: Path
+    entries: Mapping[str, int]
+    bytes: int
+    limit_bytes: int
+    free_bytes: int
+    problem: str = ""
+
+
+def _canonicalize(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"bytes": hashlib.sha256(value).hexdigest()}
+    raise InputError("a part of a cache key is no plain value", got=type(value).__name__)
+
+
+def make_key(**parts: Any) -> str:
+    """Returns a key: the SHA-256 (64 hexadecimal digits) of everything that an entry depends on.
+
+    The digest covers `parts`, the machine, the package version and the schema of the store.
+
+    Args:
+        parts: further inputs of the key, such as source, compiler version and flags. The values are
+            strings, bytes, numbers, and lists and mappings of these.
+    >>> make_key(source="a") == make_key(source="a")
+    True
+    >>> make_key(source="a") == make_key(source="b")
+    False
+    """
+    whole = {"schema": SCHEMA, "machine": machine.identity(), "parts": parts}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=_canonicalize)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_digest(source: str) -> str:
+    """Returns the SHA-256 of a generated text, from which the key of its library follows."""
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+class Store:
+    """A directory of entries, safe to share between processes and threads.
+
+    Args:
+        root: the directory; by default ``store`` in `tbe_impl.environment.cache_dir`.
+        limit_bytes: size above which the least recently used entries are removed.
+    """
+
+    def __init__(self, root: Path | str | None = None, *, limit_bytes: int = LIMIT_BYTES):
+        self.root = Path(root) if root is not None else environment.cache_dir() / "store"
+        self.limit_bytes = limit_bytes
+        self._place = str(self.root)
+        self._fallback: Store | None = None
+        self._is_private = False
+
+    def find(self, kind: Kind, key: str, *, sha256: str = "") -> Path | None:
+        """Checks the entry of `key` and returns its path; None if there is no valid entry.
+
+        Args:
+            kind: a kind of files.
+            key: from `make_key`.
+            sha256: required `digest` of the entry; empty accepts any.
+        """
+        whole = self._read(kind, key)
+        if whole is not None and sha256 in ("", digest_of(whole)):
+            return Path(self._path(kind, key))
+        return self._fallback.find(kind, key, sha256=sha256) if self._fallback else None
+
+    def read(self, kind: Kind, key: str) -> bytes | None:
+        """Returns the content of the entry of `key`; None if there is no valid entry."""
+        whole = self._read(kind, key)
+        if whole is not None:
+            return whole[:-TRAILER_BYTES]
+        return self._fallback.read(kind, key) if self._fallback else None
+
+    def read_record(
+        self, kind: Kind, key: str, decoder: msgspec.json.Decoder[Record]
+    ) -> Record | None:
+        """Returns the decoded content of the entry of `key`; None if there is no valid entry."""
+        content = self.read(kind, key)
+        try:
+            return None if content is None else decoder.decode(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            _say(f"{self._path(kind, key)} is not used: {error}", kind)
+            return None
+
+    def write(self, kind: Kind, key: str, content: bytes) -> None:
+        """Stores `content` under `key`; replaces an earlier entry.
+
+        A failure is ignored, since the content can be computed again; for a measured result it is
+        a warning.
+        """
+        entry = self._path(kind, key)
+        if self._fallback is not None and not kind.is_measured:
+            self._fallback.write(kind, key, content)
+            return
+        try:
+            if len(content) > kind.bytes_max:
+                raise CacheError("is too large", place=entry, got=f"{len(content)} bytes")
+            check_place(self.root)
+            handle, made = tempfile.mkstemp(prefix=f"{key[:16]}-", dir=self._make_directory(WORK))
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content + make_trailer(content, kind, key))
+                    if kind.is_measured:
+                        file.flush()
+                        os.fsync(file.fileno())
+                self._publish(Path(made), kind, key)
+            finally:
+                _delete(Path(made))
+        except (CacheError, OSError) as error:
+            _say(f"{kind.content} is not kept: {error}", kind)
+
+    def write_record(self, kind: Kind, key: str, record: Any) -> None:
+        """Stores a record as JSON, as `write`."""
+        self.write(kind, key, msgspec.json.encode(record))
+
+    def records(
+        self, kind: Kind, decoder: msgspec.json.Decoder[Record]
+    ) -> Iterator[tuple[str, Record]]:
+        """Yields the valid entries of a kind with their keys, the least recently used first."""
+        for entry in self.entries(kind):
+            record = self.read_record(kind, entry.key, decoder)
+            if record is not None:
+                yield entry.key, record
+
+    def get_or_build(self, kind: Kind, key: str, build: Build) -> Path:
+        """Returns the path of the entry of `key`; if absent, builds and stores the entry.
+
+        A lock for each key prevents several processes from building the same entry.
+
+        Args:
+            kind: a kind of files.
+            key: from `make_key`.
+            build: writes the content to the given path. Other files that it writes to the directory
+                are deleted.
+
+        Raises:
+            Any exception of `build`; nothing is stored then.
+            CacheError: neither `root` nor a private directory can hold compiled kernels.
+        """
+        found = self.find(kind, key)
+        if found is not None:
+            return found
+        if self._fallback is None:
+            try:
+                return self._build(kind, key, build)
+            except (FusionError, OSError) as error:
+                reason = None if self._is_private else find_directory_problem(self.root, error)
+                if reason is None:
+                    raise
+                self._fallback = Store(make_private_directory(), limit_bytes=self.limit_bytes)
+                self._fallback._is_private = True
+                warn_not_cached(self.root, reason)
+        return self._fallback.get_or_build(kind, key, build)
+
+    @contextlib.contextmanager
+    def lock(self, key: str, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """Context manager that holds the lock of `key`, which one process at a time can hold.
+
+        After `timeout_s` seconds the block is entered without the lock, because the process that
+        holds it may hang.
+
+        Raises:
+            CacheError, OSError: the store cannot be written.
+        """
+        from filelock import FileLock, Timeout  # lazy import: cache hits do not need it
+
+        check_place(self.root)
+        lock = FileLock(self._make_directory(WORK) / f"{key}.lock", timeout=timeout_s, mode=0o600)
+        try:
+            lock.acquire()
+        except Timeout:
+            _log.warning("waited %.0f s for another process to build a kernel", timeout_s)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def has_any(self, kind: Kind) -> bool:
+        """Whether an entry of this kind was ever stored."""
+        return (self.root / kind.name).is_dir()
+
+    def entries(self, *kinds: Kind) -> tuple[Entry, ...]:
+        """Returns the entries of `kinds` (default: all) without checking them.
+
+        The least recently used entry comes first.
+        """
+        found = []
+        for kind in kinds or KINDS:
+            place = self.root / kind.name
+            if place.is_symlink():
+                continue
+            with contextlib.suppress(OSError):
+                for item in os.scandir(place):
+                    key = item.name.removesuffix(kind.suffix)
+                    if _KEY.match(key) and item.name == kind.file_name(key):
+                        with contextlib.suppress(OSError):
+                            status = item.stat(follow_symlinks=False)
+                            size, used = status.st_size, status.st_mtime
+                            found.append(Entry(kind, key, Path(item.path), size, used))
+        return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
+
+    def digest(self, kind: Kind, key: str) -> str:
+        """Checks the entry of `key` and returns its SHA-256; raises `CacheError` if invalid."""
+        self._path(kind, key)
+        return digest_of(read_entry(f"{self._place}/{kind.name}", kind, key))
+
+    def verify(self) -> tuple[tuple[Entry, str], ...]:
+        """Checks every entry; returns the invalid entries, each with the reason.
+
+        Such an entry is never used.
+        """
+        wrong = []
+        for entry in self.entries():
+            try:
+                self.digest(entry.kind, entry.key)
+            except CacheError as error:
+                wrong.append((entry, str(error)))
+        return tuple(wrong)
+
+    def remove(self, kind: Kind, keys: Iterable[str]) -> int:
+        """Removes the entries of `keys`; returns the number of removed entries."""
+        return sum(_delete(Path(self._path(kind, key))) for key in keys)
+
+    def clear(self, *kinds: Kind) -> tuple[Entry, ...]:
+        """Removes and returns the entries of `kinds` (default: all except measured results).
+
+        Also removes temporary files. Other files in the directory are kept.
+        """
+        chosen = kinds or tuple(kind for kind in KINDS if not kind.is_measured)
+        removed = tuple(entry for entry in self.entries(*chosen) if _delete(entry.path))
+        self._reap(older_than_s=0.0)
+        store_size.invalidate(self.root)
+        return removed
+
+    def info(self) -> StoreInfo:
+        """Returns statistics of the store; does not create its directory."""
+        entries = self.entries()
+        nearest = self.root
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+        problem = ""
+        if os.path.lexists(self.root):
+            try:
+                check_place(self.root)
+            except CacheError as error:
+                problem = str(error)
+        return StoreInfo(
+            self.root,
+            Counter(entry.kind.name for entry in entries),
+            sum(entry.bytes for entry in entries),
+            self.limit_bytes,
+            shutil.disk_usage(nearest).free,
+            problem,
+        )
+
+    def _path(self, kind: Kind, key: str) -> str:
+        if not _KEY.match(key):
+            raise InputError("not a cache key", expected="64 hexadecimal digits", got=repr(key))
+        return f"{self._place}/{kind.name}/{kind.file_name(key)}"
+
+    def _make_directory(self, name: str) -> Path:
+        place = self.root / name
+        place.mkdir(mode=0o700, exist_ok=True)
+        check_owner(place.lstat(), place)
+        return place
+
+    def _read(self, kind: Kind, key: str) -> bytes | None:
+        """Checks an entry and marks it as used; returns it with its trailer, or None."""
+        entry = self._path(kind, key)
+        try:
+            check_owner(self.root.stat(), self._place)
+            whole = read_entry(f"{self._place}/{kind.name}", kind, key)
+        except (CacheError, OSError) as error:
+            if os.path.lexists(entry):
+                _say(f"{entry} is not used: {error}", kind)
+            return None
+        if not kind.is_measured:
+            with contextlib.suppress(OSError):
+                os.utime(entry)
+        return whole
+
+    def _build(self, kind: Kind, key: str, build: Build) -> Path:
+        with self.lock(key):
+            found = self.find(kind, key)
+            if found is not None:
+                return found
+            stage = Path(tempfile.mkdtemp(prefix=f"{key[:16]}-", dir=self._make_directory(WORK)))
+            try:
+                build(stage / kind.name)
+                seal(stage / kind.name, kind, key)
+                # Without the lock, another process may have built the entry; its users know it.
+                if self.find(kind, key) is None:
+                    self._publish(stage / kind.name, kind, key)
+            finally:
+                _delete(stage)
+        found = self.find(kind, key)
+        if found is None:
+            place = self._path(kind, key)
+            raise CacheError("the entry just stored cannot be read back", place=place)
+        return found
+
+    def _publish(self, stage: Path, kind: Kind, key: str) -> None:
+        """Moves a complete file to its final path; removes old entries if the store is full."""
+        entry = self._make_directory(kind.name) / kind.file_name(key)
+        if entry.is_dir():
+            _delete(entry)
+        size = stage.stat().st_size  # the entry itself may be removed at any time
+        stage.replace(entry)
+        if kind.is_file or kind.is_measured:
+            fsync_directory(entry.parent)
+        self._reap(older_than_s=LEFTOVER_S)
+        known = store_size.add(self.root, size)
+        if known is not None and known <= self.limit_bytes:
+            return
+        entries = self.entries()
+        total = sum(one.bytes for one in entries)
+        if total > self.limit_bytes:
+            wanted = total - int(EVICTION_TARGET_SHARE * self.limit_bytes)
+            total -= self._evict(entries, wanted, entry)
+        store_size.store(self.root, total, self._make_directory(WORK))
+
+    def _evict(self, entries: Iterable[Entry], wanted: int, newest: Path) -> int:
+        """Removes entries that are not in use, in the given order, until `wanted` bytes are freed.
+
+        Returns the number of freed bytes.
+        """
+        in_use, now, gone = machine.find_mapped_files(_MAPPED_KERNEL_PATTERN), time.time(), 0
+        for entry in entries:
+            if gone >= wanted:
+                break
+            # a recently returned entry may not be mapped yet
+            is_used = entry.key in in_use or now - entry.used < IN_USE_S or entry.path == newest
+            if not (is_used or entry.kind.is_measured) and _delete(entry.path):
+                gone += entry.bytes
+        return gone
+
+    def _reap(self, *, older_than_s: float) -> None:
+        """Deletes files in the working directory of at least this age, of killed processes."""
+        now = time.time()
+        place = self.root / WORK
+        with contextlib.suppress(OSError, CacheError):
+            check_owner(place.lstat(), place)
+            for item in os.scandir(place):
+                with contextlib.suppress(OSError):
+                    if now - item.stat(follow_symlinks=False).st_mtime >= older_than_s:
+                        _delete(Path(item.path))
+
+
+@lru_cache(maxsize=4)
+def _store_at(root: str) -> Store:
+    return Store(root)
+
+
+def user_store() -> Store:
+    """Returns the user's store."""
+    return _store_at(str(environment.cache_dir() / "store"))
+
+
+def _delete(path: Path) -> bool:
+    """Removes a file, a link (never its target) or a directory; returns whether it is removed."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _log.info("cannot be removed: %s", error)
+        return False
+    return True
+
+
+def _say(text: str, kind: Kind) -> None:
+    """Logs that an entry is not used or kept; for measured results, as a warning, once."""
+    if not kind.is_measured:
+        _log.info("%s", text)
+    elif text not in _logged_messages:
+        _logged_messages.add(text)
+        _log.warning("%s", text)

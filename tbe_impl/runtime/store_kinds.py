@@ -1,0 +1,63 @@
+"""The kinds of entries of the store.
+
+The module that uses a kind knows what its keys depend on and what its content means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of entries of the store.
+
+    Attributes:
+        name: name of the kind, and of the directory that holds its entries.
+        content: the content of an entry, as a noun phrase.
+        bytes_max: largest size of the content.
+        suffix: suffix of the file name after the key. Without one, MindSpore would take a library
+            whose key ends in ``cc`` for C++ source code.
+        is_file: the content is used by its path: the process loads it, or the C compiler reads it.
+        is_measured: the content was measured at the user's request. Such an entry is removed by an
+            explicit call only, and a failure to read or write it is a warning.
+    """
+
+    name: str
+    content: str
+    bytes_max: int = 1 << 20
+    suffix: str = ""
+    is_file: bool = False
+    is_measured: bool = False
+
+    def file_name(self, key: str) -> str:
+        """Returns the name of the file of an entry."""
+        return f"{key}{self.suffix}"
+
+
+KERNELS = Kind("kernels", "the shared library of a kernel", 1 << 30, ".so", is_file=True)
+HEADERS = Kind("headers", "precompiled headers of generated C", 1 << 30, ".gch", is_file=True)
+ALIASES = Kind("aliases", "the key of a library that holds several kernels", 64)
+CODEGEN = Kind("codegen", "the result of generating the C of a graph")
+PLANS = Kind("plans", "the values that a kernel stores in memory")
+GROUPS = Kind("groups", "the libraries of a compiled group of MindSpore operators")
+PROOFS = Kind("proofs", "the result of the self-test of the kernel generator")
+BYTECODE = Kind("bytecode", "bytecode of an operator file")
+LAUNCH_COSTS = Kind("launch_costs", "the cost of one more operator in a graph of MindSpore")
+TUNINGS = Kind("tunings", "the result of tuning a kernel", 1 << 16, is_measured=True)
+CHOICES = Kind("choices", "the result of tuning a net", 1 << 16, is_measured=True)
+
+KINDS = (
+    KERNELS,
+    HEADERS,
+    ALIASES,
+    CODEGEN,
+    PLANS,
+    GROUPS,
+    PROOFS,
+    BYTECODE,
+    LAUNCH_COSTS,
+    TUNINGS,
+    CHOICES,
+)
+"""All kinds of entries."""
