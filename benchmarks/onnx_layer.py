@@ -16,8 +16,8 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.fuse.decisions import choose_rules, estimate_group_benefit, find_candidates
 from ms_fusion.onnx.fuse.selection import select
 from ms_fusion.onnx.kernels.subgraphs import fused_node
-from ms_fusion.readers.onnx_graph import ONNX_OP, ONNX_VERSION
-from ms_fusion.readers.onnx_names import MINDSPORE_NAMES
+from ms_fusion.ops import record_name
+from ms_fusion.ops.call import ONNX_OP, ONNX_VERSION
 
 TOKENS, SIZE, HEADS, INNER = 2048, 4096, 32, 16384
 DEVICE = "ascend910b"
@@ -46,7 +46,7 @@ class _Shapes:
         self.nodes.append(
             Node(
                 name,
-                MINDSPORE_NAMES.get(op, op),
+                record_name(op),
                 tuple(inputs),
                 tuple(made),
                 tuple(sorted(attributes.items())),

@@ -27,8 +27,9 @@ from ms_fusion.onnx.fuse.decisions import choose_rules, estimate_group_benefit, 
 from ms_fusion.onnx.fuse.timing import GroupChains, build_chains, measure_chains
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.ops.call import ONNX_OP
 from ms_fusion.readers.onnx_file import open_model
-from ms_fusion.readers.onnx_graph import ONNX_OP, project, substitute_sizes
+from ms_fusion.readers.onnx_graph import project, substitute_sizes
 from tests.ms_fusion.onnx.fuse.corpus import convolutional, random_graphs, transformers
 
 SWEEPS = 6
@@ -72,10 +73,7 @@ def launch_us() -> float:
     """Measures the time in µs that one more kernel adds to a C sequence of tiny kernels."""
     steps = 64
     names = [f"v{number}" for number in range(steps + 1)]
-    nodes = tuple(
-        Node(made, "Neg", (read,), (made,), ((ONNX_OP, "Neg"),))
-        for read, made in itertools.pairwise(names)
-    )
+    nodes = tuple(Node(made, "Neg", (read,), (made,)) for read, made in itertools.pairwise(names))
     values = {
         name: Value(name, (16,), "float32", "input" if name == "v0" else "result") for name in names
     }

@@ -115,6 +115,18 @@ class Match:
         """Returns the value bound to a name of the pattern."""
         return self.graph.values[self.bound[name]]
 
+    def number(self, name: str) -> float | None:
+        """Returns the constant scalar bound to a name of the pattern; None for other values."""
+        return _number_of(self.value(name))
+
+
+def _number_of(value: Value) -> float | None:
+    """Returns the number in a constant of one element; None for any other value."""
+    data = value.data
+    while isinstance(data, tuple) and len(data) == 1:
+        data = data[0]
+    return float(data) if isinstance(data, int | float) else None
+
 
 def accept_every_match(match: Match) -> str:
     """Accepts every match; the default of `Rule.check`."""
@@ -300,13 +312,9 @@ def _bind_name(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str
     if name == "_":
         return bound
     if name[0].isdigit() or name[0] == "-":
-        wanted = float(name)
-        data = value.data
-        while isinstance(data, tuple) and len(data) == 1:
-            data = data[0]
+        wanted, found = float(name), _number_of(value)
         near = _CONSTANT_TOLERANCE.get(value.dtype, 1e-4) * max(1.0, abs(wanted))
-        close = isinstance(data, int | float) and abs(data - wanted) <= near
-        return bound if close else None
+        return bound if found is not None and abs(found - wanted) <= near else None
     known = bound.get(name)
     if known is None:
         return {**bound, name: value.name}

@@ -365,16 +365,16 @@ FAULTS = (
     # ms_fusion: ONNX
     Fault(
         "padding on the wrong side",
-        "ms_fusion/onnx/kernels/image_operators.py",
+        "ms_fusion/ops/onnx_windows.py",
         'if mode == "SAME_UPPER" else (more, less)',
         'if mode == "SAME_LOWER" else (more, less)',
         ONNX,
     ),
     Fault(
-        "default of an attribute",
-        "ms_fusion/onnx/kernels/lowering_rules.py",
-        'return np.where(x < 0, x * call.attr("alpha", 0.01), x)',
-        'return np.where(x < 0, x * call.attr("alpha", 0.1), x)',
+        "slope of a leaky ReLU dropped",
+        "ms_fusion/ops/activations.py",
+        "return np.where(x < 0, x * slope, x)",
+        "return np.where(x < 0, x, x)",
         ONNX,
     ),
     Fault(

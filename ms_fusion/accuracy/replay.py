@@ -53,9 +53,8 @@ def replay(
             for name in node.inputs:
                 if name not in known:
                     known[name] = _constant(graph, name, constants or {}, arithmetic)
-            known[node.outputs[0]] = _compute(
-                node, graph, tuple(known[name] for name in node.inputs), arithmetic
-            )
+            given = tuple(known[name] for name in node.inputs)
+            known |= _compute(node, graph, given, arithmetic)
             for name in node.inputs:
                 readers[name] -= 1
                 if not readers[name] and name not in kept:
@@ -73,7 +72,10 @@ def unknown_operators(graph: Graph) -> tuple[str, ...]:
     )
 
 
-def _compute(node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtype[Any]) -> Array:
+def _compute(
+    node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtype[Any]
+) -> dict[str, Array]:
+    """Returns the results that the operator's formula computes, by name."""
     formula = operator_info(node.op).formula
     if formula is None:
         raise InputError(
@@ -81,13 +83,21 @@ def _compute(node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtyp
             place=node.name,
             expected="an operator with a formula",
         )
-    output = graph.values[node.outputs[0]]
+    outputs = graph.outputs_of(node)
     try:
-        result = np.asarray(formula(Call(node, arrays, output, dtype)))
+        found: Any = formula(Call(node, arrays, outputs[0], dtype))
+        results = [np.asarray(one) for one in (found if isinstance(found, list) else [found])]
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         raise InputError(
             f"operator {node.op} does not accept its inputs: {error}", place=node.name
         ) from error
+    return {
+        output.name: _fit_output(result, output, node, dtype)
+        for result, output in zip(results, outputs, strict=False)
+    }
+
+
+def _fit_output(result: Array, output: Value, node: Node, dtype: np.dtype[Any]) -> Array:
     if not output.is_dynamic and result.shape != output.shape and not node.op.startswith("Assign"):
         if result.size != output.elements:
             raise InputError(

@@ -27,7 +27,7 @@ from ms_fusion.ops import (
     random,
     reductions,
 )
-from ms_fusion.ops.op_info import OpInfo, Trait
+from ms_fusion.ops.op_info import OnnxOperator, OpInfo, Trait
 
 FAMILIES = (
     arithmetic,
@@ -54,6 +54,16 @@ OPERATORS: Mapping[str, OpInfo] = MappingProxyType(
 )
 """Operator type → record, in alphabetical order."""
 
+ONNX_OPERATORS: Mapping[str, tuple[OpInfo, OnnxOperator]] = MappingProxyType(
+    {
+        form.name: (operator, form)
+        for operator in OPERATORS.values()
+        for one in operator.onnx
+        for form in (OnnxOperator(one) if isinstance(one, str) else one,)
+    }
+)
+"""Operator type of ONNX's own domain → its record, and how ONNX spells it."""
+
 UNKNOWN = OpInfo("")
 """The record of an operator type that no module describes."""
 
@@ -61,6 +71,11 @@ UNKNOWN = OpInfo("")
 def operator_info(name: str) -> OpInfo:
     """Returns the record of an operator type; `UNKNOWN` if there is none."""
     return OPERATORS.get(name, UNKNOWN)
+
+
+def record_name(onnx: str) -> str:
+    """Returns the record's name of an ONNX operator type; without a record, the type itself."""
+    return ONNX_OPERATORS[onnx][0].name if onnx in ONNX_OPERATORS else onnx
 
 
 def operators_with(trait: Trait) -> frozenset[str]:

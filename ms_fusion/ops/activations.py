@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ms_fusion.ops.call import (
     Array,
+    Call,
     nary,
+    pointwise,
     unary,
 )
 from ms_fusion.ops.dsl_rules import dsl_operation
@@ -22,6 +25,7 @@ from ms_fusion.ops.op_info import (
     Expand,
     MindSporeFusion,
     MindSporeGenerator,
+    OnnxOperator,
     OpInfo,
     Split,
     Trait,
@@ -31,30 +35,58 @@ from ms_fusion.ops.op_info import (
 )
 from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, TANH_SCALE
 
+ARGUMENT_MISSING = "its scalar argument is missing from the kernel's description"
 
-def _gelu(x: Array) -> Array:
+
+def _gelu(call: Call) -> Array:
+    """Computes GeLU in its tanh form, or exactly if the attribute `approximate` is ``none``."""
+    x = call.inputs[0]
+    if _is_exact_gelu(call):
+        return 0.5 * x * (1 + pointwise(math.erf)(call.in_form(inputs=(x * math.sqrt(0.5),))))
     return 0.5 * x * (1 + np.tanh(TANH_SCALE * (x + CUBIC * x**3)))
 
 
-def _clip(x: Array, low: float, high: float) -> Any:
+def _is_exact_gelu(call: Call) -> bool:
+    return bool(call.node.attr("approximate") == "none")
+
+
+def _lower_gelu(call: Call) -> Any:
+    gate = dsl.ext.ndtr if _is_exact_gelu(call) else dsl.ext.ndtr_tanh
+    return dsl_operation(lambda x: dsl.vmul(x, gate(x)))(call)
+
+
+def _clip(x: Array, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
+
+
+def _clip_to_bounds(call: Call) -> Any:
+    """Clips the first operand; each bound is an operand, an attribute of old opsets, or absent."""
+    x = call.inputs[0]
+    for function, name, position in ((np.maximum, "min", 1), (np.minimum, "max", 2)):
+        bound = call.optional_input(position)
+        bound = call.node.attr(name) if bound is None else bound
+        x = x if bound is None else function(x, bound)
+    return x
 
 
 def _relu6_gradient(dy: Array, x: Array) -> Any:
     return np.where((x > 0) & (x < 6), dy, 0 * dy)
 
 
-def _hard_sigmoid(x: Array) -> Any:
-    return _clip(x / 6 + 0.5, 0, 1)
+def _hard_sigmoid(call: Call) -> Any:
+    """Computes clip(alpha · x + beta, 0, 1); without attributes clip(x / 6 + 0.5, 0, 1)."""
+    x, alpha = call.inputs[0], call.node.attr("alpha")
+    scaled = x / 6 if alpha is None else x * alpha
+    return _clip(scaled + call.number("beta", default=0.5), 0, 1)
 
 
 def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
     return np.where((x > -3) & (x < 3), dy / 6, 0 * dy)
 
 
-def _hard_swish(x: Array) -> Any:
-    """Computes x · hard_sigmoid(x); returns 0 for x ≤ −3, since the product would be NaN at −∞."""
-    return np.where(x <= -3, 0 * _clip(x, -3, 0), x * _hard_sigmoid(x))
+def _hard_swish(call: Call) -> Any:
+    """Computes max(x, −3) · hard_sigmoid(x); without the maximum it would be NaN at −∞."""
+    return np.maximum(call.inputs[0], -3) * _hard_sigmoid(call)
 
 
 def _hard_swish_gradient(dy: Array, x: Array) -> Any:
@@ -62,9 +94,38 @@ def _hard_swish_gradient(dy: Array, x: Array) -> Any:
     return np.where(x <= -3, 0 * dy, inner)
 
 
-def _elu(x: Array, *_: Array) -> Any:
-    """Computes Elu with alpha = 1, the only value that MindSpore supports."""
-    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+def _elu(x: Array, alpha: float) -> Any:
+    below = np.expm1(np.minimum(x, 0))
+    return np.where(x > 0, x, below if alpha == 1.0 else alpha * below)
+
+
+def _selu(call: Call) -> Any:
+    alpha = call.number("alpha", default=1.67326324)
+    return call.number("gamma", default=1.05070098) * _elu(call.inputs[0], alpha)
+
+
+def _celu(call: Call) -> Any:
+    x, alpha = call.inputs[0], call.attribute("alpha")
+    return np.maximum(x, 0) + np.minimum(alpha * np.expm1(np.minimum(x, 0) / alpha), 0)
+
+
+def _leaky_relu(call: Call) -> Any:
+    return _scale_negatives(call.inputs[0], call.attribute("alpha"))
+
+
+def _scale_negatives(x: Array, slope: Any) -> Any:
+    return np.where(x < 0, x * slope, x)
+
+
+def _thresholded_relu(call: Call) -> Any:
+    x = call.inputs[0]
+    return np.where(x > call.attribute("alpha"), x, 0.0 * x)
+
+
+def _swish(call: Call, gate: Callable[[Any], Any]) -> Any:
+    """Computes x · gate(alpha · x); alpha is 1 in MindSpore."""
+    x, alpha = call.inputs[0], call.number("alpha", default=1.0)
+    return x * gate(x if alpha == 1.0 else x * alpha)
 
 
 def _elu_gradient(dy: Array, y: Array) -> Any:
@@ -79,11 +140,6 @@ def sigmoid(x: Array) -> Any:
 def softplus(x: Array) -> Any:
     """Computes ln(1 + e^x)."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def _selu(x: Array) -> Any:
-    alpha, scale = 1.67326324, 1.05070098
-    return scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 def _fast_gelu_gradient(dy: Array, x: Array) -> Any:
@@ -118,11 +174,16 @@ def _lower_gelu_gate(x: Any) -> Any:
     return arrays.TracedArray(dsl.ext.ndtr_tanh(arrays.tensor_of(x)))
 
 
+def _lower_sigmoid(x: Any) -> Any:
+    return arrays.TracedArray(dsl.ext.sigmoid(arrays.tensor_of(x)))
+
+
 OPERATORS = (
     elementwise(
         "ReLU",
         onnx=("Relu",),
         formula=nary(lambda x: np.maximum(x, 0)),
+        traits=Trait.NON_NEGATIVE | Trait.IDENTITY_ON_NON_NEGATIVE,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, expansion=("Maximum",)),
     ),
     elementwise(
@@ -157,8 +218,8 @@ OPERATORS = (
     elementwise(
         "HSigmoid",
         onnx=("HardSigmoid",),
-        formula=nary(_hard_sigmoid),
-        traits=Trait.ANY_LAYOUT,
+        formula=_hard_sigmoid,
+        traits=Trait.ANY_LAYOUT | Trait.NON_NEGATIVE,
         flops=4,
         steps=4,
         mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=4),
@@ -178,9 +239,9 @@ OPERATORS = (
     ),
     elementwise(
         "HSwish",
-        onnx=("HardSwish",),
-        formula=nary(_hard_swish),
-        traits=Trait.ANY_LAYOUT,
+        onnx=(OnnxOperator("HardSwish", lambda call: call.in_form(alpha=1 / 6)),),
+        formula=_hard_swish,
+        traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         flops=5,
         steps=5,
         mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=5),
@@ -198,8 +259,9 @@ OPERATORS = (
     ),
     elementwise(
         "Elu",
-        formula=nary(_elu),
-        traits=Trait.ANY_LAYOUT,
+        onnx=("Elu",),
+        formula=lambda call: _elu(call.inputs[0], call.number("alpha", default=1.0)),
+        traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE | Trait.IDENTITY_ON_NON_NEGATIVE,
         flops=12,
         steps=26,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
@@ -210,6 +272,14 @@ OPERATORS = (
         LogSigmoidExt""".split()
     ),
     OpInfo(
+        "PRelu",
+        onnx=("PRelu",),
+        formula=nary(_scale_negatives),
+        traits=Trait.IDENTITY_ON_NON_NEGATIVE,
+    ),
+    OpInfo("ThresholdedRelu", onnx=("ThresholdedRelu",), formula=_thresholded_relu),
+    OpInfo("Clip", onnx=("Clip",), formula=_clip_to_bounds),
+    OpInfo(
         "EluGrad",
         formula=nary(_elu_gradient),
         traits=Trait.ANY_LAYOUT,
@@ -219,24 +289,35 @@ OPERATORS = (
     ),
     OpInfo(
         "SeLU",
-        formula=nary(_selu),
+        onnx=("Selu",),
+        formula=_selu,
+        steps=26,
         batch=ELEMENTWISE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
-    *(OpInfo(name, steps=26) for name in "Selu Celu".split()),
+    OpInfo(
+        "CeLU",
+        onnx=("Celu",),
+        formula=_celu,
+        traits=Trait.IDENTITY_ON_NON_NEGATIVE,
+        steps=26,
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        excluded=ARGUMENT_MISSING,
+    ),
     *(
         OpInfo(
             name,
             mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-            excluded="its scalar argument is missing from the kernel's description",
+            excluded=ARGUMENT_MISSING,
         )
-        for name in "CeLU SoftShrink SoftShrinkGrad HShrink HShrinkGrad".split()
+        for name in "SoftShrink SoftShrinkGrad HShrink HShrinkGrad".split()
     ),
     elementwise(
         "Sigmoid",
+        onnx=("Sigmoid",),
         formula=unary(sigmoid),
         lowering=dsl_operation(dsl.ext.sigmoid),
-        traits=Trait.ANY_LAYOUT,
+        traits=Trait.ANY_LAYOUT | Trait.NON_NEGATIVE,
         flops=16,
         steps=18,
         mindspore=MindSporeFusion(expand=Expand.BY_FLAG, basics=4),
@@ -257,8 +338,8 @@ OPERATORS = (
     elementwise(
         "SiLU",
         onnx=("Swish",),
-        formula=unary(lambda x: x * sigmoid(x)),
-        lowering=lambda call: call.inputs[0] * dsl_operation(dsl.ext.sigmoid)(call),
+        formula=lambda call: _swish(call, sigmoid),
+        lowering=lambda call: _swish(call, _lower_sigmoid),
         traits=Trait.ANY_LAYOUT,
         flops=17,
         steps=19,
@@ -276,8 +357,9 @@ OPERATORS = (
     elementwise("Swish", flops=17),
     elementwise(
         "Softplus",
+        onnx=("Softplus",),
         formula=unary(softplus),
-        traits=Trait.FLOAT32_ONLY_ON_CPU,
+        traits=Trait.FLOAT32_ONLY_ON_CPU | Trait.NON_NEGATIVE,
         flops=21,
         steps=40,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=7),
@@ -298,6 +380,7 @@ OPERATORS = (
     ),
     OpInfo(
         "Softsign",
+        onnx=("Softsign",),
         formula=nary(lambda x: x / (1 + np.abs(x))),
         steps=12,
         batch=ELEMENTWISE,
@@ -310,8 +393,8 @@ OPERATORS = (
     elementwise(
         "GeLU",
         onnx=("Gelu",),
-        formula=unary(_gelu),
-        lowering=dsl_operation(lambda x: dsl.vmul(x, dsl.ext.ndtr_tanh(x))),
+        formula=_gelu,
+        lowering=_lower_gelu,
         flops=18,
         steps=22,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=9),
@@ -348,6 +431,7 @@ OPERATORS = (
     ),
     elementwise(
         "Mish",
+        onnx=("Mish",),
         formula=nary(lambda x: x * np.tanh(softplus(x))),
         lowering=dsl_operation(lambda x: dsl.vmul(x, dsl.ext.tanh_softplus(x))),
         traits=Trait.FLOAT32_ONLY_ON_CPU | Trait.ANY_LAYOUT,
@@ -355,5 +439,12 @@ OPERATORS = (
         steps=70,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
-    elementwise("LeakyReLU", onnx=("LeakyRelu",), flops=2, steps=2),
+    elementwise(
+        "LeakyReLU",
+        onnx=("LeakyRelu",),
+        formula=_leaky_relu,
+        traits=Trait.KEEPS_NON_NEGATIVE | Trait.IDENTITY_ON_NON_NEGATIVE,
+        flops=2,
+        steps=2,
+    ),
 )

@@ -11,6 +11,7 @@ from ms_fusion.ops.call import (
     Array,
     Call,
     binary,
+    fold,
     is_float,
     nary,
     numpy_dtype,
@@ -32,12 +33,14 @@ from ms_fusion.ops.op_info import (
     Expand,
     MindSporeFusion,
     MindSporeGenerator,
+    OnnxOperator,
     OpInfo,
     Trait,
     VerifiedFlag,
     WorkRule,
     elementwise,
 )
+from tbe_impl.errors import InputError
 
 if TYPE_CHECKING:
     from ms_fusion.graph import Node
@@ -130,7 +133,7 @@ def _hypotenuse(x: Array, y: Array) -> Any:
 
 
 def _lower_cast(call: Call) -> Any:
-    return call.inputs[0].astype(call.output.dtype)
+    return call.inputs[0].astype(numpy_dtype(call.output.dtype))
 
 
 def _lower_divide(call: Call) -> Any:
@@ -140,38 +143,50 @@ def _lower_divide(call: Call) -> Any:
 
 
 def _lower_power(call: Call) -> Any:
-    """Computes a power of integers by repeated squaring, with wrap-around.
+    """Computes a power; powers of integers wrap around.
 
-    For a negative exponent −n, the result is the quotient 1 / xⁿ, truncated to an integer. A power
-    of floats is computed by `_power`.
+    For a negative exponent −n, a power of integers is the quotient 1 / xⁿ, truncated to an integer;
+    for x = 0 MindSpore's result is the least integer.
     """
     x, y = call.inputs
-    if x.dtype.kind not in "iu":
-        return _power(x, y)
-    steps, least = 8 * x.dtype.itemsize, np.iinfo(x.dtype).min if x.dtype.itemsize > 2 else 0
-    if isinstance(y, np.ndarray) and y.size == 1 and y >= 0:
-        steps = max(int(y).bit_length(), 1)
-    power, base, left = x * 0 + 1, x, np.maximum(y, 0)
-    for _ in range(steps):
-        power = np.where(left % 2 != 0, power * base, power)
-        base, left = base * base, left // 2
-    if x.dtype.kind == "u":
+    power = np.power(x, y)
+    is_wide_integer = x.dtype.kind == y.dtype.kind == "i" and x.dtype.itemsize > 2
+    if not is_wide_integer or (isinstance(y, np.ndarray) and (y >= 0).all()):
         return power
-    sign = np.where(y % 2 != 0, x, 1)
-    below = np.where(abs(x) == 1, sign, np.where(x == 0, least, 0))
-    return np.where(y < 0, below, power)
+    return np.where((x == 0) & (y < 0), np.iinfo(x.dtype).min, power)
+
+
+def _quotient_from_onnx(call: Call) -> Call:
+    if all(item.dtype.kind != "f" for item in call.inputs):
+        raise InputError("quotients of integers stay with the model", place=call.node.name)
+    return call
+
+
+def _modulo_from_onnx(call: Call) -> Call:
+    """Chooses the sign of the remainder: the dividend's for floats and with the attribute `fmod`.
+
+    Else it is the sign of the divisor.
+    """
+    is_floating = call.inputs[0].dtype.kind == "f"
+    return call.in_form(op="Mod" if call.flag("fmod") or is_floating else "FloorMod")
 
 
 OPERATORS = (
     elementwise(
         "Abs",
+        onnx=("Abs",),
         formula=unary(np.abs),
-        traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
+        traits=Trait.CORRECTLY_ROUNDED
+        | Trait.ANY_LAYOUT
+        | Trait.PRECISE_ON_ACCELERATORS
+        | Trait.NON_NEGATIVE
+        | Trait.IDENTITY_ON_NON_NEGATIVE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
         mindspore_generator=MindSporeGenerator(precise=True),
     ),
     elementwise(
         "Neg",
+        onnx=("Neg",),
         formula=unary(np.negative),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
@@ -181,6 +196,7 @@ OPERATORS = (
     ),
     elementwise(
         "Sign",
+        onnx=("Sign",),
         formula=unary(np.sign),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
@@ -203,11 +219,13 @@ OPERATORS = (
     ),
     elementwise(
         "Sqrt",
+        onnx=("Sqrt",),
         formula=unary(np.sqrt),
         traits=Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
         | Trait.LIMITED_DOMAIN
-        | Trait.PRECISE_ON_ACCELERATORS,
+        | Trait.PRECISE_ON_ACCELERATORS
+        | Trait.KEEPS_NON_NEGATIVE,
         flops=4,
         steps=ROOT_STEPS,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
@@ -226,6 +244,7 @@ OPERATORS = (
     ),
     elementwise(
         "Reciprocal",
+        onnx=("Reciprocal",),
         formula=unary(lambda x: 1 / x),
         traits=Trait.ANY_LAYOUT,
         flops=4,
@@ -248,6 +267,7 @@ OPERATORS = (
     ),
     elementwise(
         "Floor",
+        onnx=("Floor",),
         formula=unary(np.floor),
         traits=Trait.CORRECTLY_ROUNDED | Trait.PRECISE_ON_ACCELERATORS,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
@@ -256,6 +276,7 @@ OPERATORS = (
     ),
     elementwise(
         "Ceil",
+        onnx=("Ceil",),
         formula=unary(np.ceil),
         traits=Trait.CORRECTLY_ROUNDED,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, ascend_level=0),
@@ -289,6 +310,7 @@ OPERATORS = (
     ),
     elementwise(
         "Cast",
+        onnx=("Cast",),
         formula=_cast,
         lowering=_lower_cast,
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
@@ -309,27 +331,35 @@ OPERATORS = (
     ),
     elementwise(
         "Add",
+        onnx=("Add",),
         formula=binary(np.add),
-        traits=Trait.COMMUTATIVE | Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
+        traits=Trait.COMMUTATIVE
+        | Trait.CORRECTLY_ROUNDED
+        | Trait.ANY_LAYOUT
+        | Trait.KEEPS_ALL_NON_NEGATIVE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
     ),
     elementwise(
         "Sub",
+        onnx=("Sub",),
         formula=binary(np.subtract),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
     ),
     elementwise(
         "Mul",
+        onnx=("Mul",),
         formula=binary(np.multiply),
         traits=Trait.COMMUTATIVE
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
-        | Trait.PRECISE_ON_ACCELERATORS,
+        | Trait.PRECISE_ON_ACCELERATORS
+        | Trait.KEEPS_ALL_NON_NEGATIVE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
     ),
     elementwise(
         "Div",
+        onnx=(OnnxOperator("Div", _quotient_from_onnx),),
         formula=binary(_divide),
         lowering=_lower_divide,
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
@@ -370,6 +400,7 @@ OPERATORS = (
     ),
     elementwise(
         "Mod",
+        onnx=(OnnxOperator("Mod", _modulo_from_onnx),),
         formula=binary(_modulo),
         flops=4,
         steps=60,
@@ -402,6 +433,7 @@ OPERATORS = (
     ),
     elementwise(
         "Pow",
+        onnx=("Pow",),
         formula=binary(_power),
         lowering=_lower_power,
         traits=Trait.ANY_LAYOUT | Trait.LIMITED_DOMAIN,
@@ -413,7 +445,7 @@ OPERATORS = (
     elementwise(
         "Maximum",
         onnx=("Max",),
-        formula=binary(np.maximum),
+        formula=fold(np.maximum),
         traits=Trait.COMMUTATIVE
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
@@ -423,11 +455,12 @@ OPERATORS = (
     elementwise(
         "Minimum",
         onnx=("Min",),
-        formula=binary(np.minimum),
+        formula=fold(np.minimum),
         traits=Trait.COMMUTATIVE
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
-        | Trait.PRECISE_ON_ACCELERATORS,
+        | Trait.PRECISE_ON_ACCELERATORS
+        | Trait.KEEPS_ALL_NON_NEGATIVE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
     ),
     OpInfo(
@@ -448,12 +481,13 @@ OPERATORS = (
     OpInfo(
         "AddN",
         onnx=("Sum",),
-        formula=lambda call: sum(call.inputs[1:], call.inputs[0]),
+        formula=fold(np.add),
         traits=Trait.COMMUTATIVE,
         work=WorkRule.SUM,
         batch=ELEMENTWISE,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=2),
     ),
+    OpInfo("Mean", onnx=("Mean",), formula=lambda call: fold(np.add)(call) / len(call.inputs)),
     OpInfo(
         "Addcmul",
         formula=nary(lambda x, y, z, factor: x + _cast_factor(x, factor) * y * z),

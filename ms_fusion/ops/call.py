@@ -6,11 +6,13 @@ Functions such as `unary` turn a NumPy function into a formula.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from ms_fusion.ops.late_imports import np
+from tbe_impl.errors import InputError
 
 if TYPE_CHECKING:
     import numpy
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from ms_fusion.graph import Node, Value
 
 Array: TypeAlias = "numpy.ndarray"
+ONNX_OP = "onnx_op"
+"""Name of a node attribute that holds the operator's ONNX name.
+
+The name is preceded by ``domain.`` if the domain is not ONNX's own.
+"""
+ONNX_VERSION = "onnx_version"
+"""Name of a node attribute that holds the opset version of the operator's domain."""
 
 
 def is_float(name: str) -> bool:
@@ -40,15 +49,49 @@ class Call(msgspec.Struct, frozen=True):
     Attributes:
         node: the operator.
         inputs: the operator's inputs in order, constants included; NumPy arrays, or traced tensors
-            if the operator is lowered.
+            if the operator is lowered. An omitted optional input of ONNX is None.
         output: description of the operator's first result in the graph.
         dtype: dtype of floating-point arithmetic.
+        sizes: sizes of the result: integers, sizes known at run time only, or None if unknown.
+            None if `output` has the sizes.
     """
 
     node: Node
-    inputs: tuple[Array, ...]
+    inputs: tuple[Any, ...]
     output: Value
     dtype: numpy.dtype[Any]
+    sizes: tuple[Any, ...] | None = None
+
+    def in_form(
+        self,
+        *,
+        op: str | None = None,
+        inputs: tuple[Any, ...] | None = None,
+        sizes: tuple[Any, ...] | None = None,
+        **attributes: Any,
+    ) -> Call:
+        """Returns the call with another operator type, other inputs or further attributes."""
+        from dataclasses import replace
+
+        attrs = tuple(sorted({**dict(self.node.attrs), **attributes}.items()))
+        return Call(
+            replace(self.node, op=op or self.node.op, attrs=attrs),
+            self.inputs if inputs is None else inputs,
+            self.output,
+            self.dtype,
+            self.sizes if sizes is None else sizes,
+        )
+
+    def optional_input(self, position: int) -> Any:
+        """Returns an input; None if it is omitted."""
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    def attribute(self, name: str) -> Any:
+        """Returns an attribute of the operator; raises `InputError` if it is absent."""
+        found = self.node.attr(name)
+        if found is None:
+            raise InputError(f"its attribute {name} is not known", place=self.node.name)
+        return found
 
     def flag(self, name: str, position: int | None = None) -> bool:
         """Returns a boolean argument of the operator; False if it is absent."""
@@ -68,12 +111,14 @@ class Call(msgspec.Struct, frozen=True):
         """Returns an argument of the operator as a flat array; None if it is absent.
 
         It is the attribute `name` in graphs of older MindSpore versions, and the input at
-        `position` in graphs of newer versions.
+        `position` in graphs of newer versions. Raises `InputError` if the input is computed.
         """
-        if position is not None and position < len(self.inputs):
-            return self.inputs[position].reshape(-1)
-        found = self.node.attr(name)
-        return None if found is None else np.asarray(found).reshape(-1)
+        given = None if position is None else self.optional_input(position)
+        if given is None:
+            given = self.node.attr(name)
+        elif not isinstance(given, np.ndarray | np.generic):
+            raise InputError(f"{name} is computed while the model runs", place=self.node.name)
+        return None if given is None else np.asarray(given).reshape(-1)
 
 
 Formula = Callable[[Call], Array]
@@ -100,6 +145,11 @@ def nary(function: Callable[..., Any]) -> Formula:
     return lambda call: function(*call.inputs)
 
 
+def fold(function: Callable[[Any, Any], Any]) -> Formula:
+    """Returns the formula that combines all operands by `function`, from the first to the last."""
+    return lambda call: reduce(function, call.inputs)
+
+
 def pointwise(function: Callable[[float], float]) -> Formula:
     """Returns a formula that applies a scalar function of `math` to each element.
 
@@ -113,8 +163,13 @@ def pointwise(function: Callable[[float], float]) -> Formula:
     return formula
 
 
-def static_result_shape(call: Call) -> tuple[int, ...]:
-    """Returns the result's shape in the graph; if that is dynamic, the call's argument `shape`."""
+def static_result_shape(call: Call) -> tuple[Any, ...]:
+    """Returns the result's sizes in the call or else in the graph.
+
+    If the graph's shape is dynamic, returns the call's argument `shape`.
+    """
+    if call.sizes is not None:
+        return call.sizes
     if not call.output.is_dynamic:
         return tuple(int(size) for size in call.output.shape)
     return call.integers("shape", 1) or ()

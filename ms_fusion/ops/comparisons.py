@@ -35,6 +35,7 @@ def _select(call: Call) -> Array:
 OPERATORS = (
     elementwise(
         "Equal",
+        onnx=("Equal",),
         formula=binary(np.equal),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
@@ -56,6 +57,7 @@ OPERATORS = (
     ),
     elementwise(
         "Less",
+        onnx=("Less",),
         formula=binary(np.less),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
@@ -70,6 +72,7 @@ OPERATORS = (
     ),
     elementwise(
         "Greater",
+        onnx=("Greater",),
         formula=binary(np.greater),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
@@ -125,7 +128,7 @@ OPERATORS = (
     elementwise(
         "LogicalXor",
         onnx=("Xor",),
-        formula=nary(lambda x, y: (x != 0) != (y != 0)),
+        formula=binary(np.logical_xor),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
     elementwise(
@@ -139,7 +142,6 @@ OPERATORS = (
     ),
     elementwise(
         "IsInf",
-        onnx=("IsInf",),
         formula=unary(np.isinf),
         traits=Trait.CORRECTLY_ROUNDED,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),

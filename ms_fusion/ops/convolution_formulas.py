@@ -18,12 +18,14 @@ Array = np.ndarray
 def spatial_attributes(node: Node) -> dict[str, Any]:
     """Returns stride, padding, dilation and groups of a convolution or its gradient.
 
-    MindSpore's stride and dilation have four entries, of which the last two (height, width) apply.
+    MindSpore's stride and dilation may have two more entries in front, for batch and channels.
     """
+    padding = tuple(node.attr("pad_list"))
+    rank = len(padding) // 2
     return {
-        "stride": tuple(node.attr("stride"))[-2:],
-        "padding": tuple(node.attr("pad_list")),
-        "dilation": tuple(node.attr("dilation"))[-2:],
+        "stride": tuple(node.attr("stride"))[-rank:],
+        "padding": padding,
+        "dilation": tuple(node.attr("dilation"))[-rank:],
         "groups": int(node.attr("group", 1)),
     }
 
@@ -32,9 +34,18 @@ def _geometry(node: Node, x: Sequence[int], weight: Sequence[int]) -> Geometry:
     return geometry(node.op, x, weight, **spatial_attributes(node))
 
 
-def convolution(node: Node, x: Array, weight: Array) -> Array:
-    """Returns the convolution of `x` with `weight`."""
-    return forward(_geometry(node, x.shape, weight.shape), EMPTY_EPILOGUE, x, weight)
+def convolution(node: Node, x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """Returns the convolution of `x` with `weight`, plus `bias`."""
+    made = forward(_geometry(node, x.shape, weight.shape), EMPTY_EPILOGUE, x, weight)
+    return made if bias is None else made + bias.reshape(-1, 1, 1)
+
+
+def transposed_convolution(
+    node: Node, x: Array, weight: Array, shape: Sequence[int], bias: Array | None = None
+) -> Array:
+    """Returns the transposed convolution of `x`, plus `bias`; `shape` is the result's shape."""
+    made = gradient_of_x(node, x, weight, shape)
+    return made if bias is None else made + bias.reshape(-1, 1, 1)
 
 
 def gradient_of_x(node: Node, grad: Array, weight: Array, shape: Sequence[int]) -> Array:

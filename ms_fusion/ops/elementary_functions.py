@@ -42,8 +42,9 @@ def _xdivy(x: Array, y: Array) -> Any:
 OPERATORS = (
     elementwise(
         "Exp",
+        onnx=("Exp",),
         formula=unary(np.exp),
-        traits=Trait.ANY_LAYOUT,
+        traits=Trait.ANY_LAYOUT | Trait.NON_NEGATIVE,
         flops=10,
         steps=10,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
@@ -62,6 +63,7 @@ OPERATORS = (
     ),
     elementwise(
         "Log",
+        onnx=("Log",),
         formula=unary(np.log),
         traits=Trait.ANY_LAYOUT | Trait.LIMITED_DOMAIN,
         flops=10,
@@ -83,6 +85,7 @@ OPERATORS = (
     ),
     elementwise(
         "Sin",
+        onnx=("Sin",),
         formula=unary(np.sin),
         flops=10,
         steps=26,
@@ -92,6 +95,7 @@ OPERATORS = (
     ),
     elementwise(
         "Cos",
+        onnx=("Cos",),
         formula=unary(np.cos),
         flops=10,
         steps=26,
@@ -101,6 +105,7 @@ OPERATORS = (
     ),
     elementwise(
         "Tan",
+        onnx=("Tan",),
         formula=unary(np.tan),
         flops=10,
         steps=26,
@@ -108,6 +113,7 @@ OPERATORS = (
     ),
     elementwise(
         "Asin",
+        onnx=("Asin",),
         formula=unary(np.arcsin),
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
@@ -125,6 +131,7 @@ OPERATORS = (
     ),
     elementwise(
         "Atan",
+        onnx=("Atan",),
         formula=unary(np.arctan),
         flops=10,
         steps=30,
@@ -141,6 +148,7 @@ OPERATORS = (
     ),
     elementwise(
         "Sinh",
+        onnx=("Sinh",),
         formula=unary(np.sinh),
         flops=10,
         steps=30,
@@ -154,6 +162,7 @@ OPERATORS = (
     ),
     elementwise(
         "Cosh",
+        onnx=("Cosh",),
         formula=unary(np.cosh),
         flops=10,
         steps=30,
@@ -167,8 +176,9 @@ OPERATORS = (
     ),
     elementwise(
         "Tanh",
+        onnx=("Tanh",),
         formula=unary(np.tanh),
-        traits=Trait.ANY_LAYOUT,
+        traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         flops=10,
         steps=26,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, expand=Expand.BY_FLAG),
@@ -179,6 +189,7 @@ OPERATORS = (
     ),
     elementwise(
         "Asinh",
+        onnx=("Asinh",),
         formula=unary(np.arcsinh),
         flops=10,
         steps=30,
@@ -186,6 +197,7 @@ OPERATORS = (
     ),
     elementwise(
         "Acosh",
+        onnx=("Acosh",),
         formula=unary(np.arccosh),
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
@@ -194,6 +206,7 @@ OPERATORS = (
     ),
     elementwise(
         "Atanh",
+        onnx=("Atanh",),
         formula=unary(np.arctanh),
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
@@ -202,9 +215,10 @@ OPERATORS = (
     ),
     elementwise(
         "Erf",
+        onnx=("Erf",),
         formula=pointwise(math.erf),
         lowering=dsl_operation(dsl.ext.erf),
-        traits=Trait.ANY_LAYOUT,
+        traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         flops=10,
         steps=32,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, expand=Expand.BY_FLAG, basics=23),

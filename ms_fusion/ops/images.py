@@ -13,6 +13,7 @@ from ms_fusion.ops.call import (
 )
 from ms_fusion.ops.late_imports import (
     np,
+    onnx_windows,
     pooling_formulas,
     pooling_lowering,
     pooling_windows,
@@ -24,6 +25,7 @@ from ms_fusion.ops.op_info import (
     BatchRule,
     Cluster,
     MindSporeFusion,
+    OnnxOperator,
     OpInfo,
     Trait,
     WorkRule,
@@ -69,11 +71,12 @@ def _average_gradient(call: Call) -> Array:
 OPERATORS = (
     OpInfo(
         "MaxPool",
+        onnx=(OnnxOperator("MaxPool", onnx_windows.pooling),),
         formula=lambda call: pooling_formulas.max_pool(
             _max_pool_windows(call, call.output), call.inputs[0]
         ),
         lowering=pooling_lowering.max_pool,
-        traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL,
+        traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.POOLING,
         batch=BatchRule(Batch.IMAGE),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
@@ -90,12 +93,12 @@ OPERATORS = (
     ),
     OpInfo(
         "AvgPool",
-        onnx=("AveragePool",),
+        onnx=(OnnxOperator("AveragePool", onnx_windows.average_pooling),),
         formula=lambda call: pooling_formulas.average_pool(
             pooling_windows.average_pool_windows(call), call.inputs[0]
         ),
         lowering=pooling_lowering.average_pool,
-        traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL,
+        traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.POOLING,
         batch=BatchRule(Batch.IMAGE),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ms_fusion.ops import onnx_layout
 from ms_fusion.ops.call import (
     Array,
     Call,
@@ -22,6 +23,7 @@ from ms_fusion.ops.op_info import (
     LoweringRule,
     MindSporeFusion,
     MindSporeGenerator,
+    OnnxOperator,
     OpInfo,
     Split,
     Trait,
@@ -129,6 +131,19 @@ def _stack(call: Call) -> Array:
     return np.concatenate([item.reshape(wide) for item in call.inputs], axis)
 
 
+def _split(call: Call) -> Any:
+    """Computes all results of Split along an axis; the attribute `size_splits` has their sizes."""
+    ends = np.cumsum(call.attribute("size_splits"))[:-1]
+    return np.split(call.inputs[0], [int(end) for end in ends], int(call.attribute("axis")))
+
+
+def _pad(call: Call) -> Array:
+    """Pads by (before, after) of each axis, the attribute `paddings`, with the attribute `value`."""
+    return np.pad(
+        call.inputs[0], call.attribute("paddings"), constant_values=call.node.attr("value", 0)
+    )
+
+
 def _triangle_rule(*, lower: bool) -> LoweringRule:
     def meaning(call: Call) -> Any:
         x, diagonal = arrays.tensor_of(call.inputs[0]), int(call.number("diagonal", 1))
@@ -156,9 +171,12 @@ def _lower_reverse(call: Call) -> Any:
 OPERATORS = (
     OpInfo(
         "Reshape",
-        onnx=("Identity",),
+        onnx=(
+            OnnxOperator("Reshape", onnx_layout.view(onnx_layout.reshaped_sizes)),
+            OnnxOperator("Identity", onnx_layout.identity),
+        ),
         formula=_reshape,
-        traits=Trait.VIEW | Trait.CORRECTLY_ROUNDED | Trait.FORWARDING,
+        traits=Trait.VIEW | Trait.CORRECTLY_ROUNDED | Trait.FORWARDING | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.NONE,
         batch=BatchRule(Batch.RESHAPE, sizes=frozenset({1})),
         mindspore=MindSporeFusion(
@@ -170,17 +188,18 @@ OPERATORS = (
     ),
     OpInfo(
         "ExpandDims",
-        onnx=("Unsqueeze",),
+        onnx=(OnnxOperator("Unsqueeze", onnx_layout.view(onnx_layout.unsqueezed_sizes)),),
         formula=_reshape,
-        traits=Trait.VIEW | Trait.FORWARDING,
+        traits=Trait.VIEW | Trait.FORWARDING | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.NONE,
         batch=BatchRule(Batch.RESHAPE),
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, constants=(1,)),
     ),
     OpInfo(
         "Squeeze",
+        onnx=(OnnxOperator("Squeeze", onnx_layout.view(onnx_layout.squeezed_sizes)),),
         formula=_reshape,
-        traits=Trait.VIEW | Trait.FORWARDING,
+        traits=Trait.VIEW | Trait.FORWARDING | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.NONE,
         batch=BatchRule(Batch.RESHAPE),
         mindspore=MindSporeFusion(expand=Expand.BY_FLAG_FOR_OURS, ignores_expand_flag=True),
@@ -189,8 +208,9 @@ OPERATORS = (
     ),
     OpInfo(
         "Flatten",
+        onnx=(OnnxOperator("Flatten", onnx_layout.view(onnx_layout.flat_sizes)),),
         formula=_reshape,
-        traits=Trait.VIEW | Trait.FORWARDING,
+        traits=Trait.VIEW | Trait.FORWARDING | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.NONE,
         batch=BatchRule(Batch.RESHAPE),
     ),
@@ -198,8 +218,9 @@ OPERATORS = (
     OpInfo("FlattenGrad", traits=Trait.VIEW, work=WorkRule.NONE),
     OpInfo(
         "Transpose",
+        onnx=("Transpose",),
         formula=_transpose,
-        traits=Trait.DATA_MOVEMENT,
+        traits=Trait.DATA_MOVEMENT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.FIRST_INPUT,
         steps=17,
         batch=BatchRule(Batch.TRANSPOSE),
@@ -225,8 +246,9 @@ OPERATORS = (
     OpInfo("TransposeView", work=WorkRule.FIRST_INPUT),
     OpInfo(
         "BroadcastTo",
-        onnx=("Expand",),
+        onnx=(OnnxOperator("Expand", onnx_layout.view(onnx_layout.expanded_sizes)),),
         formula=_broadcast,
+        traits=Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.FIRST_INPUT,
         batch=BatchRule(Batch.ELEMENTWISE, sizes=frozenset({1})),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0, constants=(1,)),
@@ -235,7 +257,9 @@ OPERATORS = (
     ),
     OpInfo(
         "Tile",
+        onnx=("Tile",),
         formula=_tile,
+        traits=Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.FIRST_INPUT,
         batch=BatchRule(Batch.TILE, sizes=frozenset({1})),
         mindspore=MindSporeFusion(
@@ -273,8 +297,9 @@ OPERATORS = (
     ),
     OpInfo(
         "Slice",
+        onnx=(OnnxOperator("Slice", onnx_layout.strided_slice),),
         formula=_slice,
-        traits=Trait.DATA_MOVEMENT,
+        traits=Trait.DATA_MOVEMENT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.SLICE,
         mindspore=MindSporeFusion(
             cluster=Cluster.BY_FLAG_FOR_OTHERS,
@@ -302,8 +327,9 @@ OPERATORS = (
     OpInfo("Embedding", batch=BatchRule(Batch.EMBEDDING)),
     OpInfo(
         "Concat",
+        onnx=("Concat",),
         formula=_concat,
-        traits=Trait.DATA_MOVEMENT | Trait.HAS_LIBRARY_KERNEL,
+        traits=Trait.DATA_MOVEMENT | Trait.HAS_LIBRARY_KERNEL | Trait.KEEPS_ALL_NON_NEGATIVE,
         work=WorkRule.DATA_MOVEMENT,
         batch=BatchRule(Batch.CONCAT),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, split=Split.OPAQUE),
@@ -319,7 +345,9 @@ OPERATORS = (
     ),
     OpInfo(
         "Split",
-        traits=Trait.DATA_MOVEMENT,
+        onnx=(OnnxOperator("Split", onnx_layout.split),),
+        formula=_split,
+        traits=Trait.DATA_MOVEMENT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.DATA_MOVEMENT,
         batch=BatchRule(Batch.ALONG_AXES),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
@@ -327,6 +355,8 @@ OPERATORS = (
     ),
     OpInfo(
         "Pad",
+        onnx=(OnnxOperator("Pad", onnx_layout.pad),),
+        formula=_pad,
         traits=Trait.DATA_MOVEMENT,
         work=WorkRule.DATA_MOVEMENT,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),

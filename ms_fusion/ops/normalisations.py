@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ms_fusion.ops.call import (
+    ONNX_VERSION,
     Array,
     Call,
 )
-from ms_fusion.ops.late_imports import np
+from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
     EXP_CAUTION,
     SINGLE_AND_HALF,
@@ -19,12 +21,14 @@ from ms_fusion.ops.op_info import (
     Expand,
     MindSporeFusion,
     MindSporeGenerator,
+    OnnxOperator,
     OpInfo,
     Split,
     Trait,
     VerifiedFlag,
     WorkRule,
 )
+from tbe_impl.errors import InputError
 
 
 def _softmax(call: Call) -> Array:
@@ -47,11 +51,88 @@ def _log_softmax_gradient(call: Any) -> Any:
     return dy - np.exp(y) * np.sum(dy, axis=axis, keepdims=True)
 
 
+def _reciprocal_root(x: Array) -> Any:
+    return 1 / np.sqrt(x)
+
+
+def _lower_reciprocal_root(x: Any) -> Any:
+    return arrays.TracedArray(dsl.vrsqrt(arrays.tensor_of(x)))
+
+
+Root = Callable[[Any], Any]
+
+
+def _normalise(x: Array, axes: tuple[int, ...], epsilon: float, root: Root) -> Any:
+    centred = x - np.mean(x, axis=axes, keepdims=True)
+    variance = np.mean(centred * centred, axis=axes, keepdims=True)
+    return centred * root(variance + epsilon)
+
+
+def _axes_from(call: Call) -> tuple[int, ...]:
+    """Returns the last axes of the first operand, from the attribute `begin_norm_axis` on."""
+    ndim = call.inputs[0].ndim
+    return tuple(range(int(call.attribute("begin_norm_axis")) % ndim, ndim))
+
+
+def _layer_norm(call: Call, root: Root = _reciprocal_root) -> Any:
+    """Computes the first result of LayerNorm of (x, scale, shift); the shift is optional."""
+    x, scale, shift = call.inputs[0], call.inputs[1], call.optional_input(2)
+    found = _normalise(x, _axes_from(call), call.attribute("epsilon"), root) * scale
+    return found if shift is None else found + shift
+
+
+def _rms_norm(call: Call, root: Root = _reciprocal_root) -> Any:
+    """Computes the first result of RmsNorm of (x, scale)."""
+    x = call.inputs[0]
+    power = np.mean(x * x, axis=_axes_from(call), keepdims=True)
+    return x * root(power + call.attribute("epsilon")) * call.inputs[1]
+
+
+def _reshape_to_channels(x: Array, ndim: int) -> Any:
+    return x.reshape((x.shape[0],) + (1,) * (ndim - 2))
+
+
+def _batch_norm(call: Call) -> Any:
+    """Computes inference of BatchNorm of (x, scale, shift, mean, variance)."""
+    x = call.inputs[0]
+    scale, shift, mean, variance = (_reshape_to_channels(one, x.ndim) for one in call.inputs[1:5])
+    return (x - mean) * (scale / np.sqrt(variance + call.attribute("epsilon"))) + shift
+
+
+def _instance_norm(call: Call, root: Root = _reciprocal_root) -> Any:
+    x = call.inputs[0]
+    scale, shift = (_reshape_to_channels(one, x.ndim) for one in call.inputs[1:3])
+    return _normalise(x, tuple(range(2, x.ndim)), call.attribute("epsilon"), root) * scale + shift
+
+
+def _softmax_from_onnx(call: Call) -> Call:
+    """Checks the axis: before opset 13, ONNX flattens the axes from the given axis on."""
+    axis, ndim = int(call.attribute("axis")), call.inputs[0].ndim
+    if call.number(ONNX_VERSION) < 13 and axis % max(ndim, 1) != ndim - 1:
+        raise InputError(
+            "a softmax over several axes at once stays with the model", place=call.node.name
+        )
+    return call
+
+
+def _norm_from_onnx(call: Call) -> Call:
+    if len(call.node.outputs) > 1:
+        raise InputError("its results mean and deviation are not built", place=call.node.name)
+    return call.in_form(begin_norm_axis=call.attribute("axis"))
+
+
+def _batch_norm_from_onnx(call: Call) -> Call:
+    if call.flag("training_mode") or len(call.node.outputs) > 1:
+        raise InputError("a training step stays with the model", place=call.node.name)
+    return call
+
+
 OPERATORS = (
     OpInfo(
         "Softmax",
+        onnx=(OnnxOperator("Softmax", _softmax_from_onnx),),
         formula=_softmax,
-        traits=Trait.ROW_REDUCTION,
+        traits=Trait.ROW_REDUCTION | Trait.NON_NEGATIVE,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=17,
         steps=29,
@@ -67,6 +148,7 @@ OPERATORS = (
     ),
     OpInfo(
         "LogSoftmax",
+        onnx=(OnnxOperator("LogSoftmax", _softmax_from_onnx),),
         formula=_log_softmax,
         traits=Trait.ROW_REDUCTION,
         work=WorkRule.PER_INPUT_ELEMENT,
@@ -95,7 +177,9 @@ OPERATORS = (
     ),
     OpInfo(
         "LayerNorm",
-        onnx=("LayerNormalization",),
+        onnx=(OnnxOperator("LayerNormalization", _norm_from_onnx),),
+        formula=_layer_norm,
+        lowering=lambda call: _layer_norm(call, _lower_reciprocal_root),
         traits=Trait.ROW_REDUCTION,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=7,
@@ -140,7 +224,9 @@ OPERATORS = (
     OpInfo("LayerNormGradV3", work=WorkRule.PER_INPUT_ELEMENT, flops=14),
     OpInfo(
         "RmsNorm",
-        onnx=("RMSNormalization",),
+        onnx=(OnnxOperator("RMSNormalization", _norm_from_onnx),),
+        formula=_rms_norm,
+        lowering=lambda call: _rms_norm(call, _lower_reciprocal_root),
         traits=Trait.ROW_REDUCTION,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=4,
@@ -149,7 +235,8 @@ OPERATORS = (
     ),
     OpInfo(
         "BatchNorm",
-        onnx=("BatchNormalization",),
+        onnx=(OnnxOperator("BatchNormalization", _batch_norm_from_onnx),),
+        formula=_batch_norm,
         traits=Trait.ROW_REDUCTION | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=4,
@@ -173,5 +260,12 @@ OPERATORS = (
         steps=16,
         batch=BatchRule(Batch.IMAGE),
     ),
-    OpInfo("InstanceNormalization", traits=Trait.ROW_REDUCTION, steps=16),
+    OpInfo(
+        "InstanceNormalization",
+        onnx=("InstanceNormalization",),
+        formula=_instance_norm,
+        lowering=lambda call: _instance_norm(call, _lower_reciprocal_root),
+        traits=Trait.ROW_REDUCTION,
+        steps=16,
+    ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ms_fusion.ops.call import Formula
+from ms_fusion.ops.call import Call, Formula
 
 FLOATS = frozenset({"float16", "float32", "float64"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
@@ -59,6 +59,10 @@ class Trait(enum.Flag):
         PRECISE_ON_ACCELERATORS: the preset `precise` lets MindSpore fuse it on GPU and Ascend,
             since it is correctly rounded and never contracted (not measured, since no such device
             was available).
+        NON_NEGATIVE: the result is never negative.
+        KEEPS_NON_NEGATIVE: the result is non-negative if the first input is.
+        KEEPS_ALL_NON_NEGATIVE: the result is non-negative if all inputs are.
+        IDENTITY_ON_NON_NEGATIVE: returns a non-negative first input unchanged.
         FLAG_INPUT: has a flag as its third input. MindSpore's JSON of a fused kernel does not
             contain the value of this flag.
     """
@@ -85,6 +89,10 @@ class Trait(enum.Flag):
     LIMITED_DOMAIN = enum.auto()
     FORWARDING = enum.auto()
     PRECISE_ON_ACCELERATORS = enum.auto()
+    NON_NEGATIVE = enum.auto()
+    KEEPS_NON_NEGATIVE = enum.auto()
+    KEEPS_ALL_NON_NEGATIVE = enum.auto()
+    IDENTITY_ON_NON_NEGATIVE = enum.auto()
 
 
 class WorkRule(enum.Enum):
@@ -340,12 +348,27 @@ class BatchRule(msgspec.Struct, frozen=True):
     sizes: frozenset[int] = frozenset()
 
 
+class OnnxOperator(msgspec.Struct, frozen=True):
+    """An operator type of ONNX's own domain whose meaning a record describes.
+
+    Attributes:
+        name: operator type in ONNX.
+        adapter: function that expresses a call with ONNX's inputs and attributes by those of the
+            record; None if they are the same. It may choose another record by the operator type of its result. It raises
+            `InputError` for a use that a generated kernel cannot compute.
+    """
+
+    name: str
+    adapter: Callable[[Call], Call] | None = None
+
+
 class OpInfo(msgspec.Struct, frozen=True):
     """The record of one operator type.
 
     Attributes:
         name: operator type in MindSpore's graphs and in composite JSON.
-        onnx: operator types of ONNX with the same meaning.
+        onnx: operator types of ONNX with this meaning that a generated kernel may contain; a
+            string for an operator with the record's own inputs and attributes.
         formula: NumPy formula that defines the operator in float64; None if it is not known.
         lowering: rule that lowers the operator to DSL operations, where this gives better code than
             the traced formula; None to trace the formula.
@@ -366,7 +389,7 @@ class OpInfo(msgspec.Struct, frozen=True):
     """
 
     name: str
-    onnx: tuple[str, ...] = ()
+    onnx: tuple[str | OnnxOperator, ...] = ()
     formula: Formula | None = None
     lowering: LoweringRule | None = None
     traits: Trait = Trait.NONE

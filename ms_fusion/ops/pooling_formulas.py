@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ms_fusion.ops.pooling_windows import PoolingWindows
+from ms_fusion.ops.pooling_windows import PoolingWindows, count_elements
 
 Array = np.ndarray
 
@@ -26,7 +26,11 @@ def _window_elements(
     the padded x. The padding is filled with `filler`.
     """
     padded, _ = _pad(where, x, filler)
-    for first in itertools.product(*map(range, where.spans)):
+    dilations = where.dilations or (1,) * len(where.spans)
+    reaches = (
+        range(0, reach, apart) for reach, apart in zip(where.reaches, dilations, strict=True)
+    )
+    for first in itertools.product(*reaches):
         at: list[Any] = [slice(None)] * x.ndim
         for axis, begin, step, count in zip(
             where.axes, first, where.strides, where.counts, strict=True
@@ -38,10 +42,16 @@ def _window_elements(
 def _pad(where: PoolingWindows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ...]]:
     """Returns (padded x, slices that select x in it)."""
     shape, inner = list(x.shape), [slice(None)] * x.ndim
-    for axis, size, before, count, step, span in zip(
-        where.axes, where.sizes, where.starts, where.counts, where.strides, where.spans, strict=True
+    for axis, size, (before, _), count, step, reach in zip(
+        where.axes,
+        where.sizes,
+        where.pads,
+        where.counts,
+        where.strides,
+        where.reaches,
+        strict=True,
     ):
-        shape[axis] = max((count - 1) * step + span, before + size)
+        shape[axis] = max((count - 1) * step + reach, before + size)
         inner[axis] = slice(before, before + size)
     padded = np.full(shape, filler, x.dtype)
     padded[tuple(inner)] = x
@@ -101,8 +111,7 @@ def window_divisors(where: PoolingWindows, rank: int) -> Array:
         return np.full((1,) * rank, where.divisor)
     each = []
     for number, axis in enumerate(where.axes):
-        first = np.arange(where.counts[number]) * where.strides[number] - where.starts[number]
-        low, high = where.counted_ranges[number]
-        count = np.minimum(first + where.spans[number], high) - np.maximum(first, low)
+        index = np.arange(where.counts[number])
+        count = count_elements(where, number, index, (np.minimum, np.maximum))
         each.append(count.reshape([-1 if at == axis else 1 for at in range(rank)]))
     return np.asarray(math.prod(each))

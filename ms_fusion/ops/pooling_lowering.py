@@ -5,6 +5,7 @@ Each element of a gradient is computed as a sum over the windows that contain th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ms_fusion.ops.call import Call, is_float
@@ -12,6 +13,7 @@ from ms_fusion.ops.pooling_windows import (
     PoolingWindows,
     average_pool_gradient_windows,
     average_pool_windows,
+    count_elements,
     windows,
 )
 from ms_fusion.ops.window_sums import conjunction, divide_by_count, widen
@@ -19,6 +21,8 @@ from tbe_impl import dsl
 from tbe_impl.dsl.expr import Expr, IterVar, Range, Reduce, make_binary
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 from tbe_impl.tracing.arrays import TracedArray, tensor_of
+
+EXTREMES = partial(make_binary, "min"), partial(make_binary, "max")
 
 
 def max_pool(call: Call) -> TracedArray:
@@ -71,6 +75,7 @@ def _reduce_windows(x: Tensor, where: PoolingWindows, kind: str, **more: Any) ->
         where.axes,
         where.spans,
         where.strides,
+        where.dilations or None,
         padding_mode="CALCULATED",
         padding_dimensions=where.pads,
         **more,
@@ -83,14 +88,7 @@ def _divide_by_window_size(where: PoolingWindows, given: Tensor) -> Tensor:
     def in_window_dtype(*index: Expr) -> Any:
         count: Any = where.divisor or 1
         for number, axis in enumerate(where.axes if not where.divisor else ()):
-            first, (low, high) = (
-                index[axis] * where.strides[number] - where.starts[number],
-                where.counted_ranges[number],
-            )
-            count = (
-                make_binary("min", first + where.spans[number], high)
-                - make_binary("max", first, low)
-            ) * count
+            count = count_elements(where, number, index[axis], EXTREMES) * count
         return count
 
     assert is_float(given.dtype)

@@ -22,14 +22,16 @@ class PoolingWindows:
 
     Attributes:
         axes: indices of the spatial axes. Each further tuple has one entry per spatial axis.
-        sizes: extents of x.
-        spans: extents of a window.
+        sizes: extents of x; may be sizes known at run time only if `after` is given.
+        spans: numbers of elements of a window.
         strides: strides of the windows.
         starts: padding before the first element.
         counts: number of windows.
         ends: extent of x plus the padding after it, if elements of the padding count for the mean
             of a window; else empty.
         divisor: fixed divisor of a window's mean; 0 to divide by the number of its elements.
+        dilations: distances between the elements of a window; empty if all are 1.
+        after: padding after the last element; empty if it follows from `counts`.
     """
 
     axes: tuple[int, ...]
@@ -40,6 +42,16 @@ class PoolingWindows:
     counts: tuple[int, ...]
     ends: tuple[int, ...] = ()
     divisor: int = 0
+    dilations: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """The extent of a window on each axis."""
+        dilations = self.dilations or (1,) * len(self.spans)
+        return tuple(
+            (span - 1) * apart + 1 for span, apart in zip(self.spans, dilations, strict=True)
+        )
 
     @property
     def counted_ranges(self) -> tuple[tuple[int, int], ...]:
@@ -51,10 +63,12 @@ class PoolingWindows:
     @property
     def pads(self) -> tuple[tuple[int, int], ...]:
         """For each axis, the padding (before, after); a negative value removes elements instead."""
-        every = zip(self.starts, self.counts, self.strides, self.spans, self.sizes, strict=True)
+        if self.after:
+            return tuple(zip(self.starts, self.after, strict=True))
+        every = zip(self.starts, self.counts, self.strides, self.reaches, self.sizes, strict=True)
         return tuple(
-            (start, (count - 1) * step + span - size - start)
-            for start, count, step, span, size in every
+            (start, (count - 1) * step + reach - size - start)
+            for start, count, step, reach, size in every
         )
 
 
@@ -93,7 +107,8 @@ def windows(
     """Returns the windows of a pooling operator or its gradient.
 
     Args:
-        node: the operator; its attributes describe the windows if `given` is empty.
+        node: the operator; its attributes describe the windows if `given` is empty. The attribute
+            `windows`, which the adapter of an ONNX operator adds, has the result.
         shape: shape of the input x.
         pooled: shape of the result y; with explicit padding it gives the number of windows.
         given: window, strides, padding mode and data format if they are inputs of the operator, as
@@ -102,6 +117,8 @@ def windows(
     Raises:
         InputError: the padding mode or data format is not supported.
     """
+    if isinstance(known := node.attr("windows"), PoolingWindows):
+        return known
     spans, strides, mode, order = given or (
         node.attr("kernel_size"),
         node.attr("strides"),
@@ -166,6 +183,25 @@ def _padded_windows(
         ends if with_padding else (),
         int(node.attr("divisor_override") or 0),
     )
+
+
+def count_elements(where: PoolingWindows, number: int, index: Any, extremes: Any) -> Any:
+    """Returns how many elements of a window count for its mean, along one spatial axis.
+
+    Args:
+        where: the windows.
+        number: number of the spatial axis.
+        index: number of the window along this axis; an integer, an array or a DSL expression.
+        extremes: functions (minimum, maximum) of two numbers of this type.
+    """
+    minimum, maximum = extremes
+    first, span = index * where.strides[number] - where.starts[number], where.spans[number]
+    low, high = where.counted_ranges[number]
+    apart = where.dilations[number] if where.dilations else 1
+    if apart == 1:
+        return minimum(first + span, high) - maximum(first, low)
+    end, begin = ((bound - first + apart - 1) // apart for bound in (high, low))
+    return minimum(end, span) - maximum(begin, 0)
 
 
 def window_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:

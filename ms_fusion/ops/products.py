@@ -7,12 +7,18 @@ from ms_fusion.ops.call import (
     Call,
     static_result_shape,
 )
-from ms_fusion.ops.late_imports import convolution_formulas, np
+from ms_fusion.ops.late_imports import (
+    convolution_formulas,
+    convolution_lowering,
+    np,
+    onnx_windows,
+)
 from ms_fusion.ops.op_info import (
     Batch,
     BatchRule,
     Cluster,
     MindSporeFusion,
+    OnnxOperator,
     OpInfo,
     Trait,
     WorkRule,
@@ -26,7 +32,16 @@ def _matrix_product(call: Call) -> Array:
     if call.flag("transpose_b", 3 if _is_flag(call, 3) else None):
         right = np.swapaxes(right, -1, -2)
     product = np.matmul(left, right)
+    alpha = call.number("alpha", default=1.0)
+    product = product if alpha == 1.0 else product * alpha
     return product + call.inputs[2] if len(call.inputs) > 2 and not _is_flag(call, 2) else product
+
+
+def _product_from_gemm(call: Call) -> Call:
+    """Expresses alpha · a · b + beta · c as a product with a third operand beta · c."""
+    addend, beta = call.optional_input(2), call.number("beta", default=1.0)
+    rest = () if addend is None else (addend if beta == 1.0 else addend * beta,)
+    return call.in_form(inputs=(*call.inputs[:2], *rest))
 
 
 def _is_flag(call: Call, position: int) -> bool:
@@ -36,7 +51,7 @@ def _is_flag(call: Call, position: int) -> bool:
 OPERATORS = (
     OpInfo(
         "MatMul",
-        onnx=("Gemm",),
+        onnx=("MatMul", OnnxOperator("Gemm", _product_from_gemm)),
         formula=_matrix_product,
         traits=Trait.MATRIX_UNIT | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.MATRIX_PRODUCT,
@@ -73,10 +88,9 @@ OPERATORS = (
     ),
     OpInfo(
         "Conv2D",
-        onnx=("Conv",),
-        formula=lambda call: convolution_formulas.convolution(
-            call.node, call.inputs[0], call.inputs[1]
-        ),
+        onnx=(OnnxOperator("Conv", onnx_windows.convolution),),
+        formula=lambda call: convolution_formulas.convolution(call.node, *call.inputs),
+        lowering=convolution_lowering.convolution,
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION,
         batch=BatchRule(Batch.IMAGE),
@@ -85,7 +99,11 @@ OPERATORS = (
     *(OpInfo(name, batch=BatchRule(Batch.IMAGE)) for name in "Conv2DExt ConvTranspose2D".split()),
     OpInfo(
         "Conv2DTranspose",
-        onnx=("ConvTranspose",),
+        onnx=(OnnxOperator("ConvTranspose", onnx_windows.transposed_convolution),),
+        formula=lambda call: convolution_formulas.transposed_convolution(
+            call.node, *call.inputs[:2], static_result_shape(call), call.optional_input(3)
+        ),
+        lowering=convolution_lowering.transposed_convolution,
         traits=Trait.MATRIX_UNIT | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION_INPUT_GRADIENT,
         batch=BatchRule(Batch.IMAGE),

@@ -23,6 +23,7 @@ from ms_fusion.ops.op_info import (
     LoweringRule,
     MindSporeFusion,
     MindSporeGenerator,
+    OnnxOperator,
     OpInfo,
     Split,
     Trait,
@@ -34,20 +35,65 @@ if TYPE_CHECKING:
     from ms_fusion.graph import Node
 
 
+def _reduction_axes(call: Call) -> tuple[int, ...]:
+    """Returns the axes of a reduction.
+
+    If no axes are given, returns all axes, or none if `skip_mode` is set.
+    """
+    ndim = call.inputs[0].ndim
+    named = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
+    if not named and call.flag("skip_mode"):
+        return ()
+    return tuple(sorted({axis % max(ndim, 1) for axis in named or range(ndim)}))
+
+
 def _reduction_formula(function: Callable[..., Array]) -> Formula:
     def formula(call: Call) -> Array:
         source = call.inputs[0]
-        axes = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
-        keep = call.flag("keep_dims", 2)
-        every = (
-            tuple(range(source.ndim))
-            if not axes
-            else tuple(axis % max(source.ndim, 1) for axis in axes)
+        result = np.asarray(
+            function(
+                source,
+                axis=_reduction_axes(call) if source.ndim else None,
+                keepdims=call.flag("keep_dims", 2),
+            )
         )
-        result = np.asarray(function(source, axis=every if source.ndim else None, keepdims=keep))
         return result.astype(source.dtype, copy=False) if source.dtype.kind in "iu" else result
 
     return formula
+
+
+def _composed_reduction(
+    function: Callable[..., Any],
+    before: Callable[[Any], Any] = lambda x: x,
+    after: Callable[[Any], Any] = lambda x: x,
+) -> Formula:
+    """Returns the formula after(function(before(x))); `function` reduces over the axes."""
+
+    def formula(call: Call) -> Any:
+        x, axes = before(call.inputs[0]), _reduction_axes(call)
+        return after(function(x, axis=axes, keepdims=call.flag("keep_dims")) if axes else x)
+
+    return formula
+
+
+def _log_sum_exp(x: Array, axis: tuple[int, ...], *, keepdims: bool) -> Any:
+    top = np.max(x, axis=axis, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    total = np.log(np.sum(np.exp(x - safe), axis=axis, keepdims=keepdims))
+    return total + (safe if keepdims else np.max(safe, axis=axis, keepdims=False))
+
+
+def _reduction_from_onnx(call: Call) -> Call:
+    return call.in_form(
+        inputs=call.inputs[:1],
+        axis=call.integers("axes", 1) or (),
+        keep_dims=call.attribute("keepdims"),
+        skip_mode=call.node.attr("noop_with_empty_axes", False),
+    )
+
+
+def _global_pooling_from_onnx(call: Call) -> Call:
+    return call.in_form(axis=tuple(range(2, call.inputs[0].ndim)), keep_dims=True)
 
 
 def _cumulative_sum(call: Call) -> Array:
@@ -87,12 +133,11 @@ def _reduction_rule(word: Any) -> LoweringRule:
 
     def meaning(call: Call) -> Any:
         x = arrays.tensor_of(call.inputs[0])
-        named = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
-        axes = sorted({axis % max(x.ndim, 1) for axis in named or range(x.ndim)})
+        axes = _reduction_axes(call)
         if not axes:
             return call.inputs[0]
         # `keep_dims` may be an input of unknown value. The rank of the output shows its value.
-        return arrays.TracedArray(word(x, axes, keepdims=len(call.output.shape) == x.ndim))
+        return arrays.TracedArray(word(x, list(axes), keepdims=len(call.output.shape) == x.ndim))
 
     return meaning
 
@@ -104,16 +149,18 @@ def _lower_bias_gradient(call: Call) -> Any:
 
 
 def _lower_mean(call: Call) -> Any:
-    total = _reduction_rule(dsl.reduce_sum)(call)
-    return total * (total.size / call.inputs[0].size)
+    if call.inputs[0].dtype.kind in "iub":
+        call = call.in_form(inputs=(call.inputs[0].astype(np.float64), *call.inputs[1:]))
+    return _reduction_rule(dsl.reduce_mean)(call)
 
 
 OPERATORS = (
     OpInfo(
         "ReduceSum",
+        onnx=(OnnxOperator("ReduceSum", _reduction_from_onnx),),
         formula=_reduction_formula(np.sum),
         lowering=_reduction_rule(dsl.reduce_sum),
-        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.REDUCTION,
         flops=0,
         steps=2,
@@ -131,10 +178,13 @@ OPERATORS = (
     ),
     OpInfo(
         "ReduceMax",
-        onnx=("GlobalMaxPool",),
+        onnx=(
+            OnnxOperator("ReduceMax", _reduction_from_onnx),
+            OnnxOperator("GlobalMaxPool", _global_pooling_from_onnx),
+        ),
         formula=_reduction_formula(np.max),
         lowering=_reduction_rule(dsl.reduce_max),
-        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.REDUCTION,
         flops=0,
         steps=2,
@@ -148,9 +198,10 @@ OPERATORS = (
     ),
     OpInfo(
         "ReduceMin",
+        onnx=(OnnxOperator("ReduceMin", _reduction_from_onnx),),
         formula=_reduction_formula(np.min),
         lowering=_reduction_rule(dsl.reduce_min),
-        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.REDUCTION,
         flops=0,
         steps=2,
@@ -163,10 +214,13 @@ OPERATORS = (
     ),
     OpInfo(
         "ReduceMean",
-        onnx=("GlobalAveragePool",),
+        onnx=(
+            OnnxOperator("ReduceMean", _reduction_from_onnx),
+            OnnxOperator("GlobalAveragePool", _global_pooling_from_onnx),
+        ),
         formula=_reduction_formula(np.mean),
         lowering=_lower_mean,
-        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT,
+        traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.REDUCTION,
         flops=4,
         steps=2,
@@ -187,6 +241,7 @@ OPERATORS = (
     ),
     OpInfo(
         "ReduceProd",
+        onnx=(OnnxOperator("ReduceProd", _reduction_from_onnx),),
         formula=_reduction_formula(np.prod),
         lowering=_reduction_rule(dsl.reduce_prod),
         traits=Trait.REDUCTION | Trait.ROW_REDUCTION | Trait.FLAG_INPUT,
@@ -292,12 +347,22 @@ OPERATORS = (
         steps=2,
         batch=BatchRule(Batch.ALONG_AXES),
     ),
-    *(OpInfo(name, traits=Trait.ROW_REDUCTION) for name in "ReduceL1 ReduceSumSquare".split()),
     *(
-        OpInfo(name, traits=Trait.ROW_REDUCTION, steps=3)
-        for name in "ReduceL2 ReduceLogSum".split()
+        OpInfo(
+            name,
+            onnx=(OnnxOperator(name, _reduction_from_onnx),),
+            formula=formula,
+            traits=Trait.ROW_REDUCTION | more,
+            steps=steps,
+        )
+        for name, steps, more, formula in (
+            ("ReduceL1", 1, Trait.NON_NEGATIVE, _composed_reduction(np.sum, np.abs)),
+            ("ReduceL2", 3, Trait.NON_NEGATIVE, _composed_reduction(np.sum, np.square, np.sqrt)),
+            ("ReduceSumSquare", 1, Trait.NON_NEGATIVE, _composed_reduction(np.sum, np.square)),
+            ("ReduceLogSum", 3, Trait.NONE, _composed_reduction(np.sum, after=np.log)),
+            ("ReduceLogSumExp", 14, Trait.NONE, _composed_reduction(_log_sum_exp)),
+        )
     ),
-    OpInfo("ReduceLogSumExp", traits=Trait.ROW_REDUCTION, steps=14),
     OpInfo(
         "UnsortedSegmentSum",
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),

@@ -1,4 +1,4 @@
-"""Checks that attributes of ONNX operators have the names and types that the schemas define.
+"""Attributes of ONNX operators by the schemas: names and types to check, and defaults.
 
 Attribute values reach generated code, so a string where ONNX requires a number must be refused.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
@@ -41,19 +44,55 @@ def check_attributes(node: ir.Node, version: int) -> None:
             )
 
 
+def default_attributes(op: str, version: int) -> Mapping[str, Any]:
+    """Returns the defaults of an operator's attributes; a graph or tensor is no default.
+
+    The bounds of Clip before opset 11 are left out: they are the limits of float32, not numbers.
+    """
+    return MappingProxyType({}) if op == "Clip" else _defaults(op, version)
+
+
+@lru_cache(maxsize=1024)
+def _defaults(op: str, version: int) -> Mapping[str, Any]:
+    schema = _schema(op, version)
+    found = {
+        name: onnx.helper.get_attribute_value(item.default_value)
+        for name, item in (schema.attributes if schema else {}).items()
+        if item.default_value.type
+    }
+    return MappingProxyType(
+        {
+            name: _python_value(value)
+            for name, value in found.items()
+            if isinstance(value, bytes | int | float)
+        }
+    )
+
+
+def _python_value(value: bytes | float) -> str | float:
+    """Returns a default as Python's str, int or float: the shortest number of that float32."""
+    if isinstance(value, bytes):
+        return value.decode()
+    return float(str(np.float32(value))) if isinstance(value, float) else value
+
+
 @lru_cache(maxsize=1024)
 def _attribute_types(op: str, version: int) -> Mapping[str, ir.AttributeType] | None:
-    """Returns the type of each attribute of an operator, by name; None for an unknown operator.
+    """Returns the type of each attribute of an operator, by name; None for an unknown operator."""
+    schema = _schema(op, version)
+    return schema and {
+        name: ir.AttributeType[item.type.name] for name, item in schema.attributes.items()
+    }
+
+
+def _schema(op: str, version: int) -> Any:
+    """Returns the schema of an operator; None for an unknown operator.
 
     If the opset version has no schema for the operator, the newest schema is used.
     """
     if not onnx.defs.has(op):
         return None
     try:
-        schema = onnx.defs.get_schema(op, version)
+        return onnx.defs.get_schema(op, version)
     except onnx.defs.SchemaError:
-        schema = onnx.defs.get_schema(op)
-    return {
-        name: ir.AttributeType[item.type.name]  # type: ignore[attr-defined]
-        for name, item in schema.attributes.items()
-    }
+        return onnx.defs.get_schema(op)

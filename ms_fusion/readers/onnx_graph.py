@@ -10,16 +10,10 @@ from typing import Any
 import onnx_ir as ir
 
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.readers.onnx_attributes import check_attributes
-from ms_fusion.readers.onnx_names import MINDSPORE_NAMES
+from ms_fusion.ops import record_name
+from ms_fusion.ops.call import ONNX_OP, ONNX_VERSION
+from ms_fusion.readers.onnx_attributes import check_attributes, default_attributes
 
-ONNX_OP = "onnx_op"
-"""Name of a node attribute that holds the operator's ONNX name.
-
-The name is preceded by ``domain.`` if the domain is not ONNX's own.
-"""
-ONNX_VERSION = "onnx_version"
-"""Name of a node attribute that holds the opset version of the operator's domain."""
 INLINE_ELEMENTS_MAX = 64
 """Largest number of elements of an integer or boolean constant that the graph stores.
 
@@ -174,7 +168,8 @@ class _Projector:
         op = node.op_type if own else f"{node.domain}.{node.op_type}"
         version = node.version or self.model.opset_imports.get(node.domain, 0)
         check_attributes(node, version)
-        attributes = {key: _attribute(item) for key, item in node.attributes.items()}
+        attributes = dict(default_attributes(node.op_type, version)) if own else {}
+        attributes |= {key: _attribute(item) for key, item in node.attributes.items()}
         if own and node.op_type == "Gemm":
             attributes |= {
                 "transpose_a": bool(attributes.get("transA")),
@@ -183,7 +178,7 @@ class _Projector:
         attributes |= {ONNX_OP: op, ONNX_VERSION: version}
         return Node(
             name,
-            MINDSPORE_NAMES.get(op, op),
+            record_name(op),
             tuple(inputs),
             tuple(self.names[value] for value in node.outputs),
             tuple(sorted(attributes.items())),

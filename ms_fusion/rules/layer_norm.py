@@ -20,13 +20,18 @@ def _divide_by_deviation(centred: Pattern) -> OneOf:
     return OneOf(Op("Div", centred, deviation), Op("Mul", centred, Op("Reciprocal", deviation)))
 
 
+def scaled_norm(x: Pattern) -> Op:
+    """Returns the pattern of decomposed (x − mean) / √(variance + ε) · scale."""
+    return Op("Mul", _divide_by_deviation(_subtract_mean(x)), "scale")
+
+
 def layer_norm(x: Pattern) -> OneOf:
     """Returns the pattern of (x − mean) / √(variance + ε) · scale + shift.
 
     It matches one operator, or the decomposition into up to ten.
     """
     spelled = _divide_by_deviation(_subtract_mean(x))
-    return OneOf(Op("LayerNorm", x), Op("Add", Op("Mul", spelled, "scale"), "shift"), spelled)
+    return OneOf(Op("LayerNorm", x), Op("Add", scaled_norm(x), "shift"), spelled)
 
 
 LAYER_NORM = Rule("LayerNorm", "intra-operator", OneOf(*layer_norm("x").patterns[1:]))

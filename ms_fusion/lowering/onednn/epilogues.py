@@ -18,7 +18,7 @@ class EpilogueMatch:
         covered: names of the fused nodes.
         operands: pairs of an operand's name (``scale``, ``bias`` or ``residual``) and the name of
             its value.
-        relu: whether max(0, ·) is the last operator of the chain.
+        relu: whether ReLU, or max(0, ·), is the last operator of the chain.
     """
 
     result: str
@@ -73,14 +73,18 @@ def match_epilogue(
             and (one.shape, one.dtype) == (two.shape, two.dtype)
         ):
             found = found.with_operand("residual", other, add)
-    most = _only_reader(found.result, "Maximum", graph, taken)
-    if most is not None:
-        other_value = graph.values[_other_operand(most, found.result)]
-        if other_value.kind == "constant" and other_value.data in (0, 0.0):
-            found = replace(
-                found, result=most.outputs[0], covered=(*found.covered, most.name), relu=True
-            )
-    return found
+    last = _only_reader(found.result, None, graph, taken)
+    if last is None or not _is_relu(last, found.result, graph):
+        return found
+    return replace(found, result=last.outputs[0], covered=(*found.covered, last.name), relu=True)
+
+
+def _is_relu(node: Node, value: str, graph: Graph) -> bool:
+    """Returns whether a node that reads `value` is ReLU, or the maximum of `value` and 0."""
+    if node.op != "Maximum":
+        return node.op == "ReLU"
+    other = graph.values[_other_operand(node, value)]
+    return other.kind == "constant" and other.data in (0, 0.0)
 
 
 def _match_channel_operand(

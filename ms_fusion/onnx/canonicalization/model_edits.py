@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,6 @@ def is_constant(value: ir.Value | None) -> bool:
     return value is not None and value.const_value is not None and not value.is_graph_input()
 
 
-def scalar_constant(value: ir.Value | None) -> float | None:
-    """Returns the number in a constant of one element; None for any other value."""
-    found = small_constant(value)
-    return float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None
-
-
 def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
     """Returns the sizes of a value: an integer, a name, or None for each axis.
 
@@ -50,27 +44,6 @@ def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
     if value is None or value.shape is None:
         return None
     return tuple(size if isinstance(size, int) else size.value for size in value.shape)
-
-
-def axes_of(node: ir.Node) -> tuple[int, ...] | None:
-    """Returns the axes of a reduction from its attribute or constant input.
-
-    Returns None if the axes are not given or not constant.
-    """
-    if len(node.inputs) > 1 and node.inputs[1] is not None:
-        found = small_constant(node.inputs[1])
-        return None if found is None else tuple(int(one) for one in found.reshape(-1))
-    told = node.attributes.get_ints("axes", None)
-    return None if told is None else tuple(told)
-
-
-def has_only_readers(values: Iterable[ir.Value], readers: Iterable[ir.Node]) -> bool:
-    """Returns whether only `readers` read the values, and no value is an output of the model."""
-    allowed = set(readers)
-    return all(
-        not one.is_graph_output() and all(use.node in allowed for use in one.uses())
-        for one in values
-    )
 
 
 def replace_node(

@@ -15,35 +15,12 @@ from ms_fusion.onnx.canonicalization.model_edits import (
     replace_node,
     small_constant,
 )
+from ms_fusion.ops import operator_info, record_name
+from ms_fusion.ops.op_info import Trait
 
 FLOATS = frozenset(
     {ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE}
 )
-NON_NEGATIVE_OPERATORS = frozenset(
-    {
-        "Relu",
-        "Abs",
-        "Sigmoid",
-        "HardSigmoid",
-        "Softplus",
-        "Softmax",
-        "Exp",
-        "ReduceL1",
-        "ReduceL2",
-        "ReduceSumSquare",
-    }
-)
-"""Operators whose result is never negative."""
-NON_NEGATIVITY_PRESERVING_UNARY = frozenset(
-    """Tanh Erf Sqrt HardSwish ReduceMean ReduceMax ReduceMin ReduceSum Reshape Transpose Split
-    Slice Squeeze Unsqueeze Flatten Expand Tile MaxPool AveragePool GlobalAveragePool GlobalMaxPool
-    Identity Elu LeakyRelu""".split()
-)
-"""Operators whose result is non-negative if their first input is non-negative."""
-NON_NEGATIVITY_PRESERVING_NARY = frozenset({"Add", "Mul", "Min", "Concat"})
-"""Operators whose result is non-negative if all inputs are non-negative."""
-IDENTITY_ON_NON_NEGATIVE = frozenset({"Relu", "Abs", "Elu", "LeakyRelu", "PRelu", "Celu"})
-"""Operators that return a non-negative input unchanged."""
 
 
 def remove_redundant_signs(model: ir.Model) -> None:
@@ -71,7 +48,7 @@ def _is_redundant(node: ir.Node, positive: set[ir.Value]) -> bool:
     """
     if is_op(node, "Max", "Min"):
         return len(set(node.inputs)) == 1
-    return node.op_type in IDENTITY_ON_NON_NEGATIVE and node.inputs[0] in positive
+    return Trait.IDENTITY_ON_NON_NEGATIVE in _traits(node) and node.inputs[0] in positive
 
 
 def _is_non_negative(node: ir.Node, positive: set[ir.Value]) -> bool:
@@ -79,14 +56,19 @@ def _is_non_negative(node: ir.Node, positive: set[ir.Value]) -> bool:
         one is not None and (one in positive or _is_non_negative_constant(one))
         for one in node.inputs
     ]
-    if node.op_type in NON_NEGATIVE_OPERATORS:
+    traits = _traits(node)
+    if Trait.NON_NEGATIVE in traits:
         return True
-    if node.op_type in NON_NEGATIVITY_PRESERVING_UNARY:
+    if Trait.KEEPS_NON_NEGATIVE in traits:
         return bool(known) and known[0]
-    if node.op_type in NON_NEGATIVITY_PRESERVING_NARY:
+    if Trait.KEEPS_ALL_NON_NEGATIVE in traits:
         squared = node.op_type == "Mul" and node.inputs[0] is node.inputs[1]
         return squared or (bool(known) and all(known))
     return node.op_type == "Max" and any(known)
+
+
+def _traits(node: ir.Node) -> Trait:
+    return operator_info(record_name(node.op_type)).traits
 
 
 def _is_non_negative_constant(value: ir.Value) -> bool:

@@ -18,14 +18,18 @@ from ms_fusion.onnx.kernels.group_kernel import (
     outputs_of,
 )
 from ms_fusion.onnx.kernels.kernel_sequence import build_sequence
-from ms_fusion.readers.onnx_graph import ONNX_OP, UNKNOWN_RANK, substitute_sizes
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.op_info import WorkRule
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK, substitute_sizes
 from tbe_impl.cann.python_names import identifier
 from tbe_impl.dsl.dtypes import DTYPES
 from tbe_impl.errors import FusionError
 from tbe_impl.kernel import Kernel
 
-WITHOUT_GRADIENT = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
-"""ONNX operator types without a derived gradient.
+WITHOUT_GRADIENT = frozenset(
+    {WorkRule.CONVOLUTION, WorkRule.CONVOLUTION_INPUT_GRADIENT, WorkRule.POOLING}
+)
+"""Kinds of operators without a derived gradient.
 
 In training, a group with such an operator runs as MindSpore's operators.
 """
@@ -34,7 +38,7 @@ In training, a group with such an operator runs as MindSpore's operators.
 def is_differentiable(group: Node) -> bool:
     """Returns whether a gradient of the group can be derived."""
     assert group.body is not None
-    return not any(node.attr(ONNX_OP) in WITHOUT_GRADIENT for node in group.body.nodes)
+    return not any(operator_info(node.op).work in WITHOUT_GRADIENT for node in group.body.nodes)
 
 
 def spec_of(group: Node) -> OpSpec:

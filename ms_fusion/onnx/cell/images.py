@@ -11,6 +11,8 @@ from custom_ops.core.cell import FusedCell
 from custom_ops.operators.conv2d import CONV2D
 from ms_fusion.onnx.cell import functions, resizing, windows
 from ms_fusion.onnx.cell.operator_use import OperatorUse
+from ms_fusion.ops.call import Call
+from ms_fusion.ops.onnx_windows import place_windows
 
 
 def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
@@ -19,23 +21,12 @@ def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[
     The list of pads holds two sizes for each axis: the padding before it, then the padding behind
     it.
     """
-    rank = len(spans)
-    strides = list(use.integers("strides") or (1,) * rank)
-    dilations = list(use.integers("dilations") or (1,) * rank)
-    told = use.integers("pads") or (0,) * (2 * rank)
-    pads = [one for pair in zip(told[:rank], told[rank:], strict=True) for one in pair]
-    mode = use.attr("auto_pad", "NOTSET")
-    if mode == "VALID":
-        pads = [0] * (2 * rank)
-    elif mode not in ("NOTSET", ""):
-        pads = []
-        # If all strides are 1, the padding does not depend on the image's sizes.
-        sides = use.known_sides() if set(strides) != {1} else (1,) * rank
-        for size, step, span, apart in zip(sides, strides, spans, dilations, strict=True):
-            lacking = max((-(-size // step) - 1) * step + (span - 1) * apart + 1 - size, 0)
-            less, more = lacking // 2, lacking - lacking // 2
-            pads += [less, more] if mode == "SAME_UPPER" else [more, less]
-    return strides, dilations, pads
+    call = Call(use.node, (), use.result(), np.dtype(np.float32))
+    is_fitted = use.attr("auto_pad") in ("SAME_UPPER", "SAME_LOWER")
+    depends_on_sizes = is_fitted and set(use.integers("strides") or (1,)) != {1}
+    where = place_windows(call, spans, use.known_sides() if depends_on_sizes else (1,) * len(spans))
+    pads = [one for pair in where.pads for one in pair]
+    return list(where.strides), list(where.dilations), pads
 
 
 def convolution(use: OperatorUse) -> str:

@@ -14,8 +14,9 @@ from ms_fusion.onnx.cell.operator_use import OperatorUse, python_literal
 from ms_fusion.onnx.cell.operators import MODULES, OPERATORS
 from ms_fusion.onnx.cell.sizes import is_size, size_text
 from ms_fusion.onnx.kernels.group_kernel import inputs_with_data
-from ms_fusion.onnx.kernels.lowering_rules import LOWERING_RULES
-from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
+from ms_fusion.ops import ONNX_OPERATORS
+from ms_fusion.ops.call import ONNX_OP
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT
 from tbe_impl.cann.python_names import Names, identifier, quote_name
 from tbe_impl.errors import InputError
 
@@ -85,7 +86,7 @@ def check_supported(units: Sequence[Node], graph: Graph, bodies: Bodies) -> None
         for node in unit.body.nodes
     }
     unknown = sorted(
-        alone - OPERATORS.keys() - BLOCKS | fused - OPERATORS.keys() - LOWERING_RULES.keys()
+        alone - OPERATORS.keys() - BLOCKS | fused - OPERATORS.keys() - ONNX_OPERATORS.keys()
     )
     if unknown:
         raise InputError(

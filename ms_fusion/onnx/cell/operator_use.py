@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ms_fusion.graph import Graph, Node, Value
-from ms_fusion.readers.onnx_graph import ONNX_OP, ONNX_VERSION, UNKNOWN_RANK
+from ms_fusion.ops.call import ONNX_OP, ONNX_VERSION
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
 from tbe_impl.errors import InputError
 
 DTYPES = frozenset(

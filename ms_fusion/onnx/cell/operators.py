@@ -109,7 +109,7 @@ def _softmax(made: Callable[[int], Any]) -> Emitter:
     """
 
     def emit(use: OperatorUse) -> str:
-        axis = use.axis(-1 if use.version >= 13 else 1)
+        axis = use.axis(-1)
         if use.version < 13 and axis != use.rank() - 1:
             # Before opset 13, ONNX flattens the axes from the given axis on.
             return (
@@ -616,8 +616,7 @@ OPERATORS: Mapping[str, Emitter] = MappingProxyType(
         "CumSum": _running_sum,
         "CumProd": _running_product,
         "Hardmax": lambda use: (
-            f"functions.hard_max({use.text()}, {use.axis(-1 if use.version >= 13 else 1)}, "
-            f"{use.version < 13})"
+            f"functions.hard_max({use.text()}, {use.axis(-1)}, {use.version < 13})"
         ),
         "LpNormalization": lambda use: (
             f"functions.lp_normalize({use.text()}, {use.axis(-1)}, {use.attr('p', 2)})"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ms_fusion.graph import Graph, Node
-from ms_fusion.readers.onnx_graph import ONNX_OP
+from ms_fusion.ops.call import ONNX_OP
 
 _ARITHMETIC = {
     "Add": "({} + {})",

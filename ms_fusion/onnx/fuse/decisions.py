@@ -20,11 +20,12 @@ from ms_fusion.onnx.fuse.verification import check_group
 from ms_fusion.onnx.kernels.clusters import SEARCHES, absorb_layouts
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel, build_all
 from ms_fusion.onnx.kernels.kernel_sequence import kernel_graphs
-from ms_fusion.onnx.kernels.lowering_rules import has_lowering_rule
+from ms_fusion.onnx.kernels.operator_lowering import has_lowering_rule
 from ms_fusion.onnx.kernels.subgraphs import fused_node, is_convex, order_of
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.ops.call import ONNX_OP
 from ms_fusion.progress import Milestone, Step
-from ms_fusion.readers.onnx_graph import ONNX_OP, OnnxProjection
+from ms_fusion.readers.onnx_graph import OnnxProjection
 from ms_fusion.rewrite import Candidate, Rule, find_matches, find_near_misses
 from ms_fusion.rules import DEFAULT_RULES
 from tbe_impl.errors import CompileError, FusionError, MissingError

@@ -15,7 +15,8 @@ from ms_fusion.onnx.fuse.verification import group_inputs
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 from ms_fusion.onnx.kernels.tbe_source import descriptions, write_tbe_source
 from ms_fusion.onnx.native.child import NativeWorkers
-from ms_fusion.readers.onnx_graph import ONNX_OP, OnnxProjection, project
+from ms_fusion.ops.call import ONNX_OP
+from ms_fusion.readers.onnx_graph import OnnxProjection, project
 from tbe_impl.cann.python_names import quote_name
 from tbe_impl.errors import FusionError
 

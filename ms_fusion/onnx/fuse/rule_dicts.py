@@ -16,7 +16,7 @@ from typing import Any
 
 from ms_fusion.cost import CAPACITY_SHARE, FUSION_TYPES, has_rule
 from ms_fusion.graph import Value
-from ms_fusion.readers.onnx_names import MINDSPORE_NAMES
+from ms_fusion.ops import ONNX_OPERATORS, record_name
 from ms_fusion.rewrite import Chain, Match, OneOf, Op, Pattern, Rule
 from ms_fusion.rules import DEFAULT_RULES
 from ms_fusion.rules.activation import activation, silu
@@ -228,8 +228,8 @@ def _operator(name: str) -> tuple[Op, ...]:
 
     The input ``"x"`` of the pattern is the first, second or third input of the operator.
     """
-    op = MINDSPORE_NAMES.get(name, name)
-    known = {*PARTS, *SUBLAYERS, *MINDSPORE_NAMES, *MINDSPORE_NAMES.values()}
+    op = record_name(name)
+    known = {*PARTS, *SUBLAYERS, *ONNX_OPERATORS, *map(record_name, ONNX_OPERATORS)}
     named = {one for rule in DEFAULT_RULES for one in rule.pattern.names}
     near = near_names(name, known | named)
     if near and op not in known | named and not has_rule(op):

@@ -15,10 +15,10 @@ import onnx_ir as ir
 from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.graph import Graph, Value
 from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
-from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from ms_fusion.onnx.kernels.group_kernel import SHAPED_BY_INPUT, GroupKernel
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.ops.call import numpy_dtype
-from ms_fusion.readers.onnx_graph import ONNX_OP, UNKNOWN_RANK
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
 from ms_fusion.rewrite import Candidate
 from tbe_impl.errors import InputError
 
@@ -231,7 +231,7 @@ def _input(
     if tensor is not None:
         return np.ascontiguousarray(tensor.numpy())
     for node in body.consumers.get(name, ()):
-        if node.attr(ONNX_OP) in ("Reshape", "Expand") and name in node.inputs[1:2]:
+        if node.op in SHAPED_BY_INPUT and name in node.inputs[1:2]:
             return np.array(_sizes(body.values[node.outputs[0]], sizes), np.int64)
     return sample(body.values[name], sizes)
 

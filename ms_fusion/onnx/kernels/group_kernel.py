@@ -15,21 +15,20 @@ import numpy as np
 from ms_fusion.cost.transposed_reads import values_to_materialize
 from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.onnx.kernels.clusters import SEARCHES
-from ms_fusion.onnx.kernels.lowering_rules import lower_operator
-from ms_fusion.onnx.kernels.operator_call import OperatorCall
-from ms_fusion.ops.call import numpy_dtype
-from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP
+from ms_fusion.onnx.kernels.operator_lowering import lower_operator
+from ms_fusion.ops.call import ONNX_OP, Call, numpy_dtype
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT
 from ms_fusion.rewrite import LAYOUT_OPERATORS
 from tbe_impl import dsl, environment
 from tbe_impl.arguments import Argument
 from tbe_impl.cann.python_names import identifier
 from tbe_impl.codegen.program import storable_results
 from tbe_impl.cpu.prepared_kernel import build_together
-from tbe_impl.dsl.expr import Const, Var
+from tbe_impl.dsl.expr import Const, Expr, Var
 from tbe_impl.dsl.tensor import Tensor, stages_of
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.kernel import Kernel
-from tbe_impl.tracing.arrays import TracedArray, tensor_of
+from tbe_impl.tracing.arrays import Size, TracedArray, tensor_of
 
 HALF_DTYPES = frozenset({"float16", "bfloat16"})
 DTYPES = HALF_DTYPES | {
@@ -52,6 +51,8 @@ Together they do not exceed the length limit of kernel symbols.
 """
 SEARCH_GROUP_NAMES = frozenset({*SEARCHES, "Part"})
 """Types of fused operators that are not the name of a rule."""
+SHAPED_BY_INPUT = frozenset({"Reshape", "BroadcastTo"})
+"""Operators whose second input is the target shape."""
 BATCH_OPERATORS_MAX = 400
 """Largest number of operators in one compiler call for several kernels."""
 WAITING_BATCHES_PER_THREAD = 2
@@ -391,7 +392,7 @@ def _lower_node(
     node: Node, body: Graph, tensors: Mapping[str, Any], symbols: Mapping[str, Any]
 ) -> tuple[Any, ...]:
     outputs = tuple(_check_value(value) for value in body.outputs_of(node) if value.name)
-    sizes = tuple(tuple(_known_size(size, symbols) for size in value.shape) for value in outputs)
+    sizes = tuple(_known_size(size, symbols) for size in outputs[0].shape)
     needed = _data_input_count(node)
     given = (tensors.get(name) for name in node.inputs)
     inputs = tuple(
@@ -399,7 +400,8 @@ def _lower_node(
         for number, one in enumerate(given)
     )
     try:
-        return lower_operator(OperatorCall(node, inputs, outputs, sizes))
+        call = Call(node, inputs, outputs[0], numpy_dtype(outputs[0].dtype), sizes)
+        return lower_operator(call, outputs)
     except Exception as error:
         # A lowering rule may raise any exception on symbolic tensors.
         why = error.what if isinstance(error, FusionError) else f"{type(error).__name__}: {error}"
@@ -409,10 +411,10 @@ def _lower_node(
 def _data_input_count(node: Node) -> int:
     """Returns how many inputs of a node its lowering rule reads.
 
-    For a Reshape or Expand this is only the first input, because the target shape follows from the
-    declared shape of the result.
+    For an operator of `SHAPED_BY_INPUT` this is only the first input, because the target shape
+    follows from the declared shape of the result.
     """
-    return 1 if node.attr(ONNX_OP) in ("Reshape", "Expand") else len(node.inputs)
+    return 1 if node.op in SHAPED_BY_INPUT else len(node.inputs)
 
 
 def _widen_half(array: Any, dtype: str) -> Any:
@@ -440,11 +442,9 @@ def _size_variable(size: int | str, symbols: dict[str, Var]) -> Any:
 
 
 def _known_size(size: int | str, symbols: Mapping[str, Any]) -> Any:
-    """Returns a size as an integer or as the DSL expression of its symbol.
-
-    Returns None for an unknown symbol.
-    """
-    return size if isinstance(size, int) else symbols.get(size)
+    """Returns a size as an integer or as the size of its symbol; None for an unknown symbol."""
+    found = size if isinstance(size, int) else symbols.get(size)
+    return Size(found) if isinstance(found, Expr) else found
 
 
 def _declared_shape(value: Value) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from custom_ops.core.kernel_chain import Chain, CompiledStep, make_step
 from custom_ops.core.kernel_interface import ArraySpec
 from ms_fusion.cost import VIEWS, is_matrix_product
@@ -17,11 +19,12 @@ from ms_fusion.lowering.group_partition import extract_region, partition_group
 from ms_fusion.lowering.onednn.onednn_steps import LIBRARY, LibraryCall
 from ms_fusion.onnx.kernels.group_kernel import build
 from ms_fusion.onnx.kernels.subgraphs import fused_node
-from ms_fusion.readers.onnx_graph import ABSENT_INPUT, ONNX_OP, substitute_sizes
+from ms_fusion.ops.call import Call
+from ms_fusion.ops.onnx_windows import convolution
+from ms_fusion.readers.onnx_graph import ABSENT_INPUT, substitute_sizes
 from tbe_impl.errors import InputError
 
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
-ZERO = "0, of relu"
 
 
 def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False) -> Chain:
@@ -91,25 +94,11 @@ def _build_steps(graph: Graph) -> Iterator[CompiledStep]:
 
 
 def rewrite_for_library(body: Graph) -> Graph:
-    """Rewrites products, convolutions and relu to the form that the oneDNN lowering expects."""
+    """Rewrites products and convolutions to the form that the oneDNN lowering expects."""
     values = dict(body.values)
     nodes: list[Node] = []
     for node in body.nodes:
-        if node.op == "ReLU":
-            values[ZERO] = Value(ZERO, (), "float32", "constant", 0.0)
-            told = {**dict(node.attrs), ONNX_OP: "Max"}
-            nodes.append(
-                replace(
-                    node,
-                    op="Maximum",
-                    inputs=(node.inputs[0], ZERO),
-                    attrs=tuple(sorted(told.items())),
-                )
-            )
-        elif is_matrix_product(node.op):
-            nodes += _rewrite_product(node, values)
-        else:
-            nodes.append(node)
+        nodes += _rewrite_product(node, values) if is_matrix_product(node.op) else [node]
     return Graph(body.name, tuple(nodes), values, body.inputs, body.outputs)
 
 
@@ -123,33 +112,23 @@ def _rewrite_product(node: Node, values: dict[str, Value]) -> list[Node]:
     rest = [name for name in node.inputs[2:] if name != ABSENT_INPUT]
     held = any(name != ABSENT_INPUT and values[name].kind == "constant" for name in node.inputs)
     known = node.op in LIBRARY and left.dtype in FLOATS and left.dtype == right.dtype and not held
-    told = dict(node.attrs)
     if node.op == "Conv2D":
-        pads = told.get("pads", (0, 0, 0, 0))
-        padded = (
-            told.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
-            and isinstance(pads, tuple)
-            and len(pads) == 4
-        )
-        if not (known and len(left.shape) == 4 and padded):
+        call = Call(node, (left, right), values[node.outputs[0]], np.dtype(np.float32))
+        try:
+            own = convolution(call).node if known and len(left.shape) == 4 else None
+        except InputError:
+            own = None
+        if own is None:
             return [replace(node, op="Conv")]
-        above, before, below, after = pads
-        told |= {
-            "stride": told.get("strides", (1, 1)),
-            "dilation": told.get("dilations", (1, 1)),
-            "pad_list": (above, below, before, after),
-        }
-        return [replace(node, inputs=(*node.inputs[:2], *rest), attrs=tuple(sorted(told.items())))]
-    scaled = told.get("alpha", 1.0) != 1.0 or told.get("beta", 1.0) != 1.0
+        return [replace(own, inputs=(*node.inputs[:2], *rest))]
+    scaled = node.attr("alpha", 1.0) != 1.0 or node.attr("beta", 1.0) != 1.0
     if not known or scaled or min(len(left.shape), len(right.shape)) < 2:
         return [replace(node, op="Product")]
     result = values[node.outputs[0]]
     if rest and values[rest[0]].shape == result.shape:
         inner = replace(result, name=f"{result.name}, before it is added to", kind="result")
         values[inner.name] = inner
-        total = Node(
-            f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs, ((ONNX_OP, "Add"),)
-        )
+        total = Node(f"{node.name}, added", "Add", (inner.name, rest[0]), node.outputs)
         return [replace(node, inputs=node.inputs[:2], outputs=(inner.name,)), total]
     if rest and values[rest[0]].shape != result.shape[-1:]:
         return [replace(node, op="Product")]

@@ -9,7 +9,7 @@ from typing import Any
 from ms_fusion import __version__
 from ms_fusion.graph import Node, Value
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
-from ms_fusion.readers.onnx_graph import ONNX_OP
+from ms_fusion.ops.call import ONNX_OP
 from tbe_impl.cann.graph_source import emit_assignments
 from tbe_impl.cann.operator_source import (
     RESERVED_NAMES,

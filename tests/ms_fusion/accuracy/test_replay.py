@@ -236,6 +236,10 @@ def test_gradients(op, function, first):
     np.testing.assert_allclose(found, dy * slope(function, at), rtol=1e-7)
 
 
+def normed(v):
+    return (v - v.mean(-1, keepdims=True)) / np.sqrt(v.var(-1, keepdims=True) + 0.1)
+
+
 L, Q = special.log_softmax(X, -1), special.softmax(Y, -1)
 COMPOSED_CASES = [
     ("LogSoftmaxGrad", [L, Y], {"axis": -1}, Y - np.exp(L) * Y.sum(-1, keepdims=True)),
@@ -270,6 +274,46 @@ COMPOSED_CASES = [
     ("SeLU", [X], {}, 1.05070098 * np.where(X > 0, X, 1.67326324 * np.expm1(X))),
     ("Softsign", [X], {}, X / (1 + np.abs(X))),
     ("FastGeLU", [X], {}, X * special.expit(1.702 * X)),
+    ("Elu", [X], {"alpha": 2.0}, np.where(X > 0, X, 2 * np.expm1(X))),
+    ("SeLU", [X], {"alpha": 2.0, "gamma": 3.0}, 3 * np.where(X > 0, X, 2 * np.expm1(X))),
+    ("CeLU", [X], {"alpha": 0.5}, np.where(X > 0, X, 0.5 * np.expm1(2 * X))),
+    ("PRelu", [X, Y], {}, np.where(X < 0, X * Y, X)),
+    ("LeakyReLU", [X], {"alpha": 0.1}, np.where(X < 0, 0.1 * X, X)),
+    ("ThresholdedRelu", [X], {"alpha": 1.0}, np.where(X > 1, X, 0)),
+    ("HSigmoid", [X], {"alpha": 0.2, "beta": 0.4}, np.clip(0.2 * X + 0.4, 0, 1)),
+    ("GeLU", [X], {"approximate": "none"}, X * special.ndtr(X)),
+    ("SiLU", [X], {"alpha": 2.0}, X * special.expit(2 * X)),
+    ("Clip", [X, c(-1.0, F), c(2.0, F)], {}, [[-1, -1, 0.5], [1.5, 2, 2]]),
+    ("Clip", [X], {"max": 0.5}, [[-2.5, -1, 0.5], [0.5, 0.5, 0.5]]),
+    ("Mean", [X, Y, X], {}, (2 * X + Y) / 3),
+    ("ReduceSum", [X], {"axis": (), "skip_mode": True}, X),
+    ("ReduceL1", [X], {"axis": (1,), "keep_dims": True}, [[4.0], [7.0]]),
+    ("ReduceL2", [X], {"axis": (1,)}, [math.sqrt(7.5), math.sqrt(17.5)]),
+    ("ReduceSumSquare", [X], {"axis": (1,)}, [7.5, 17.5]),
+    ("ReduceLogSum", [X], {"axis": (0, 1)}, math.log(4)),
+    ("ReduceLogSumExp", [1000 * X], {"axis": (1,)}, [500, 3000]),
+    ("LayerNorm", [X, P, -P], {"begin_norm_axis": -1, "epsilon": 0.1}, normed(X) * P - P),
+    (
+        "RmsNorm",
+        [X, P],
+        {"begin_norm_axis": 1, "epsilon": 0.1},
+        X / np.sqrt((X * X).mean(1, keepdims=True) + 0.1) * P,
+    ),
+    ("BatchNorm", [X, P, -P, P, P], {"epsilon": 0.1}, (X - P) / np.sqrt(P + 0.1) * P - P),
+    (
+        "InstanceNormalization",
+        [X[None], np.float64([2, 3]), np.float64([4, 5])],
+        {"epsilon": 0.1},
+        [normed(X) * [[2], [3]] + [[4], [5]]],
+    ),
+    ("Split", [X], {"axis": 1, "size_splits": (2, 1)}, X[:, :2]),
+    (
+        "Pad",
+        [X],
+        {"paddings": ((0, 1), (1, 0)), "value": 7.0},
+        [[7, *X[0]], [7, *X[1]], [7, 7, 7, 7]],
+    ),
+    ("MatMul", [X, Y.T], {"alpha": 0.5}, 0.5 * X @ Y.T),
 ]
 
 
@@ -296,7 +340,7 @@ def test_each_formula_gives_its_value_and_dtype(op, inputs, output, expected):
 
 
 HOW = {"stride": (1, 1, 2, 1), "pad_list": (1, 0, 2, 1), "dilation": (1, 1, 1, 2), "group": 2}
-CONVOLUTIONS = {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"}
+CONVOLUTIONS = {"Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter"}
 IMAGES = {
     *(
         f"{way}Pool{axes}{grad}"
@@ -347,6 +391,7 @@ def test_convolutions_by_their_definition():
     for op, inputs, wanted in (
         ("Conv2D", [image, weight], result),
         ("Conv2DBackpropInput", [grad, weight, c(image.shape)], of_image),
+        ("Conv2DTranspose", [grad, weight], of_image),
         ("Conv2DBackpropFilter", [grad, image, c(weight.shape)], of_weight),
     ):
         found = single(op, inputs, ("float64", wanted.shape), **HOW)

@@ -5,11 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ms_fusion.ops import FAMILIES, OPERATORS, UNKNOWN, operator_info, operators_with
+import onnx.defs
+
+from ms_fusion.ops import (
+    FAMILIES,
+    ONNX_OPERATORS,
+    OPERATORS,
+    UNKNOWN,
+    operator_info,
+    operators_with,
+    record_name,
+)
 from ms_fusion.ops.op_info import Batch, Cluster, Expand, OpInfo, Trait, WorkRule
 from tests.source_files import read_tree
 from tests.test_rooms import MODULES, name_of
 
+NAMES = OPERATORS.keys() | ONNX_OPERATORS.keys()
 NAMES_MAX = 2
 """A constant with more names of operators is a table beside the records."""
 
@@ -18,6 +29,17 @@ DISPATCH = {
     "ms_fusion.lowering.onednn.channels_last.RESIZE_OPERATORS": "how each is rewritten",
     "ms_fusion.lowering.onednn.onednn_steps.LIBRARY": "the function that makes each call",
     "ms_fusion.mindspore.flags.preset_table.PRESETS": "sentences",
+    "ms_fusion.onnx.canonicalization.cleanup.SHAPE_OPERATORS": "what one pass removes",
+    "ms_fusion.onnx.canonicalization.cleanup._RULES": "the rules of onnxscript for each",
+    "ms_fusion.onnx.cell.operators.OPERATORS": "the line of Python that computes each",
+    "ms_fusion.onnx.cell.recurrent.DEFAULT_ACTIVATIONS": "arguments of recurrent operators",
+    "ms_fusion.onnx.cell.sizes.SIZE_OPERATORS": "whose results may be sizes in Python",
+    "ms_fusion.onnx.cell.sizes._ARITHMETIC": "the expression in Python of each",
+    "ms_fusion.onnx.cell.sizes._LAYOUT_OPERATORS": "how each rearranges a tuple of sizes",
+    "ms_fusion.onnx.fuse.arguments.RUNTIME_RULES": "names of rules",
+    "ms_fusion.onnx.fuse.ort.mapping.ADAPTER_OPERATORS": "what replacements write beside a call",
+    "ms_fusion.onnx.fuse.ort.norms.EQUIVALENTS": "replacements of rules",
+    "ms_fusion.onnx.fuse.ort.rotary.HALF_PRESERVING_OPERATORS": "what makes tables of angles",
 }
 """Constants that say how a room treats each operator, not what the operator is."""
 
@@ -42,10 +64,9 @@ def test_no_other_module_has_a_table_of_operator_names() -> None:
     found = {
         f"{name_of(path)}.{name}"
         for path in MODULES
-        if name_of(path).startswith("ms_fusion.")
-        and not name_of(path).startswith(("ms_fusion.ops", "ms_fusion.onnx"))
+        if name_of(path).startswith("ms_fusion.") and not name_of(path).startswith("ms_fusion.ops")
         for name, words in read_tree(path, lambda tree: list(constants_of(tree)))
-        if len(words & OPERATORS.keys()) > NAMES_MAX
+        if len(words & NAMES) > NAMES_MAX
     }
     assert found == DISPATCH.keys()
 
@@ -62,8 +83,15 @@ def test_each_operator_has_one_record() -> None:
     names = [operator.name for family in FAMILIES for operator in family.OPERATORS]
     assert len(names) == len(set(names)) == len(OPERATORS)
     assert list(OPERATORS) == sorted(names)
-    onnx = [name for operator in OPERATORS.values() for name in operator.onnx]
-    assert len(onnx) == len(set(onnx))
+    spelled = [name for operator in OPERATORS.values() for name in operator.onnx]
+    assert len(spelled) == len(ONNX_OPERATORS)
+
+
+def test_each_onnx_operator_has_a_lowering_rule() -> None:
+    for name, (operator, form) in ONNX_OPERATORS.items():
+        assert operator is operator_info(record_name(name)) and form.name == name
+        assert operator.lowering_rule is not None, name
+        assert onnx.defs.has(name), name
 
 
 def test_fields_of_a_record_agree() -> None:

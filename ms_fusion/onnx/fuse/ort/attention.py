@@ -17,7 +17,8 @@ import numpy as np
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
-from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+from ms_fusion.rewrite import OneOf, Op, Rule
+from ms_fusion.rules.attention import attention
 
 NAME, VERSION = "Attention", 23
 """ONNX's attention operator and the first opset that contains it."""
@@ -30,15 +31,6 @@ sum is rounded to the value. Therefore all scores of a fully masked row are equa
 """
 
 
-def _attention_pattern(q: Pattern, k: Pattern, v: Pattern) -> Op:
-    scores = Op("MatMul", q, k)
-    scaled = OneOf(Op("Mul|Div", scores, "scale"), scores)
-    selected = (Op("Select", "kept", scaled, "fill"), Op("Select", "left", "fill", scaled))
-    return Op(
-        "MatMul", Op("Softmax", OneOf(Op("Add", scaled, "mask"), *selected, *scaled.patterns)), v
-    )
-
-
 def _layout_pattern(name: str) -> Op:
     return Op("Transpose", Op("Reshape", name))
 
@@ -48,7 +40,7 @@ _PATTERN_WITH_LAYOUTS = Op(
     "Reshape",
     Op(
         "Transpose",
-        _attention_pattern(
+        attention(
             OneOf(Op("Mul|Div", _layout_pattern("q"), "q_scale"), _layout_pattern("q")),
             OneOf(Op("Mul|Div", _KEYS, "k_scale"), *_KEYS.patterns),
             _layout_pattern("v"),
@@ -62,7 +54,7 @@ def _repeat_pattern(name: str) -> OneOf:
 
 
 _TRANSPOSED_KEYS = Op("Transpose", _repeat_pattern("k"))
-_PATTERN_OF_HEADS = _attention_pattern(
+_PATTERN_OF_HEADS = attention(
     OneOf(Op("Mul|Div", "q", "q_scale"), "q"),
     OneOf(Op("Mul|Div", _TRANSPOSED_KEYS, "k_scale"), _TRANSPOSED_KEYS),
     _repeat_pattern("v"),
@@ -113,7 +105,7 @@ def _match_attention(site: Site) -> _AttentionMatch | str:
     mask = next((bound[name] for name in ("mask", "kept", "left") if name in bound), "")
     fill = None
     if "fill" in bound:
-        fill = site.number("fill")
+        fill = site.match.number("fill")
         if fill is None or fill > (
             NEGLIGIBLE_SCORE if site.value(bound["q"]).dtype == "float32" else -np.inf
         ):
@@ -175,7 +167,7 @@ def _scale(site: Site) -> float | None:
             continue
         for name in ("scale", "q_scale", "k_scale"):
             if site.match.bound.get(name) in node.inputs[node.op == "Div" :]:
-                factor = site.number(name)
+                factor = site.match.number(name)
                 if not factor or site.value(site.match.bound[name]).shape not in ((), (1,)):
                     return None
                 found = found / factor if node.op == "Div" else found * factor

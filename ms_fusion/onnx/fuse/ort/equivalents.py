@@ -82,16 +82,6 @@ class Site:
             else None
         )
 
-    def number(self, name: str) -> float | None:
-        """Returns the constant scalar that is bound to a name of the pattern.
-
-        Returns None if the bound value is no constant scalar.
-        """
-        data = self.match.value(name).data
-        while isinstance(data, tuple) and len(data) == 1:
-            data = data[0]
-        return float(data) if isinstance(data, int | float) else None
-
     def new(self) -> str:
         """Returns a name that is not used yet."""
         number = len(self.calls) + len(self.constants)

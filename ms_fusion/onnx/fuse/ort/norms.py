@@ -5,13 +5,11 @@ The normalisation may be one operator or decomposed, and may follow a residual s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from ms_fusion.graph import Node
 from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rules.add_norm import ADD_LAYER_NORM
+from ms_fusion.rules.last_axis import check_last_axis
 from ms_fusion.rules.layer_norm import LAYER_NORM
 from ms_fusion.rules.rms_norm import RMS_NORM
 
@@ -38,30 +36,11 @@ class _Normalisation:
         self.reason = self._refusal_reason()
 
     def _refusal_reason(self) -> str:
-        means = [node for node in self.nodes if node.op == "ReduceMean"]
-        if self.known is not None:
-            axis = self.known.attr("axis", -1)
-            rank = len(self.site.value(self.known.inputs[0]).shape)
-            return "" if axis in (-1, rank - 1) else "it goes over more than the last axis"
-        if any(
-            _axes(node, self.site) not in ([-1], [len(self.size) - 1])
-            or not node.attr("keepdims", 1)
-            for node in means
-        ):
-            return "it goes over more than the last axis"
-        if self.site.number("epsilon") is None:
-            return "epsilon is not known beforehand"
-        row = self.size[-1:]
-        if not (row and isinstance(row[0], int) and row[0] > 0):
-            return "the length of a row is not known"
-        bound = self.site.match.bound
-        if any(
-            self.site.value(bound[name]).shape != row
-            for name in ("scale", "shift")
-            if name in bound
-        ):
-            return "scale and shift are no rows"
-        return ""
+        if self.known is None:
+            return check_last_axis(self.site.match)
+        rank = len(self.site.value(self.known.inputs[0]).shape)
+        is_last = self.known.attr("axis", -1) in (-1, rank - 1)
+        return "" if is_last else "it goes over more than the last axis"
 
     @property
     def size(self) -> tuple[int | str, ...]:
@@ -71,7 +50,7 @@ class _Normalisation:
     def epsilon(self) -> float:
         if self.known is not None:
             return float(self.known.attr("epsilon", 1e-5))
-        return self.site.number("epsilon") or 0.0
+        return self.site.match.number("epsilon") or 0.0
 
     @property
     def weights(self) -> list[str]:
@@ -103,11 +82,6 @@ class _Normalisation:
                 else "SimplifiedLayerNormalization"
             )
         self.site.call(kind, x, *self.weights, to=self.site.result, axis=-1, epsilon=self.epsilon)
-
-
-def _axes(node: Node, site: Site) -> list[int] | None:
-    given = site.value(node.inputs[1]).data if len(node.inputs) > 1 else node.attr("axes")
-    return list(given) if isinstance(given, Iterable) else None
 
 
 def _write_normalisation(site: Site) -> str:

@@ -7,14 +7,12 @@ Casts around each of them.
 from __future__ import annotations
 
 from ms_fusion.onnx.fuse.ort.equivalents import Equivalent, Site
-from ms_fusion.readers.onnx_graph import ONNX_VERSION
 from ms_fusion.rewrite import Op, Rule
 
 
 def _write_softmax(site: Site) -> str:
     node = site.match.nodes[-1]
-    axis = node.attr("axis", -1 if int(node.attr(ONNX_VERSION, 0)) >= 13 else 1)
-    site.call_in_float32("Softmax", site.match.bound["x"], axis=axis)
+    site.call_in_float32("Softmax", site.match.bound["x"], axis=node.attr("axis"))
     return ""
 
 

@@ -17,15 +17,15 @@ from ms_fusion.onnx.cell.net_source import BLOCKS
 from ms_fusion.onnx.cell.operators import OPERATORS
 from ms_fusion.onnx.cell.sizes import SIZE_OPERATORS
 from ms_fusion.onnx.fuse.verification import difference
-from ms_fusion.onnx.kernels.lowering_rules import LOWERING_RULES
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.ops import ONNX_OPERATORS
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
 from tests.ms_fusion.onnx.cell.conftest import MODELS, FusedOnce
 from tests.ms_fusion.onnx.cell.modes import in_both_modes, in_modes, in_pynative_first
 from tests.ms_fusion.onnx.fuse.corpus import MODELS as CORPUS
 from tests.ms_fusion.onnx.fuse.models import Builder, transformer_layer
-from tests.ms_fusion.onnx.fuse.test_lowering_rules import case
+from tests.ms_fusion.onnx.fuse.test_operator_lowering import case
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "onnx.md"
 SHAPES = {"layer": (2, 5, 32), "images": (2, 3, 16, 16)}
@@ -92,7 +92,7 @@ def test_gradients_are_what_finite_differences_say(name: str, fused_once: FusedO
 WITHOUT_CASE = {"Conv", "ConvTranspose", "Dropout", "Swish", "RMSNormalization", "Gelu"}
 
 
-@cases("op", sorted(LOWERING_RULES.keys() - WITHOUT_CASE), per_item=100)
+@cases("op", sorted(ONNX_OPERATORS.keys() - WITHOUT_CASE), per_item=100)
 def test_each_operator_is_what_onnx_runtime_says(
     op: str, native: NativeWorkers, tmp_path: Path
 ) -> None:

@@ -19,7 +19,10 @@ from ms_fusion.onnx.fuse import auto_fuse as module
 from ms_fusion.onnx.fuse import decisions
 from ms_fusion.onnx.fuse import output_files as written
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from ms_fusion.onnx.kernels import operator_lowering
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.ops import ONNX_OPERATORS, OPERATORS
+from ms_fusion.ops.op_info import OnnxOperator
 from ms_fusion.rewrite import Op, Rule
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
@@ -217,10 +220,9 @@ def test_what_differs_without_clean_up_too_is_refused(
 def test_a_kernel_that_is_wrong_is_not_used(
     rules: str, layer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ms_fusion.onnx.kernels import lowering_rules
-
-    wrong = {**lowering_rules.LOWERING_RULES, "Softmax": lambda call: np.exp(call.inputs[0])}
-    monkeypatch.setattr(lowering_rules, "LOWERING_RULES", wrong)
+    spoilt = OnnxOperator("Softmax", lambda call: call.in_form(op="Exp"))
+    wrong = {**ONNX_OPERATORS, "Softmax": (OPERATORS["Softmax"], spoilt)}
+    monkeypatch.setattr(operator_lowering, "ONNX_OPERATORS", wrong)
     ledger = auto_fuse(layer, dry_run=True, fusion_rules=rules)
     assert not any("Softmax" in kernel.operators for kernel in ledger.kernels)
     assert any("differs from ONNX Runtime" in one.reason for one in ledger.rejected)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ms_fusion.onnx.fuse import functions
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
-from ms_fusion.onnx.kernels import lowering_rules
+from ms_fusion.onnx.kernels import operator_lowering
+from ms_fusion.ops import ONNX_OPERATORS, OPERATORS
+from ms_fusion.ops.op_info import OnnxOperator
 from tests.ms_fusion.onnx.fuse.models import Builder
 
 
@@ -42,8 +43,9 @@ def gaps(place: Path) -> dict[str, float]:
 
 
 def test_a_kernel_that_is_wrong(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = {**lowering_rules.LOWERING_RULES, "Softmax": lambda call: np.exp(call.inputs[0])}
-    monkeypatch.setattr(lowering_rules, "LOWERING_RULES", wrong)
+    spoilt = OnnxOperator("Softmax", lambda call: call.in_form(op="Exp"))
+    wrong = {**ONNX_OPERATORS, "Softmax": (OPERATORS["Softmax"], spoilt)}
+    monkeypatch.setattr(operator_lowering, "ONNX_OPERATORS", wrong)
     ledger = auto_fuse(net, net.with_name("fused.onnx"), verify=True)
     assert any("seen alone: kernels/reproducers/" in note for note in ledger.notes)
     found = gaps(net.parent)

@@ -14,10 +14,10 @@ import pytest
 from ms_fusion.onnx.fuse.functions import FusedGroup
 from ms_fusion.onnx.fuse.verification import check_group, is_within_tolerance
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel, _plan_kernel, build, build_all
-from ms_fusion.onnx.kernels.lowering_rules import LOWERING_RULES
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.onnx.kernels.tbe_source import descriptions, write_tbe_source
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.ops import ONNX_OPERATORS
 from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import OnnxProjection, project
 from tbe_impl.loading.operator import load_operator
@@ -212,7 +212,7 @@ def ways(op: str, *, full: bool) -> tuple[bool, Sequence[str]]:
 
     In `make test` operators alternate: they share the generators of the C and of the file.
     """
-    turn = sorted(LOWERING_RULES).index(op)
+    turn = sorted(ONNX_OPERATORS).index(op)
     if full or op in IN_C_ONLY:
         return True, CHIPS
     return (True, ()) if turn % 2 else (False, CHIPS[turn // 2 % 2 :][:1])
@@ -231,7 +231,7 @@ def operators_made(
     return made
 
 
-@cases("op", sorted(LOWERING_RULES), per_item=50)
+@cases("op", sorted(ONNX_OPERATORS), per_item=50)
 def test_an_operator_is_what_onnx_runtime_says(
     op: str,
     operators_made: Compiled,
