@@ -236,20 +236,22 @@ class RejectedCandidate:
     """A group of operators that was considered as one kernel and rejected.
 
     Attributes:
-        rule: name of the rule that found the group.
-        kind: ``intra-operator``, ``cross-operator`` or ``pipeline``.
+        rule, kind: name and kind of the rule that found the group.
         operators: types of the operators, in order.
         nodes: names of the operators, in the order of `operators`.
-        saving_us: modelled saving of the kernel, µs; negative if the kernel would be slower.
+        saving_us: modelled saving, µs; negative if the kernel would be slower. None for a near
+            miss of the rule: a check of the rule refuses the match.
         reason: reason for the rejection, with the number that decided.
+        source: place in the user's code; None if unknown.
     """
 
     rule: str
     kind: str
     operators: tuple[str, ...]
     nodes: tuple[str, ...]
-    saving_us: float
+    saving_us: float | None
     reason: str
+    source: Source | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,13 @@ from ms_fusion.ops.selections import VIEWS
 
 Kind = Literal["intra-operator", "cross-operator", "pipeline"]
 COMMUTATIVE_OPERATORS = operators_with(Trait.COMMUTATIVE)
+NodeCheck = Callable[[Node, Graph], str]
+"""Returns the reason to refuse an operator of a graph, or an empty string to accept it."""
+
+
+def accept_every_node(node: Node, graph: Graph) -> str:
+    """Accepts every operator; the default of `Op.check`."""
+    return ""
 
 
 @dataclass(frozen=True, init=False)
@@ -32,14 +39,18 @@ class Op:
             times, it must match the same value each time, except ``"_"``, which may match different
             values. ``"1.0"`` matches a constant of that value. For a commutative operator, both
             orders of the inputs are tried.
+        check: returns the reason to refuse the operator, or an empty string to accept it. Patterns
+            that contain this one refuse it too.
     """
 
     names: frozenset[str]
     inputs: tuple[Pattern, ...]
+    check: NodeCheck
 
-    def __init__(self, names: str, *inputs: Pattern):
+    def __init__(self, names: str, *inputs: Pattern, check: NodeCheck = accept_every_node):
         object.__setattr__(self, "names", frozenset(names.split("|")))
         object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "check", check)
 
     def __str__(self) -> str:
         inputs = ", ".join(map(str, self.inputs))
@@ -117,10 +128,10 @@ class Match:
 
     def number(self, name: str) -> float | None:
         """Returns the constant scalar bound to a name of the pattern; None for other values."""
-        return _number_of(self.value(name))
+        return number_of(self.value(name))
 
 
-def _number_of(value: Value) -> float | None:
+def number_of(value: Value) -> float | None:
     """Returns the number in a constant of one element; None for any other value."""
     data = value.data
     while isinstance(data, tuple) and len(data) == 1:
@@ -168,80 +179,119 @@ class Candidate:
 
 
 def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator[Match]:
-    """Returns the matches of a rule's pattern that pass its check.
+    """Returns the matches of a rule's pattern that pass its checks.
 
     Args:
         rule: the rule.
         graph: the graph.
         order: position of each node in the graph.
     """
-    return (match for match, against in _judge_matches(rule, graph, order) if not against)
+    return (
+        match
+        for match, against in _judge_matches(rule, _Search(graph, order, near=False))
+        if not against
+    )
 
 
 def find_near_misses(
     rule: Rule, graph: Graph, order: Mapping[str, int]
 ) -> Iterator[tuple[Match, str]]:
-    """Finds operators at which the pattern matches but the check refuses every match.
+    """Finds operators at which every match of the pattern is refused, by a check or by a constant.
 
-    Yields, for each such operator, the first match and the reason why the check refuses it.
+    Yields, for each such operator, a match with the fewest reasons, and the reasons as one text. A
+    constant of another value than the pattern's is a reason.
 
     Args:
         as `find_matches`.
     """
-    return (found for found in _judge_matches(rule, graph, order) if found[1])
+    return (found for found in _judge_matches(rule, _Search(graph, order, near=True)) if found[1])
 
 
-def _judge_matches(
-    rule: Rule, graph: Graph, order: Mapping[str, int]
-) -> Iterator[tuple[Match, str]]:
-    """Yields (match, reason of its refusal) for each operator at which the pattern matches.
+@dataclass(frozen=True)
+class _Search:
+    """The graph in which a pattern is searched.
 
-    If a match passes the check, this is the first such match, with an empty reason. Otherwise it is
-    the first match, with the reason why the check refuses it.
+    Attributes:
+        graph: the graph.
+        order: position of each node in the graph.
+        near: whether matches with a reason against them are found too.
     """
-    for node in graph.nodes:
+
+    graph: Graph
+    order: Mapping[str, int]
+    near: bool
+
+
+@dataclass(frozen=True)
+class _PartialMatch:
+    """The operators and values that a part of a pattern matches, and the reasons against them."""
+
+    nodes: tuple[Node, ...]
+    bound: Mapping[str, str]
+    against: tuple[str, ...] = ()
+
+    def join(self, before: _PartialMatch) -> _PartialMatch:
+        """Returns this match, which extends the names of `before`, with the rest of `before`."""
+        return _PartialMatch(
+            tuple(dict.fromkeys((*before.nodes, *self.nodes))),
+            self.bound,
+            tuple(dict.fromkeys((*before.against, *self.against))),
+        )
+
+
+def _judge_matches(rule: Rule, search: _Search) -> Iterator[tuple[Match, str]]:
+    """Yields (match, reasons of its refusal) for each operator at which the pattern matches.
+
+    If a match passes the checks, this is the first such match, with an empty reason. Otherwise it
+    is the first match with the fewest reasons.
+    """
+    order = search.order
+    for node in search.graph.nodes:
         if node.op not in rule.pattern.names:
             continue
-        first: tuple[Match, str] | None = None
-        for nodes, bound in _match_pattern(rule.pattern, node, graph, {}):
-            found = Match(graph, tuple(sorted(nodes, key=lambda one: order[one.name])), bound)
-            against = rule.check(found)
+        nearest: tuple[Match, tuple[str, ...]] | None = None
+        for part in _match_pattern(rule.pattern, node, search, {}):
+            nodes = tuple(sorted(part.nodes, key=lambda one: order[one.name]))
+            found = Match(search.graph, nodes, part.bound)
+            against = part.against or tuple(filter(None, [rule.check(found)]))
+            if nearest is None or len(against) < len(nearest[1]):
+                nearest = found, against
             if not against:
-                first = (found, "")
                 break
-            first = first or (found, against)
-        if first is not None:
-            yield first
+        if nearest is not None:
+            yield nearest[0], "; ".join(nearest[1])
 
 
 _CONSTANT_TOLERANCE: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
 """A dict from a dtype to the relative tolerance for rounded constants; 1e-4 for other dtypes."""
-_PartialMatch = tuple[tuple[Node, ...], Mapping[str, str]]
 
 
 def _match_pattern(
-    pattern: Pattern, node: Node, graph: Graph, bound: Mapping[str, str]
+    pattern: Pattern, node: Node, search: _Search, bound: Mapping[str, str]
 ) -> Iterator[_PartialMatch]:
     """Yields all matches of a pattern at an operator."""
     if isinstance(pattern, OneOf):
         for one in pattern.patterns:
-            yield from _match_pattern(one, node, graph, bound)
+            yield from _match_pattern(one, node, search, bound)
     elif isinstance(pattern, Chain):
         ends = {**bound, f"output {pattern.parts[-1][0]}": node.outputs[0]}
-        yield from _match_chain(pattern.parts, node, graph, ends)
+        yield from _match_chain(pattern.parts, node, search, ends)
     elif (
         isinstance(pattern, Op)
         and node.op in pattern.names
         and len(node.inputs) >= len(pattern.inputs)
     ):
-        for inputs in _operand_orders(node, len(pattern.inputs)):
-            yield from _match_operands(pattern.inputs, inputs, graph, ((node,), bound))
+        against = tuple(filter(None, [pattern.check(node, search.graph)]))
+        if not against or search.near:
+            for inputs in _operand_orders(node, len(pattern.inputs)):
+                found = _PartialMatch((node,), bound, against)
+                yield from _match_operands(pattern.inputs, inputs, search, found)
 
 
 def _match_chain(
     parts: Sequence[tuple[str, Op | OneOf]],
     node: Node,
-    graph: Graph,
+    search: _Search,
     bound: Mapping[str, str],
 ) -> Iterator[_PartialMatch]:
     """Yields all matches of a chain that ends at `node`.
@@ -249,18 +299,18 @@ def _match_chain(
     In `bound`, the output of `node` is already bound to its name in the pattern.
     """
     *before, (label, last) = parts
-    for nodes, own in _match_pattern(last, node, graph, {}):
-        value = own["x"]
-        named = {f"{name} of part {len(parts)}": one for name, one in own.items()}
+    for own in _match_pattern(last, node, search, {}):
+        value = own.bound["x"]
+        named = {f"{name} of part {len(parts)}": one for name, one in own.bound.items()}
         found = {**named, **bound, f"input {label}": value}
         if not before:
-            yield nodes, found
+            yield _PartialMatch(own.nodes, found, own.against)
             continue
         moved: tuple[Node, ...] = ()
-        while maker := graph.producers.get(value):
+        while maker := search.graph.producers.get(value):
             ends = {f"output {before[-1][0]}": value, **found}
-            for more, now in _match_chain(before, maker, graph, ends):
-                yield tuple(dict.fromkeys((*nodes, *moved, *more))), now
+            for more in _match_chain(before, maker, search, ends):
+                yield more.join(_PartialMatch((*own.nodes, *moved), found, own.against))
             if maker.op not in LAYOUT_OPERATORS:
                 break
             moved += (maker,)
@@ -275,47 +325,47 @@ def _operand_orders(node: Node, wanted: int) -> Sequence[tuple[str, ...]]:
 
 
 def _match_operands(
-    patterns: Sequence[Pattern], values: Sequence[str], graph: Graph, found: _PartialMatch
+    patterns: Sequence[Pattern], values: Sequence[str], search: _Search, found: _PartialMatch
 ) -> Iterator[_PartialMatch]:
     if not patterns:
         yield found
         return
-    for one in _match_value(patterns[0], values[0], graph, found):
-        yield from _match_operands(patterns[1:], values[1:], graph, one)
+    for one in _match_value(patterns[0], values[0], search, found):
+        yield from _match_operands(patterns[1:], values[1:], search, one)
 
 
 def _match_value(
-    pattern: Pattern, value: str, graph: Graph, found: _PartialMatch
+    pattern: Pattern, value: str, search: _Search, found: _PartialMatch
 ) -> Iterator[_PartialMatch]:
-    nodes, bound = found
     if isinstance(pattern, str):
-        known = _bind_name(pattern, graph.values[value], bound)
-        if known is not None:
-            yield nodes, known
-        return
-    if isinstance(pattern, OneOf):
+        yield from _match_name(pattern, search.graph.values[value], search, found)
+    elif isinstance(pattern, OneOf):
         for one in pattern.patterns:
-            yield from _match_value(one, value, graph, found)
-        return
-    maker = graph.producers.get(value)
-    if maker is not None:
-        for more, now in _match_pattern(pattern, maker, graph, bound):
-            yield tuple(dict.fromkeys((*nodes, *more))), now
+            yield from _match_value(one, value, search, found)
+    elif (maker := search.graph.producers.get(value)) is not None:
+        for more in _match_pattern(pattern, maker, search, found.bound):
+            yield more.join(found)
 
 
-def _bind_name(name: str, value: Value, bound: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Returns `bound` with `name` bound to `value`; None if `name` does not match `value`.
+def _match_name(
+    name: str, value: Value, search: _Search, found: _PartialMatch
+) -> Iterator[_PartialMatch]:
+    """Yields `found` with `name` bound to `value`; nothing if `name` does not match `value`.
 
     A name that is already bound to a different value does not match. A number such as ``"1.0"``
     matches only a constant of nearly this value. ``"_"`` always matches and is never bound.
     """
     if name == "_":
-        return bound
-    if name[0].isdigit() or name[0] == "-":
-        wanted, found = float(name), _number_of(value)
+        yield found
+    elif name[0].isdigit() or name[0] == "-":
+        wanted, number = float(name), number_of(value)
         near = _CONSTANT_TOLERANCE.get(value.dtype, 1e-4) * max(1.0, abs(wanted))
-        return bound if found is not None and abs(found - wanted) <= near else None
-    known = bound.get(name)
-    if known is None:
-        return {**bound, name: value.name}
-    return bound if known == value.name else None
+        if number is not None and abs(number - wanted) <= near:
+            yield found
+        elif number is not None and search.near:
+            against = f"a constant is {number:.6g}, not {wanted:.6g}"
+            yield _PartialMatch(found.nodes, found.bound, (*found.against, against))
+    elif name not in found.bound:
+        yield _PartialMatch(found.nodes, {**found.bound, name: value.name}, found.against)
+    elif found.bound[name] == value.name:
+        yield found

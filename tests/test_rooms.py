@@ -128,6 +128,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "ms_fusion/mindspore/patches/batch_norm.py",
     "ms_fusion/mindspore/patches/leaky_relu.py",
     "ms_fusion/mindspore/patches/padding.py",
+    "ms_fusion/mindspore/patches/source_expansions.py",
     "ms_fusion/mindspore/state/outer_cell.py",
     "custom_ops/ascend.py",
     "custom_ops/core/bprops.py",

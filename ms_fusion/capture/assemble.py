@@ -13,7 +13,7 @@ from ms_fusion.capture.operator_join import OperatorJoin
 from ms_fusion.devices import Device
 from ms_fusion.graph import Graph, Node, Source
 from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger, Work
-from ms_fusion.why_not import explain_edges, hot_spots
+from ms_fusion.why_not import explain_edges, find_rejected_groups, hot_spots
 
 Times = Mapping[str, tuple[float, float, float]]
 """Full name of an operator or kernel → (runs in one call, median µs of a run, spread µs)."""
@@ -111,6 +111,7 @@ def assemble(
             generator=generator,
             roofs=device,
         ),
+        rejected=find_rejected_groups(joined.before),
         environment=dict(environment or {}),
         flags=flags,
         preset=preset,

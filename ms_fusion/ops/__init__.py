@@ -26,6 +26,7 @@ from ms_fusion.ops import (
     products,
     random,
     reductions,
+    scalar_activations,
 )
 from ms_fusion.ops.op_info import OnnxOperator, OpInfo, Trait
 
@@ -34,6 +35,7 @@ FAMILIES = (
     comparisons,
     elementary_functions,
     activations,
+    scalar_activations,
     reductions,
     normalisations,
     layout,

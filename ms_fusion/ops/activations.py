@@ -35,8 +35,6 @@ from ms_fusion.ops.op_info import (
 )
 from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, TANH_SCALE
 
-ARGUMENT_MISSING = "its scalar argument is missing from the kernel's description"
-
 
 def _gelu(call: Call) -> Array:
     """Computes GeLU in its tanh form, or exactly if the attribute `approximate` is ``none``."""
@@ -102,11 +100,6 @@ def _elu(x: Array, alpha: float) -> Any:
 def _selu(call: Call) -> Any:
     alpha = call.number("alpha", default=1.67326324)
     return call.number("gamma", default=1.05070098) * _elu(call.inputs[0], alpha)
-
-
-def _celu(call: Call) -> Any:
-    x, alpha = call.inputs[0], call.attribute("alpha")
-    return np.maximum(x, 0) + np.minimum(alpha * np.expm1(np.minimum(x, 0) / alpha), 0)
 
 
 def _leaky_relu(call: Call) -> Any:
@@ -268,8 +261,21 @@ OPERATORS = (
     ),
     *(
         OpInfo(name, batch=ELEMENTWISE)
-        for name in """EluExt SeLUExt SoftplusExt GeluExt LeakyReLUExt PReLU LogSigmoid
+        for name in """EluExt SeLUExt SoftplusExt GeluExt LeakyReLUExt PReLU
         LogSigmoidExt""".split()
+    ),
+    elementwise(
+        "LogSigmoid",
+        formula=unary(lambda x: -softplus(-x)),
+        traits=Trait.NO_CPU_KERNEL,  # `ops.logsigmoid`, `nn.LogSigmoid` consist of basic operators
+        flops=22,
+    ),
+    OpInfo(
+        "LogSigmoidGrad",
+        formula=nary(lambda dy, x, *_: dy * sigmoid(-x)),
+        traits=Trait.NO_CPU_KERNEL,
+        work=WorkRule.ELEMENTWISE,
+        flops=17,
     ),
     OpInfo(
         "PRelu",
@@ -294,23 +300,6 @@ OPERATORS = (
         steps=26,
         batch=ELEMENTWISE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-    ),
-    OpInfo(
-        "CeLU",
-        onnx=("Celu",),
-        formula=_celu,
-        traits=Trait.IDENTITY_ON_NON_NEGATIVE,
-        steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-        excluded=ARGUMENT_MISSING,
-    ),
-    *(
-        OpInfo(
-            name,
-            mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-            excluded=ARGUMENT_MISSING,
-        )
-        for name in "SoftShrink SoftShrinkGrad HShrink HShrinkGrad".split()
     ),
     elementwise(
         "Sigmoid",
@@ -378,12 +367,12 @@ OPERATORS = (
         whole=True,
         advice=Advice(caution=EXP_CAUTION),
     ),
-    OpInfo(
+    elementwise(
         "Softsign",
         onnx=("Softsign",),
         formula=nary(lambda x: x / (1 + np.abs(x))),
+        flops=6,
         steps=12,
-        batch=ELEMENTWISE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
         advice=Advice(
             rewriting="x / (ops.abs(x) + 1.0)",

@@ -544,6 +544,12 @@ OPERATORS = (
             rewriting_operators=("Mul", "Add", "Sqrt"),
         ),
     ),
+    elementwise(
+        "LogAddExp",
+        formula=binary(np.logaddexp),
+        traits=Trait.NO_CPU_KERNEL,  # `ops.logaddexp` consists of basic operators
+        flops=24,
+    ),
     OpInfo(
         "SqrtGrad",
         formula=nary(lambda y, dy: dy / (y + y)),

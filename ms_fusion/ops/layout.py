@@ -395,7 +395,14 @@ OPERATORS = (
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT),
     ),
     *(OpInfo(name, batch=ELEMENTWISE) for name in "OnesLikeExt ZerosLikeExt".split()),
-    OpInfo("ZerosLike", formula=unary(np.zeros_like), work=WorkRule.FILL, batch=ELEMENTWISE),
+    OpInfo(
+        "ZerosLike",
+        formula=unary(np.zeros_like),
+        work=WorkRule.FILL,
+        batch=ELEMENTWISE,
+        mindspore=MindSporeFusion(expand=Expand.BY_FLAG_FOR_OURS, expansion=("BroadcastTo",)),
+        advice=Advice(no_flag="was measured with our generator only, which has it by itself"),
+    ),
     *(
         OpInfo(name, batch=BatchRule(Batch.ELEMENTWISE, sizes=frozenset({0})))
         for name in "Ones Zeros Fills".split()

@@ -52,6 +52,8 @@ class Trait(enum.Flag):
         IN_PLACE: overwrites an input.
         FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. It casts float64 inputs
             to float32, and the result back to float64.
+        NO_CPU_KERNEL: MindSpore has no kernel of it on CPU. It raises an error before it forms
+            groups, so no flag fuses the operator there.
         ANY_LAYOUT: an elementwise operator or a reduction that our generator builds for any order
             of the axes of an image.
         LIMITED_DOMAIN: returns NaN for operands outside a limited range, for example below 0.
@@ -84,6 +86,7 @@ class Trait(enum.Flag):
     HAS_LIBRARY_KERNEL = enum.auto()
     IN_PLACE = enum.auto()
     FLOAT32_ONLY_ON_CPU = enum.auto()
+    NO_CPU_KERNEL = enum.auto()
     FLAG_INPUT = enum.auto()
     ANY_LAYOUT = enum.auto()
     LIMITED_DOMAIN = enum.auto()
@@ -182,6 +185,26 @@ class Split(enum.Flag):
     OPAQUE = enum.auto()
 
 
+class SourceExpansion(msgspec.Struct, frozen=True, kw_only=True):
+    """How our presets expand an operator with a scalar argument when MindSpore parses a net.
+
+    Such an operator cannot be clustered, since MindSpore's description of a kernel lacks the scalar.
+
+    Attributes:
+        formula: function of (x, scalar) that MindSpore parses. In it, `np` stands for
+            `mindspore.ops`, which has the functions `where`, `abs`, `exp`, `maximum` … of NumPy.
+        function: qualified name of MindSpore's function of (x, scalar).
+        cells: MindSpore's Cells with this operator; for each the qualified name, and the path of
+            the scalar in an instance.
+        least_scalar: smallest scalar for which the operator is expanded.
+    """
+
+    formula: Callable[[Any, Any], Any]
+    function: str
+    cells: tuple[tuple[str, str], ...]
+    least_scalar: float = 0.0
+
+
 class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
     """How MindSpore's fusion passes treat an operator; measured on MindSpore 2.10 on CPU.
 
@@ -202,6 +225,8 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
             `--enable_expand_ops` names it.
         becomes: operator type into which MindSpore's simplification may change it; empty if it
             keeps its type.
+        source_expansion: how our presets expand it when MindSpore parses a net; None if they do
+            not.
     """
 
     cluster: Cluster = Cluster.NEVER
@@ -215,6 +240,7 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
     expands_float16: bool = True
     ignores_expand_flag: bool = False
     becomes: str = ""
+    source_expansion: SourceExpansion | None = None
 
 
 class MindSporeGenerator(msgspec.Struct, frozen=True, kw_only=True):

@@ -74,7 +74,8 @@ def predictions(ledger: Ledger) -> Predictions | None:
             made.append(predicted)
         else:
             both.append((number, predicted, measured))
-    not_made = [one.saving_us for one in ledger.rejected if math.isfinite(one.saving_us)]
+    estimated = (one.saving_us for one in ledger.rejected if one.saving_us is not None)
+    not_made = [saving for saving in estimated if math.isfinite(saving)]
     if not (both or made or not_made):
         return None
     wide = _Axis([predicted for _, predicted, _ in both] + made + not_made, LEFT, WIDTH)

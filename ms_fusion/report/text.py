@@ -16,13 +16,13 @@ from ms_fusion.ledger import (
     CarriedKernel,
     FusedKernel,
     Ledger,
-    RejectedCandidate,
     UnfusedEdge,
 )
 from ms_fusion.report.printable import printable_text, scope_of
 from ms_fusion.report.units import ABSENT_TEXT, bytes_text, share_text, time_text
 from ms_fusion.report.verdicts import is_clear_saving
 from ms_fusion.report.wording import (
+    RejectionsByReason,
     build_text,
     bytes_saved,
     difference_text,
@@ -33,10 +33,10 @@ from ms_fusion.report.wording import (
     fused_operators,
     generators_text,
     group_identical_rows,
-    group_rejections_by_reason,
     kernel_source_text,
     operators_text,
     pluralize,
+    rejection_sections,
     saving_spread_text,
     shorten,
     spread_text,
@@ -142,7 +142,8 @@ def render_text(ledger: Ledger, console: Console) -> None:
     _render_summary(ledger, write)
     _render_kernels(ledger, write)
     _render_carried(ledger.carried, write)
-    _render_rejected(ledger.rejected, write)
+    for title, aside, groups in rejection_sections(ledger.rejected):
+        _render_rejected(title, aside, groups, write)
     _render_unfused(ledger.unfused, write)
     _render_suggestions(ledger.unfused, write)
     _render_hot_spots(ledger, write)
@@ -274,22 +275,25 @@ def _render_carried(kernels: Sequence[CarriedKernel], write: Writer) -> None:
         write.put(f"… and {len(kernels) - KERNELS_SHOWN:,} more", "dim")
 
 
-def _render_rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> None:
-    if not candidates:
-        return
-    write.heading("Fusions not made", f"{len(candidates):,}")
+def _render_rejected(title: str, count: str, reasons: RejectionsByReason, write: Writer) -> None:
+    write.heading(title, count)
     table = write.table(
-        ("reason, operators", "wide"), ("found by", "left"), ("would save", "right")
+        ("reason, operators, source", "wide"), ("found by", "left"), ("would save", "right")
     )
-    rows = seen = 0
-    for reason, groups in group_rejections_by_reason(candidates):
+    rows = left_out = 0
+    room = max(20, write.console.width - 40)
+    for reason, groups in reasons:
         if rows >= KERNELS_SHOWN:
-            break
+            left_out += sum(map(len, groups))
+            continue
         table.add_row(write.text(reason, "dim"), "", "")
         for some in groups[:REJECTED_CANDIDATES_SHOWN]:
             one = some[0]
             table.add_row(
-                write.text(f"  {operators_text(one.operators)}{times_text(len(some))}", "bold"),
+                write.lines(
+                    (f"  {operators_text(one.operators)}{times_text(len(some))}", "bold"),
+                    (f"  {shorten(str(one.source), room)}" if one.source else "", "cyan"),
+                ),
                 write.text(one.rule),
                 write.text(time_text(one.saving_us)),
             )
@@ -297,10 +301,9 @@ def _render_rejected(candidates: Sequence[RejectedCandidate], write: Writer) -> 
         if left:
             table.add_row(write.text(f"  … and {left:,} more", "dim"), "", "")
         rows += len(groups[:REJECTED_CANDIDATES_SHOWN])
-        seen += sum(map(len, groups))
     write.console.print(table)
-    if len(candidates) > seen:
-        write.put(f"… and {len(candidates) - seen:,} more", "dim")
+    if left_out:
+        write.put(f"… and {left_out:,} more", "dim")
 
 
 def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:

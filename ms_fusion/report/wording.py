@@ -279,9 +279,26 @@ def saving_spread_text(kernel: FusedKernel) -> str:
     return "" if spread is None else f"±{time_text(spread)}"
 
 
-def group_rejections_by_reason(
-    candidates: Iterable[RejectedCandidate],
-) -> list[tuple[str, list[list[RejectedCandidate]]]]:
+RejectionsByReason = list[tuple[str, list[list[RejectedCandidate]]]]
+
+
+def rejection_sections(
+    candidates: Sequence[RejectedCandidate],
+) -> list[tuple[str, str, RejectionsByReason]]:
+    """Returns (title, count, candidates grouped by reason) of each section of rejected candidates.
+
+    Near misses of rules have a section of their own.
+    """
+    near = [one for one in candidates if one.saving_us is None]
+    others = [one for one in candidates if one.saving_us is not None]
+    return [
+        (title, f"{len(some):,}", _group_rejections_by_reason(some))
+        for title, some in (("Fusions not made", others), ("Near misses of rules", near))
+        if some
+    ]
+
+
+def _group_rejections_by_reason(candidates: Iterable[RejectedCandidate]) -> RejectionsByReason:
     """Groups the rejected fusion candidates by the reason of their rejection.
 
     Returns (reason, groups of candidates) for each reason. The candidates of one group have the
@@ -289,7 +306,7 @@ def group_rejections_by_reason(
     saving, largest first.
     """
     found: dict[str, dict[tuple[object, ...], list[RejectedCandidate]]] = {}
-    for one in sorted(candidates, key=lambda one: -one.saving_us):
+    for one in sorted(candidates, key=lambda one: -(one.saving_us or 0.0)):
         found.setdefault(one.reason, {}).setdefault((one.operators, one.rule), []).append(one)
     return [(reason, list(groups.values())) for reason, groups in found.items()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
 from ms_fusion.rules.linear import PRODUCT
-from ms_fusion.rules.softmax import masked_softmax
+from ms_fusion.rules.softmax import SOFTMAX_AXIS, masked_softmax
 
 
 def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
@@ -13,7 +13,8 @@ def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
     The scores may be scaled and masked.
     """
     scores = Op(PRODUCT, q, k)
-    return OneOf(Op(PRODUCT, masked_softmax(scores), v), Op(PRODUCT, Op("Softmax", scores), v))
+    plain = Op("Softmax", scores, check=SOFTMAX_AXIS)
+    return OneOf(Op(PRODUCT, masked_softmax(scores), v), Op(PRODUCT, plain, v))
 
 
 ATTENTION = Rule("Attention", "pipeline", attention("q", "k", "v"))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from ms_fusion.rewrite import OneOf, Op, Pattern, Rule
+from ms_fusion.rules.last_axes import is_over_last_axes
+
+SOFTMAX_AXIS = is_over_last_axes("softmax")
 
 
 def masked_softmax(scores: Pattern) -> Op:
@@ -12,7 +15,8 @@ def masked_softmax(scores: Pattern) -> Op:
     are kept, and ``"left"`` where they are left out.
     """
     scaled = Op("Div|Mul", scores, "scale")
-    return Op("Softmax", OneOf(*_mask_patterns(scaled), scaled, *_mask_patterns(scores)))
+    inner = OneOf(*_mask_patterns(scaled), scaled, *_mask_patterns(scores))
+    return Op("Softmax", inner, check=SOFTMAX_AXIS)
 
 
 def _mask_patterns(scores: Pattern) -> tuple[Op, ...]:

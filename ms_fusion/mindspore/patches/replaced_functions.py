@@ -6,7 +6,10 @@ functions that are replaced in a process.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from ms_fusion import ops
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,31 @@ _BATCH_NORM = "ms_fusion/mindspore/patches/batch_norm.py"
 _HOOK = "custom_ops/tbe_bridge/mindspore_hook.py"
 _SERVER = "ms_fusion/compile_server/serve.py"
 
+
+def _list_source_expansions() -> Iterator[Replacement]:
+    """Lists the functions and Cells that are replaced by the records of operators."""
+    file = "ms_fusion/mindspore/patches/source_expansions.py"
+    for operator in ops.OPERATORS.values():
+        expansion = operator.mindspore.source_expansion
+        if expansion is None:
+            continue
+        function = expansion.function
+        yield Replacement(
+            f"{PARSER_TABLE}[{function.rpartition('.')[2]}]",
+            file,
+            f"`{function}` becomes basic operators",
+        )
+        for name, _ in expansion.cells:
+            cell = name.replace("mindspore.nn.", "mindspore.nn.layer.activation.")
+            yield Replacement(f"{cell}.construct", file, f"`{name}` becomes basic operators")
+            yield Replacement(
+                f"{cell}.construct_of_mindspore", file, "added: the original `construct`"
+            )
+            yield Replacement(
+                f"{cell}.scalar_argument", file, f"added: the scalar argument of {operator.name}"
+            )
+
+
 REPLACED: dict[str, tuple[Replacement, ...]] = {
     FIRST_PRESET: (
         Replacement(f"{GRAPH_EXECUTOR}.compile", _SCOPES, "flags, lock and retry of a compilation"),
@@ -124,6 +152,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
             "ms_fusion/mindspore/patches/leaky_relu.py",
             "added: the gradient from the result, which keeps one array and not three",
         ),
+        *_list_source_expansions(),
     ),
     IMPORT: (
         Replacement(

@@ -143,11 +143,12 @@ def _apply_patches(flags: str) -> Iterator[None]:
     if not has_fusion(flags) or device_target() != "CPU" or generator_of(flags) == "mindspore":
         yield
         return
-    from ms_fusion.mindspore.patches import batch_norm, leaky_relu, padding
+    from ms_fusion.mindspore.patches import batch_norm, leaky_relu, padding, source_expansions
 
     with (
         batch_norm.expand_batch_norm(),
         leaky_relu.differentiate_by_result(),
         padding.replace_pad(),
+        source_expansions.expand_by_source(),
     ):
         yield

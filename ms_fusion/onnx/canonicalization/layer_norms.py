@@ -10,7 +10,7 @@ import onnx_ir as ir
 from ms_fusion.onnx.canonicalization.model_edits import is_op, opset_version, replace_node
 from ms_fusion.readers.onnx_graph import project
 from ms_fusion.rewrite import Match, Op, Rule, find_matches
-from ms_fusion.rules.last_axis import check_last_axis
+from ms_fusion.rules.last_axes import check_last_axis
 from ms_fusion.rules.layer_norm import scaled_norm
 
 LAYER_NORM_OPSET = 17

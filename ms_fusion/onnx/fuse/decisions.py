@@ -134,7 +134,7 @@ def reject_near_misses(
         for match, against in find_near_misses(rule, graph, order) if rule.kind in kinds else ():
             one = Candidate(rule.name, rule.kind, tuple(node.name for node in match.nodes))
             if one.nodes not in known:
-                found.setdefault(one.nodes, rejection_of(one, graph, 0.0, against))
+                found.setdefault(one.nodes, rejection_of(one, graph, None, against))
     return list(found.values())
 
 
@@ -287,7 +287,7 @@ def _verify_kernel(
     return kernel
 
 
-def rejection_of(one: Candidate, graph: Graph, us: float, reason: str) -> RejectedCandidate:
+def rejection_of(one: Candidate, graph: Graph, us: float | None, reason: str) -> RejectedCandidate:
     """Returns the ledger entry of a rejected candidate."""
     operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
     return RejectedCandidate(one.rule, one.kind, operators, one.nodes, us, reason)

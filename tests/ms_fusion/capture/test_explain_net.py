@@ -29,6 +29,12 @@ from tests.cases import FULL, cases  # noqa: E402
 pytestmark = pytest.mark.mindspore
 
 QUICK = {"only_flags": "--opt_level=2", "measure": False, "accuracy": False}
+NEARLY_LINES = (
+    "y = self.norm(self.norm(0.5 * x * (1 + y)))",
+    "return centred / ops.sqrt(variance + 1e-5)",
+    "return ops.softmax(0.125 * y, 0)",
+)
+"""Lines of `nets.NearlyNorms`."""
 HERE = QUICK | {"isolate": False}
 """In this process: a child that imports MindSpore takes four seconds of processor time."""
 
@@ -59,6 +65,21 @@ def working_directory(tmp_path, monkeypatch):
     directory.mkdir()
     monkeypatch.chdir(directory)
     return directory
+
+
+def test_a_near_miss_of_a_rule_is_one_line_with_its_place():
+    ledger = explain(nets.NearlyNorms(), nets.floats(4, 8, 16), **HERE)
+    assert [(one.rule, one.reason, one.source.code) for one in ledger.rejected] == [
+        ("GELU", "a constant is 0.05, not 0.044715", NEARLY_LINES[0]),
+        *[("LayerNorm", "the variance is over axis 1, not over the last axis", NEARLY_LINES[1])]
+        * 2,
+        ("ScaleMaskSoftmax", "softmax is over axis 0, not over the last axis", NEARLY_LINES[2]),
+    ]
+    for report in (str(ledger), ledger.to_html()):
+        _, _, section = report.partition("Near misses of rules")
+        assert section.count("the variance is over axis 1") == 1 and "×2" in section
+        assert all(f"nets.py:{one.source.line}" in section for one in ledger.rejected)
+    assert "Fusions not made" not in str(ledger)
 
 
 def test_launches_of_my_net_are_the_profilers(working_directory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ms_fusion.graph import Graph
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from ms_fusion.onnx.kernels.subgraphs import order_of
 from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import project
@@ -16,8 +17,8 @@ from tests.ms_fusion.onnx.fuse.models import Builder
 BY_NAME = {rule.name: rule for rule in DEFAULT_RULES}
 
 
-def gelu_by_erf(b: Builder, x: str) -> str:
-    inner = b.add("Erf", b.add("Div", x, b.constant(2**0.5, "float32")))
+def gelu_by_erf(b: Builder, x: str, root: float = 2**0.5) -> str:
+    inner = b.add("Erf", b.add("Div", x, b.constant(root, "float32")))
     return b.add(
         "Mul",
         b.add("Mul", x, b.add("Add", inner, b.constant(1.0, "float32"))),
@@ -32,10 +33,10 @@ def gelu_by_tanh(b: Builder, x: str) -> str:
     return b.add("Mul", b.add("Mul", number(0.5), x), b.add("Add", number(1.0), inner))
 
 
-def layer_norm(b: Builder, x: str) -> str:
+def layer_norm(b: Builder, x: str, axis: int = -1) -> str:
     centred = b.add("Sub", x, b.add("ReduceMean", x, b.constant([-1], "int64")))
     variance = b.add(
-        "ReduceMean", b.add("Pow", centred, b.constant(2.0, "float32")), b.constant([-1], "int64")
+        "ReduceMean", b.add("Pow", centred, b.constant(2.0, "float32")), b.constant([axis], "int64")
     )
     root = b.add("Sqrt", b.add("Add", variance, b.constant(1e-5, "float32")))
     return b.add("Add", b.add("Mul", b.add("Div", centred, root), b.weight(8)), b.weight(8))
@@ -57,10 +58,10 @@ def linear(b: Builder, x: str) -> str:
     return b.add("Add", b.add("MatMul", x, b.weight(8, 8)), b.weight(8))
 
 
-def attention(b: Builder, x: str) -> str:
+def attention(b: Builder, x: str, axis: int = -1) -> str:
     scores = b.add("MatMul", x, b.add("Transpose", x, perm=[1, 0]))
     scores = b.add("Add", b.add("Mul", scores, b.constant(0.25, "float32")), b.weight(4, 4))
-    return b.add("MatMul", b.add("Softmax", scores, axis=-1), x)
+    return b.add("MatMul", b.add("Softmax", scores, axis=axis), x)
 
 
 def conv(b: Builder, x: str) -> str:
@@ -112,6 +113,38 @@ def test_a_rule_finds_what_it_names(rule: str, net, operators: int, tmp_path: Pa
     assert operators in [
         len(match.nodes) for match in find_matches(BY_NAME[rule], graph, order_of(graph))
     ]
+
+
+@cases(
+    "rule, net, reason",
+    [
+        ("GELU", lambda b, x: gelu_by_erf(b, x, 1.5), "a constant is 1.5, not 1.41421"),
+        (
+            "LayerNorm",
+            lambda b, x: layer_norm(b, x, 0),
+            "the variance is over axis 0, not over the last axis",
+        ),
+        (
+            "LayerNormLinear",
+            lambda b, x: linear(b, layer_norm(b, x, 0)),
+            "the variance is over axis 0, not over the last axis",
+        ),
+        (
+            "Attention",
+            lambda b, x: attention(b, x, 0),
+            "softmax is over axis 0, not over the last axis",
+        ),
+    ],
+)
+def test_a_near_miss_reaches_the_ledger_with_its_reason(
+    rule: str, net, reason: str, tmp_path: Path
+) -> None:
+    b = Builder({"x": (4, 8)})
+    net(b, "x")
+    model = b.save(tmp_path / "net.onnx", b.nodes[-1].output[0])
+    ledger = auto_fuse(model, dry_run=True, fusion_rules=[rule])
+    assert {(one.rule, one.reason) for one in ledger.rejected} == {(rule, reason)}
+    assert reason in str(ledger) and "Near misses of rules" in str(ledger)
 
 
 def test_every_rule_is_tried_here() -> None:

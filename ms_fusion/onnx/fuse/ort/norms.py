@@ -9,7 +9,7 @@ import numpy as np
 
 from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Equivalent, Site
 from ms_fusion.rules.add_norm import ADD_LAYER_NORM
-from ms_fusion.rules.last_axis import check_last_axis
+from ms_fusion.rules.last_axes import check_last_axis
 from ms_fusion.rules.layer_norm import LAYER_NORM
 from ms_fusion.rules.rms_norm import RMS_NORM
 

@@ -30,6 +30,7 @@ def norm(
     shift: bool = True,
     axis: int = -1,
     scale: int = 6,
+    count: float | None = None,
 ) -> str:
     axes = b.constant([axis], "int64")
     centred = b.add("Sub", x, b.add("ReduceMean", x, axes))
@@ -38,9 +39,12 @@ def norm(
         if square == "Pow"
         else b.add("Mul", centred, centred)
     )
-    spread = b.add(
-        "Sqrt", b.add("Add", b.constant(1e-5, "float32"), b.add("ReduceMean", squared, axes))
+    variance = (
+        b.add("ReduceMean", squared, axes)
+        if count is None
+        else b.add("Div", b.add("ReduceSum", squared, axes), b.constant([count], "float32"))
     )
+    spread = b.add("Sqrt", b.add("Add", b.constant(1e-5, "float32"), variance))
     made = (
         b.add("Div", centred, spread)
         if root == "Div"
@@ -73,6 +77,7 @@ CHANGED: dict[str, tuple[Net, list[str]]] = {
         lambda b: norm(b, "x", root="Reciprocal", square="Mul", axis=1),
         ["LayerNormalization"],
     ),
+    "norm, sum of squares": (lambda b: norm(b, "x", count=6), ["LayerNormalization"]),
     "two norms": (lambda b: norm(b, norm(b, "x")), ["LayerNormalization", "LayerNormalization"]),
     "row": (lambda b: b.add("Add", b.weight(6), product(b)), ["Gemm"]),
     "matrix": (lambda b: b.add("Add", product(b), "y"), ["Gemm"]),
@@ -115,6 +120,7 @@ KEPT: dict[str, Net] = {
     # ONNX Runtime's pooling ignores NaN, its ReduceMax does not
     "greatest of an image": lambda b: image(b, "GlobalMaxPool"),
     "another axis": lambda b: norm(b, "x", axis=0),
+    "variance without bias": lambda b: norm(b, "x", count=5),
     "another length": lambda b: norm(b, "x", scale=1),
     "read inside": read_inside,
     "a column is added": lambda b: b.add(

@@ -1,0 +1,140 @@
+"""Expands operators as their records define, when MindSpore parses a net for our generator.
+
+MindSpore's description of a fused kernel lacks the scalar argument of operators such as SoftShrink,
+so they cannot be clustered. This module replaces the functions and Cells of MindSpore that use such
+an operator. The replacement computes the record's formula with basic operators, in float32. It
+applies to float16 and float32 tensors. Where x is NaN, MindSpore's own SoftShrink and HShrink have
+the gradient dy; the replacements have 0, as their result there is 0. This module imports MindSpore,
+so import it only inside of functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from types import FunctionType
+from typing import Any
+
+import mindspore as ms
+from mindspore import ops
+
+from ms_fusion.mindspore.patches.parser_table import replace_in_parser
+from ms_fusion.ops import OPERATORS
+from ms_fusion.ops.op_info import SourceExpansion
+
+np = ops
+"""In the formulas MindSpore's parser finds these functions under the name `np`."""
+FLOATS = (ms.float16, ms.float32)
+
+
+def bind_formula(expansion: SourceExpansion) -> Callable[[Any, float], Any]:
+    """Returns the formula of an operator as a function of MindSpore tensors."""
+    return FunctionType(expansion.formula.__code__, globals(), expansion.formula.__name__)
+
+
+# MindSpore parses the inner functions.
+def replace_function(expansion: SourceExpansion, function: Any) -> Callable[..., Any]:
+    """Returns the replacement of a function of MindSpore with a tensor and a scalar argument."""
+    formula, least = bind_formula(expansion), expansion.least_scalar
+    (first, _), (second, scalar_parameter) = inspect.signature(function).parameters.items()
+    default = scalar_parameter.default
+    # A copy of the original function under another name, which the parser does not replace.
+    function_of_mindspore = FunctionType(
+        function.__code__,
+        function.__globals__,
+        f"{function.__name__}_of_mindspore",
+        function.__defaults__,
+    )
+
+    def expand_call(*given: Any, **named: Any) -> Any:
+        x = given[0] if len(given) > 0 else named[first]
+        scalar = default
+        if len(given) > 1:
+            scalar = given[1]
+        elif second in named:
+            scalar = named[second]
+        if x.dtype not in FLOATS or not isinstance(scalar, (int, float)) or scalar < least:
+            return function_of_mindspore(*given, **named)
+        return ops.cast(formula(ops.cast(x, ms.float32), scalar), x.dtype)
+
+    return expand_call
+
+
+def replace_construct(expansion: SourceExpansion, construct: Any) -> Callable[..., Any]:
+    """Returns the replacement of the method `construct` of a Cell."""
+    formula, least = bind_formula(expansion), expansion.least_scalar
+    _, first = inspect.signature(construct).parameters
+
+    def construct_expanded(self: Any, *given: Any, **named: Any) -> Any:
+        x = given[0] if len(given) > 0 else named[first]
+        scalar = self.scalar_argument
+        if x.dtype not in FLOATS or not isinstance(scalar, (int, float)) or scalar < least:
+            return self.construct_of_mindspore(*given, **named)
+        return ops.cast(formula(ops.cast(x, ms.float32), scalar), x.dtype)
+
+    return construct_expanded
+
+
+class _ScalarArgument:
+    """Descriptor of a Cell that returns the scalar argument of its operator; None if there is none.
+
+    Args:
+        path: path of the argument, such as ``softshrink.lambd``.
+    """
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def __get__(self, cell: Any, owner: Any = None) -> Any:
+        with contextlib.suppress(AttributeError):
+            return attrgetter(self._path)(cell)
+        return None
+
+
+def find_object(name: str) -> Any:
+    """Returns the function or class of a qualified name such as ``mindspore.ops.softshrink``."""
+    return attrgetter(name.removeprefix("mindspore."))(ms)
+
+
+EXPANSIONS = tuple(
+    operator.mindspore.source_expansion
+    for operator in OPERATORS.values()
+    if operator.mindspore.source_expansion is not None
+)
+FUNCTIONS = {
+    found: replace_function(one, found)
+    for one in EXPANSIONS
+    for found in [find_object(one.function)]
+}
+"""Function of MindSpore → its replacement."""
+CELLS = {
+    owner: {
+        "construct": replace_construct(one, owner.construct),
+        "construct_of_mindspore": owner.construct,
+        "scalar_argument": _ScalarArgument(path),
+    }
+    for one in EXPANSIONS
+    for name, path in one.cells
+    for owner in [find_object(name)]
+}
+"""Class of a Cell → its attributes during a compilation."""
+
+
+@contextlib.contextmanager
+def expand_by_source() -> Iterator[None]:
+    """Makes compilations in the ``with`` block use the replacements; blocks may be nested."""
+    before = {(owner, name): vars(owner).get(name) for owner, own in CELLS.items() for name in own}
+    for owner, own in CELLS.items():
+        for name, value in own.items():
+            setattr(owner, name, value)
+    try:
+        with replace_in_parser(FUNCTIONS):
+            yield
+    finally:
+        for (owner, name), value in before.items():
+            if value is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
