@@ -138,7 +138,7 @@ def _split(call: Call) -> Any:
 
 
 def _pad(call: Call) -> Array:
-    """Pads by (before, after) of each axis, the attribute `paddings`, with the attribute `value`."""
+    """Pads by `paddings`, (before, after) of each axis, with `value`; both are attributes."""
     return np.pad(
         call.inputs[0], call.attribute("paddings"), constant_values=call.node.attr("value", 0)
     )

@@ -188,7 +188,7 @@ class Split(enum.Flag):
 class SourceExpansion(msgspec.Struct, frozen=True, kw_only=True):
     """How our presets expand an operator with a scalar argument when MindSpore parses a net.
 
-    Such an operator cannot be clustered, since MindSpore's description of a kernel lacks the scalar.
+    Such an operator cannot be clustered: MindSpore's description of a kernel lacks the scalar.
 
     Attributes:
         formula: function of (x, scalar) that MindSpore parses. In it, `np` stands for
@@ -380,8 +380,8 @@ class OnnxOperator(msgspec.Struct, frozen=True):
     Attributes:
         name: operator type in ONNX.
         adapter: function that expresses a call with ONNX's inputs and attributes by those of the
-            record; None if they are the same. It may choose another record by the operator type of its result. It raises
-            `InputError` for a use that a generated kernel cannot compute.
+            record; None if they are the same. It may choose another record by the operator type of
+            its result. It raises `InputError` for a use that a generated kernel cannot compute.
     """
 
     name: str

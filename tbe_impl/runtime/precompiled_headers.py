@@ -28,7 +28,7 @@ NAME = "headers.h"
 _requested_keys: set[str] = set()
 """Keys requested once; headers are precompiled on the second request."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""Maps (root of the store, key) to the precompiled file; a large file is checked once per process."""
+"""(root of the store, key) → the precompiled file; a large file is checked once per process."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 

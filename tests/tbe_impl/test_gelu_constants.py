@@ -1,4 +1,4 @@
-"""GELU's constants are defined once; programs for CANN, which import no code of ours, repeat them."""
+"""GELU's constants are defined once; programs for CANN import no code of ours and repeat them."""
 
 from __future__ import annotations
 
