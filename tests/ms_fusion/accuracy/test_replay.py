@@ -284,7 +284,6 @@ COMPOSED_CASES = [
     ("FastGeLU", [X], {}, X * special.expit(1.702 * X)),
     ("Elu", [X], {"alpha": 2.0}, np.where(X > 0, X, 2 * np.expm1(X))),
     ("SeLU", [X], {"alpha": 2.0, "gamma": 3.0}, 3 * np.where(X > 0, X, 2 * np.expm1(X))),
-    ("CeLU", [X], {"alpha": 0.5}, np.where(X > 0, X, 0.5 * np.expm1(2 * X))),
     ("PRelu", [X, Y], {}, np.where(X < 0, X * Y, X)),
     ("LeakyReLU", [X], {"alpha": 0.1}, np.where(X < 0, 0.1 * X, X)),
     ("ThresholdedRelu", [X], {"alpha": 1.0}, np.where(X > 1, X, 0)),
