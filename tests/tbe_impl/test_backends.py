@@ -13,6 +13,7 @@ import pytest
 import tbe_impl
 from tbe_impl import backends
 from tbe_impl.arguments import Argument
+from tbe_impl.dsl import ext
 from tbe_impl.dsl.expr import Var
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import placeholder
@@ -82,6 +83,25 @@ def test_the_operator_file_for_cann_computes_the_graph(rows: int | Var, tmp_path
     }
     built = tbe_impl.load_operator(file).build(given, given, soc="Ascend910B")
     np.testing.assert_array_equal(built(X, backend="numpy"), kernel()(X, backend="numpy"))
+
+
+def test_the_operator_file_for_cann_has_no_reshape(tmp_path: Path) -> None:
+    """CANN has no reshape: the file computes in one of the shapes."""
+    x, y = placeholder((5, 7), "float32", "x"), placeholder((35,), "float32", "y")
+    flat = ext.reshape(OPERATIONS["vabs"](x), (35,))
+    given = Argument(x, (5, 7), "x"), Argument(y, (35,), "y")
+    made = Argument(OPERATIONS["vadd"](flat, y), (35,), "z")
+    own = Kernel("flat", "cpu", given, (made,))
+    file = tmp_path / "flat.py"
+    file.write_text(own.compiled_by("cann").source)
+    assert "reshape" not in file.read_text()
+    described = [
+        {"shape": shape, "ori_shape": shape, "dtype": "float32", "format": "ND", "ori_format": "ND"}
+        for shape in ((5, 7), (35,), (35,))
+    ]
+    built = tbe_impl.load_operator(file).build(*described, soc="Ascend910B")
+    found = built(X, X.ravel(), backend="numpy")
+    np.testing.assert_array_equal(np.ravel(found), np.abs(X.ravel()) + X.ravel())
 
 
 @cases(
