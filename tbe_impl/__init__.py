@@ -15,6 +15,7 @@ from tbe_impl.lazy_attributes import lazy_attributes
 
 if TYPE_CHECKING:
     from tbe_impl import compat
+    from tbe_impl.ascendc.kernel import load_ascendc
     from tbe_impl.errors import FusionError
     from tbe_impl.kernel import Kernel
     from tbe_impl.loading.operator import Operator, load_operator
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 """Version of the whole distribution; it is part of the cache key of every kernel."""
 
-__all__ = ["FusionError", "Kernel", "Operator", "compat", "load_operator", "tune"]
+__all__ = ["FusionError", "Kernel", "Operator", "compat", "load_ascendc", "load_operator", "tune"]
 
 _HOMES = {
     "compat": "tbe_impl.compat",
     "FusionError": "tbe_impl.errors",
     "Kernel": "tbe_impl.kernel",
     "Operator": "tbe_impl.loading.operator",
+    "load_ascendc": "tbe_impl.ascendc.kernel",
     "load_operator": "tbe_impl.loading.operator",
     "tune": "tbe_impl.loading.tune_operator",
 }

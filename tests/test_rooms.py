@@ -29,7 +29,7 @@ ORDER = {
         ("compiled", "environment", "soc"),
         ("dsl",),
         ("autodiff", "cann", "comparing", "interpreter", "runtime", "scheduling", "tracing"),
-        ("chip", "codegen"),
+        ("ascendc", "chip", "codegen"),
         ("compat", "cpu"),
         ("arguments", "backends"),
         ("kernel", "kernel_report", "tuning_store"),

@@ -34,11 +34,13 @@ class Compiler:
     identity: str
 
 
-def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
+def run(
+    compiler: Compiler, arguments: Sequence[str], place: Path, *, limit_s: float | None = None
+) -> None:
     """Runs the compiler with the directory `place` as its working and temporary directory.
 
     Raises:
-        subprocess.TimeoutExpired: the compiler exceeded `TIME_LIMIT_S`.
+        subprocess.TimeoutExpired: the compiler exceeded `limit_s`, by default `TIME_LIMIT_S`.
         CompileError: the compiler failed or exceeded `MEMORY_LIMIT_BYTES`.
     """
     command, output = [*compiler.command, *arguments], place / "output"
@@ -55,7 +57,7 @@ def run(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
             env={**os.environ, "TMPDIR": str(place)},
         ) as process,
     ):
-        process.wait(TIME_LIMIT_S)
+        process.wait(TIME_LIMIT_S if limit_s is None else limit_s)
     if process.returncode:
         said = _first_errors(output)
         if any(text in said.lower() for text in _OUT_OF_MEMORY_TEXTS):

@@ -1,0 +1,4 @@
+// Template arguments of a kernel.
+#pragma once
+
+#include "../../../../host/tiling_data.h"

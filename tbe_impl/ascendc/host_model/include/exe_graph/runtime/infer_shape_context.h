@@ -1,0 +1,4 @@
+// What a shape function sees.
+#pragma once
+
+#include "../../../host/context.h"

@@ -1,0 +1,4 @@
+// What a tiling function sees.
+#pragma once
+
+#include "../../../host/context.h"

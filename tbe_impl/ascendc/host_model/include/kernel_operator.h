@@ -1,0 +1,23 @@
+// Ascend C on this processor: the front door that kernels include.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "../model/cast.h"
+#include "../model/compare.h"
+#include "../model/data_copy.h"
+#include "../model/elementwise.h"
+#include "../model/entry.h"
+#include "acl/acl.h"
+#include "../model/library_logic.h"
+#include "../model/library_math.h"
+#include "../model/library_rows.h"
+#include "../model/matmul.h"
+#include "../model/gather_sort.h"
+#include "../model/reduce.h"
+#include "../model/tiling.h"
+#include "../model/utility.h"

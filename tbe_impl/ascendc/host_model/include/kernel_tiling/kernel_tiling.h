@@ -1,0 +1,4 @@
+// Tiling structures of library functions.
+#pragma once
+
+#include "../../host/tiling_data.h"

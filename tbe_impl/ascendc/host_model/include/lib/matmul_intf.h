@@ -1,0 +1,4 @@
+// The Matmul object.
+#pragma once
+
+#include "../kernel_operator.h"

@@ -1,0 +1,4 @@
+// Definitions of operators in host code.
+#pragma once
+
+#include "../../host/registry.h"

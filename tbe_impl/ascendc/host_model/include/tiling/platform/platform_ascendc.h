@@ -1,0 +1,4 @@
+// The chip in host code.
+#pragma once
+
+#include "../../../host/platform.h"
