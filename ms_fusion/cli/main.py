@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ms_fusion import __version__
+from ms_fusion.cli.ascendc import ascendc
 from ms_fusion.cli.command_support import (
     Group,
     check_can_make,
@@ -328,6 +329,7 @@ def cache_verify() -> int:
 
 
 cli.add_command(tbe)
+cli.add_command(ascendc)
 cli.add_command(fuse)
 
 

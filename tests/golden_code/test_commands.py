@@ -124,6 +124,13 @@ CALLS = (
     f"tbe run twice.py {BY_NUMPY} --soc Nothing",
     f"tbe bench twice.py {BY_NUMPY} --loop 0",
     "tbe",
+    "ascendc",
+    "ascendc run",
+    "ascendc run nothing.cpp --output 8:float32",
+    "ascendc run twice.cpp",
+    "ascendc run twice.cpp --output 8:nothing",
+    "ascendc run twice.cpp --output 8:float32 --blocks 0",
+    "ascendc run twice.cpp --output 8:float32 --function other",
     "fuse",
     "fuse --input nothing.onnx",
     "fuse --input broken.onnx --dry-run",
@@ -151,6 +158,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "100")
     Path("twice.py").write_text(OPERATOR)
     Path("broken.py").write_text("def op(x, y):\n    return (\n")
+    Path("twice.cpp").write_text("__global__ __aicore__ void twice(GM_ADDR y) {}")
     Path("broken.onnx").write_bytes(b"no model")
     transformer_layer(Path("model.onnx"))
     return directory
@@ -192,6 +200,7 @@ def test_exit_codes_that_are_told() -> None:
     told: dict[str, Any] = {path: one.help or "" for path, one in commands(main.cli, "ms-fusion")}
     with_codes = {path for path, text in told.items() if re.search(r"Exit code", text)}
     assert with_codes == {
-        f"ms-fusion {name}" for name in ("cache verify", "doctor", "fuse", "lint-flags", "tbe run")
+        f"ms-fusion {name}"
+        for name in ("ascendc run", "cache verify", "doctor", "fuse", "lint-flags", "tbe run")
     }
     assert main.EXIT_CODES == {"already-fused": 3}

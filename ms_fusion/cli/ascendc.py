@@ -1,0 +1,256 @@
+"""Implements the commands `ms-fusion ascendc`: converts arguments to calls, without logic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ms_fusion.cli.tbe import json_option
+from tbe_impl.errors import InputError
+
+FILE_BYTES_MAX = 16 << 20
+
+
+@click.group()
+def ascendc() -> None:
+    """Run operators written in Ascend C, unchanged, on this machine."""
+
+
+@ascendc.command("run")
+@click.argument("kernel", metavar="KERNEL.cpp", type=click.Path(path_type=Path))
+@click.option(
+    "--function", metavar="NAME", help="The kernel function.  [default: the only one of the file]"
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SPEC",
+    help="One for each input, in order: 8x2048:float16 or file.npy.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="SPEC",
+    help="One for each output, in order; a file.npy holds its values from before.",
+)
+@click.option(
+    "--host",
+    type=click.Path(path_type=Path),
+    metavar="HOST.cpp|PROJECT.json",
+    help="The file with the tiling function, which is run for these shapes; or the JSON of the "
+    "operator project, whose names and dtypes are checked.",
+)
+@click.option(
+    "--tiling",
+    multiple=True,
+    metavar="NAME=VALUE,…|FILE.json",
+    help="Fields of the tiling structure.",
+)
+@click.option("--tiling-key", type=int, default=0, help="What TILING_KEY_IS compares with.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A scalar parameter of the kernel.",
+)
+@click.option(
+    "--attr",
+    "attributes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An attribute of the operator, for --host.",
+)
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=1, max=1024),
+    help="Number of cores.  [default: what the tiling sets, else the chip's vector cores]",
+)
+@click.option("--workspace", type=click.IntRange(min=0), metavar="BYTES", help="Size of the workspace.")  # fmt: skip
+@click.option("--define", "defines", multiple=True, metavar="NAME=VALUE", help="For the compiler.")
+@click.option(
+    "--include",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where included files lie.",
+)
+@click.option("--soc", default="Ascend910B1", show_default=True, help="The chip.")
+@click.option(
+    "--check",
+    metavar="FORMULA",
+    help='Compare with this, over x0, x1 …: "x0 + x1"; commas separate outputs.',
+)
+@click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Write the outputs there as .npy.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Count warnings as errors.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the random arrays.")
+@json_option
+def run_command(kernel: Path, check: str | None, save: Path | None, as_json: bool, **options: Any) -> int:  # fmt: skip
+    """Run a kernel on random arrays or given ones, with the checks of a modelled chip.
+
+    Exit code: 0 it ran and is right, 1 a check or the formula failed, 2 bad input, or it does not
+    compile.
+    """
+    from tbe_impl.cli.formula_text import parse_formula
+
+    if check is not None:
+        parse_formula(check)
+    request = build_request(kernel, **options)
+    if save is not None and save.exists() and not save.is_dir():
+        raise InputError("--save needs a directory", place=str(save), got="a file")
+    from ms_fusion.report import ascendc_text
+    from ms_fusion.report.operator_text import to_json_text
+    from tbe_impl.ascendc.launch import CrashError
+    from tbe_impl.cli.ascendc_commands import run_ascendc
+
+    try:
+        found = run_ascendc(request, check=check, save=save)
+    except CrashError as error:
+        click.echo(f"{kernel}: error: {error}", err=True)
+        return 1
+    if as_json:
+        click.echo(to_json_text(found, exit_code=found.exit_code))
+    else:
+        ascendc_text.print_run(found)
+    return found.exit_code
+
+
+@ascendc.command("apis")
+@json_option
+def apis_command(as_json: bool) -> None:
+    """List the names of Ascend C that the host model has."""
+    from ms_fusion.report import ascendc_text
+    from tbe_impl.ascendc.api_names import list_apis
+
+    found = list_apis()
+    if as_json:
+        click.echo(json.dumps({one.name: list(one.names) for one in found}, indent=2))
+    else:
+        ascendc_text.print_apis(found)
+
+
+def build_request(kernel: Path, **options: Any) -> Any:
+    """Converts the command-line options into an `AscendcRequest`.
+
+    Raises:
+        InputError: an option is malformed, or a file is missing.
+    """
+    from ms_fusion.cli.tbe_request import description_of
+    from tbe_impl.soc import find_soc
+
+    for place in (kernel, options["host"]):
+        if place is not None and not place.is_file():
+            raise InputError("no such file", place=str(place))
+    for place in options["include"]:
+        if not place.is_dir():
+            raise InputError("no such directory", place=f"--include {place}")
+    try:
+        find_soc(options["soc"])
+    except InputError as error:
+        error.place = f"--soc {options['soc']}"
+        raise
+    inputs = tuple(description_of(text) for text in options.pop("inputs"))
+    outputs = tuple(description_of(text, option="--output") for text in options.pop("outputs"))
+    if not outputs:
+        raise InputError(
+            "the kernel has no output",
+            place="--output",
+            expected="one for each tensor that the kernel writes, such as --output 8x2048:float16",
+        )
+    tiling = parse_tiling(options.pop("tiling"))
+    arguments = _pairs(options.pop("arguments"), "--arg")
+    attributes = _pairs(options.pop("attributes"), "--attr")
+    from tbe_impl.cli.ascendc_commands import AscendcRequest
+
+    return AscendcRequest(
+        kernel,
+        inputs=inputs,
+        outputs=outputs,
+        tiling=tiling,
+        arguments=arguments,
+        attributes=attributes,
+        **options,
+    )
+
+
+def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
+    """Returns the fields of ``--tiling``: ``a=1,b=2``, ``a=1,2,3`` (an array) or a JSON file.
+
+    Raises:
+        InputError: a text has another form, or the file is no JSON object of numbers.
+
+    >>> parse_tiling(["a=1,2,3,b=0.5"])
+    {'a': '1,2,3', 'b': '0.5'}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        if text.endswith(".json"):
+            found.update(_read_json(Path(text)))
+            continue
+        name = ""
+        for part in text.split(","):
+            left, sign, value = part.partition("=")
+            if sign:
+                name = left.strip()
+                found[name] = value.strip()
+            elif name and part.strip():
+                found[name] += f",{part.strip()}"
+            else:
+                raise InputError(
+                    "no tiling data",
+                    place=f"--tiling {text}",
+                    expected="NAME=VALUE,… or FILE.json",
+                    got=repr(part),
+                )
+    return found
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise InputError("the file is too large", place=str(path))
+        raw = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError("no JSON file that can be read", place=f"--tiling {path}") from error
+    if not isinstance(raw, dict):
+        raise InputError("no JSON object", place=f"--tiling {path}", got=type(raw).__name__)
+    return dict(_flat("", raw, path))
+
+
+def _flat(prefix: str, value: dict[str, Any], path: Path) -> list[tuple[str, Any]]:
+    """Returns the fields of nested objects with dotted names."""
+    found: list[tuple[str, Any]] = []
+    for name, one in value.items():
+        if isinstance(one, dict):
+            found += _flat(f"{prefix}{name}.", one, path)
+        elif isinstance(one, (int, float)) or (
+            isinstance(one, list) and all(isinstance(item, (int, float)) for item in one)
+        ):
+            found.append((f"{prefix}{name}", one))
+        else:
+            raise InputError(
+                f"the tiling field {prefix}{name} is no number",
+                place=f"--tiling {path}",
+                expected="a number or a list of numbers",
+                got=repr(one),
+            )
+    return found
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.isidentifier() or name in found:
+            raise InputError(
+                "given twice" if name in found else "no NAME=VALUE",
+                place=f"{option} {text}",
+            )
+        found[name] = value
+    return found
