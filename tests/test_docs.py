@@ -294,6 +294,36 @@ def test_the_guide_to_operators_runs_as_it_stands(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["guide.py"]
 
 
+@pytest.mark.mindspore
+def test_the_kernel_of_the_page_on_ascend_c_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kernel, command, program, net = code_blocks(text_of("docs/ascend_c.md"))
+    (tmp_path / "scale_shift.cpp").write_text(kernel, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    _, _, *arguments = shlex.split(command)
+    assert run(["ascendc", *arguments]) == 0
+    printed = capfd.readouterr().out
+    assert "agrees with its formula" in printed and "no errors, no warnings" in printed
+    printed = printed_by("guide.py", f"{program}\n{net}", tmp_path)
+    assert "inQueue" in printed and "[2. 2. 2.]" in printed
+    wrong = kernel.replace("DataCopyPad(yGm[start], y, copy);", "DataCopy(yGm[start], y, n);")
+    (tmp_path / "scale_shift.cpp").write_text(wrong, "utf-8")
+    assert run(["ascendc", *arguments]) == 1
+    line = 1 + wrong[: wrong.index("DataCopy(yGm")].count("\n")
+    assert f"scale_shift.cpp:{line}: error: alignment" in capfd.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["guide.py", "scale_shift.cpp"]
+
+
+def test_every_check_of_ascend_c_is_explained() -> None:
+    table = section_of("docs/ascend_c.md", "Checks")
+    told = set(re.findall(r"`([a-z_]+)`", table))
+    headers = (ROOT / "tbe_impl/ascendc/host_model/model").glob("*.h")
+    text = "\n".join(path.read_text("utf-8") for path in headers)
+    kinds = set(re.findall(r"(?:fail|warn|Finding\{|add_\w+\(Finding\{)\(?\s*\"([a-z_]+)\"", text))
+    assert kinds - {"unsupported"} <= told, kinds - told
+
+
 @pytest.mark.usefixtures("shared_native")
 def test_the_rule_of_the_guide_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -1,0 +1,119 @@
+"""Building and calling kernels: arguments are bound by order and name, mistakes are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tbe_impl import load_ascendc
+from tbe_impl.ascendc.launch import CrashError
+from tbe_impl.errors import InputError
+from tests.cases import cases
+
+PROGRAMS = Path(__file__).resolve().parents[2] / "programs" / "ascendc"
+ARRAY = ((64,), "float32")
+
+SCALARS = """
+#include "kernel_operator.h"
+using namespace AscendC;
+struct Pair { int32_t a[2]; float b; };
+extern "C" __global__ __aicore__ void scalars(GM_ADDR x, GM_ADDR y, int32_t shift, float scale, bool twice,
+                                              GM_ADDR tiling) {
+    GlobalTensor<float> from, to;
+    from.SetGlobalBuffer((__gm__ float*)x, 64);
+    to.SetGlobalBuffer((__gm__ float*)y, 64);
+    GET_TILING_DATA_WITH_STRUCT(Pair, pair, tiling);
+    if (shift == 99) { int* nowhere = nullptr; *nowhere = FACTOR; }
+    for (int i = 0; i < 64; ++i)
+        to.SetValue(i, (from.GetValue(i) * scale + shift) * (twice ? 2 : 1) * FACTOR + pair.a[1] + pair.b);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kernel") / "scalars.cpp"
+    path.write_text(SCALARS)
+    return load_ascendc(path)
+
+
+def _build(operator, **changes):
+    options = {
+        "outputs": [ARRAY],
+        "arguments": {"shift": -3, "scale": 0.5, "twice": True},
+        "tiling": {"a": [7, 8], "b": 0.25},
+        "defines": ["FACTOR=10"],
+        "blocks": 1,
+        **changes,
+    }
+    return operator.build(ARRAY, **options)
+
+
+def test_scalars_defines_and_fields_arrive(operator):
+    x = np.arange(64, dtype=np.float32)
+    kernel = _build(operator)
+    np.testing.assert_array_equal(kernel(x), (x * 0.5 - 3) * 20 + 8.25)
+    assert kernel.report().instructions["S"] == 128
+
+
+@cases(
+    "changes, message",
+    [
+        ({"arguments": {"shift": 1, "scale": 1}}, "needs the value of twice"),
+        (
+            {"arguments": {"shift": 1, "scale": 1, "twice": 1, "more": 2}},
+            "no scalar parameter more",
+        ),
+        ({"tiling": {"c": 1}}, "the tiling structure Pair has no field c"),
+        ({"tiling": {"a": [1, 2, 3]}}, "field a takes fewer values"),
+        ({"outputs": [ARRAY] * 3}, "expected 1 input and 3 outputs"),
+        ({"function": "other"}, "no kernel function other"),
+        ({"soc": "Ascend1"}, "unknown chip"),
+        ({"defines": ["1=2"]}, "no NAME or NAME=VALUE"),
+    ],
+)
+def test_a_wrong_argument_is_named(operator, changes, message):
+    with pytest.raises(InputError, match=message):
+        _build(operator, **changes)
+
+
+def test_a_name_that_the_model_lacks_is_named_with_its_line(tmp_path):
+    path = tmp_path / "missing.cpp"
+    path.write_text(
+        '#include "kernel_operator.h"\n'
+        'extern "C" __global__ __aicore__ void missing(GM_ADDR x) {\n'
+        "    AscendC::NoSuchFunction(x);\n}\n"
+    )
+    with pytest.raises(InputError, match="NoSuchFunction is missing") as caught:
+        load_ascendc(path).build(outputs=[ARRAY])
+    assert caught.value.place == f"{path}:3"
+
+
+def test_another_shape_or_dtype_is_an_error(operator):
+    kernel = _build(operator)
+    for wrong in (np.zeros(32, np.float32), np.zeros(64, np.float16)):
+        with pytest.raises(InputError, match="another shape or dtype"):
+            kernel(wrong)
+
+
+def test_outputs_can_hold_values_from_before(operator):
+    kernel = _build(operator)
+    out = np.zeros(64, np.float32)
+    assert kernel(np.ones(64, np.float32), out=out) is out
+    assert (out == -41.75).all()
+
+
+def test_a_crash_is_an_error_of_the_isolated_run(operator):
+    kernel = _build(operator, arguments={"shift": 99, "scale": 1, "twice": 0})
+    with pytest.raises(CrashError, match="SIGSEGV"):
+        kernel.run(np.ones(64, np.float32), isolated=True)
+
+
+def test_two_kernels_of_a_process_do_not_share_state(operator):
+    first, second = _build(operator), _build(operator, defines=["FACTOR=1"])
+    x = np.ones(64, np.float32)
+    assert first(x)[0] == -41.75
+    assert second(x)[0] == 3.25
+    assert first(x)[0] == -41.75
