@@ -51,6 +51,7 @@ bench-details: export GLOG_v = 3
 bench-details: env
 	$(BIN)/python -m benchmarks.tbe_kernels
 	$(BIN)/python -m benchmarks.tbe_tuning
+	$(BIN)/python -m benchmarks.ascendc
 	$(BIN)/python -m benchmarks.convolutions
 	$(BIN)/python -m benchmarks.convolutions_in_mindspore
 	$(BIN)/python -m benchmarks.mindspore_operators
