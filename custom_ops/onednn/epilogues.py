@@ -17,7 +17,7 @@ import numpy as np
 
 from custom_ops.onednn import constants
 from tbe_impl.errors import InputError
-from tbe_impl.gelu_constants import CUBIC, SQRT_HALF, TANH_SCALE
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, SQRT_HALF
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,18 @@ class PostOpActivation:
     takes_alpha: bool = False
 
 
-def _erf(x: np.ndarray) -> np.ndarray:
-    return np.vectorize(math.erf, otypes=[np.float64])(x)
-
-
 def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))
+
+
+# 1 + erf and 1 + tanh would cancel for negative x
+def _gelu(x: np.ndarray, _: float) -> np.ndarray:
+    return x * (0.5 * np.vectorize(math.erfc, otypes=[np.float64])(-x * SQRT_HALF))
+
+
+def _gelu_tanh(x: np.ndarray, _: float) -> np.ndarray:
+    return x * _sigmoid(SIGMOID_SCALE * (x + CUBIC * x**3))
 
 
 # relu is computed by a pass of our own C code over the result, because oneDNN's relu maps NaN to 0;
@@ -56,15 +62,8 @@ ACTIVATIONS = {
     ),
     "swish": PostOpActivation(constants.SWISH, 1, 0, lambda x, a: x * _sigmoid(a * x), True),
     "silu": PostOpActivation(constants.SWISH, 1, 0, lambda x, _: x * _sigmoid(x)),
-    "gelu": PostOpActivation(
-        constants.GELU_ERF, 0, 0, lambda x, _: 0.5 * x * (1 + _erf(x * SQRT_HALF))
-    ),
-    "gelu_tanh": PostOpActivation(
-        constants.GELU_TANH,
-        0,
-        0,
-        lambda x, _: 0.5 * x * (1 + np.tanh(TANH_SCALE * (x + CUBIC * x**3))),
-    ),
+    "gelu": PostOpActivation(constants.GELU_ERF, 0, 0, _gelu),
+    "gelu_tanh": PostOpActivation(constants.GELU_TANH, 0, 0, _gelu_tanh),
     "sigmoid": PostOpActivation(constants.SIGMOID, 0, 0, lambda x, _: _sigmoid(x)),
     "tanh": PostOpActivation(constants.TANH, 0, 0, lambda x, _: np.tanh(x)),
     "hard_swish": PostOpActivation(

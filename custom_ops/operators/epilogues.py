@@ -55,6 +55,25 @@ def _silu_slope(z: Any, _: float) -> Any:
     return dsl.vmul(share, dsl.vadds(dsl.vmul(z, rest), 1.0))
 
 
+# MindSpore parses these functions, which it cannot do with several lambdas of one statement.
+
+
+def _compose_relu(z: Any, _: float) -> Any:
+    return ops.relu(z)
+
+
+def _compose_leaky_relu(z: Any, alpha: float) -> Any:
+    return ops.leaky_relu(z, alpha)
+
+
+def _compose_silu(z: Any, _: float) -> Any:
+    return ops.mul(z, ops.sigmoid(z))
+
+
+def _compose_gelu(z: Any, _: float) -> Any:
+    return gelu_composite(z, approximate=False)
+
+
 def _compose_gelu_tanh(z: Any, _: float) -> Any:
     # this equals the tanh formula, but MindSpore's sigmoid is more accurate than its tanh
     inner = ops.mul(z, ops.add(ops.mul(ops.mul(z, z), CUBIC * SIGMOID_SCALE), SIGMOID_SCALE))
@@ -66,22 +85,22 @@ ACTIVATIONS = MappingProxyType(
         "relu": FusedActivation(
             lambda z, _: dsl.vrelu(z),
             lambda z, _: dsl.vcmpsel(z, 0.0, "gt", 1.0, 0.0),
-            lambda z, _: ops.relu(z),
+            _compose_relu,
         ),
         "leaky_relu": FusedActivation(
             dsl.vlrelu,
             lambda z, alpha: dsl.vcmpsel(z, 0.0, "gt", 1.0, alpha),
-            lambda z, alpha: ops.leaky_relu(z, alpha),
+            _compose_leaky_relu,
         ),
         "silu": FusedActivation(
             lambda z, _: dsl.vmul(z, dsl.ext.sigmoid(z)),
             _silu_slope,
-            lambda z, _: ops.mul(z, ops.sigmoid(z)),
+            _compose_silu,
         ),
         "gelu": FusedActivation(
             lambda z, _: gelu(z, False),
             lambda z, _: gelu_slope(z, False),
-            lambda z, _: gelu_composite(z, approximate=False),
+            _compose_gelu,
         ),
         "gelu_tanh": FusedActivation(
             lambda z, _: gelu(z, True), lambda z, _: gelu_slope(z, True), _compose_gelu_tanh
