@@ -111,4 +111,77 @@ void Clamp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& min, c
         src, ::host_model::library_operand(min), ::host_model::library_operand(max));
 }
 
+// Chooses src0 where the condition holds, else src1; both are tensors or scalars.
+template <class T, class U, class S, class V>
+void Where(const LocalTensor<T>& dst, const U& src0, const S& src1,
+           const LocalTensor<V>& condition, uint32_t count, HOST_MODEL_WHERE) {
+    ::host_model::library_elements(
+        "Where", dst, count, where,
+        [](V holds, auto a, auto b) { return holds ? static_cast<T>(a) : static_cast<T>(b); },
+        condition, ::host_model::library_operand(src0), ::host_model::library_operand(src1));
+}
+
+// Chooses by a mask of bytes or words: src0 where it is 0, else src1. The rows of the mask may be
+// longer than those of the source.
+struct SelectWithBytesMaskShapeInfo {
+    uint32_t firstAxis = 0, srcLastAxis = 0, maskLastAxis = 0;
+};
+
+} // namespace AscendC
+
+namespace host_model {
+
+template <class T, class U, class A, class B>
+void select_by_elements(const AscendC::LocalTensor<T>& dst, const A& src0, const B& src1,
+                        const AscendC::LocalTensor<U>& mask,
+                        const AscendC::SelectWithBytesMaskShapeInfo& info, const Where& where) {
+    Instruction op(Pipe::V, "Select", where);
+    check_start(op, dst);
+    check_start(op, mask);
+    op.check(info.srcLastAxis <= info.maskLastAxis, "argument",
+             text_of("Select: rows of %u elements with masks of %u", info.srcLastAxis,
+                     info.maskLastAxis),
+             "the rows of the mask are as long as those of the source, or longer");
+    op.check(info.srcLastAxis * sizeof(T) % 32 == 0 && info.maskLastAxis * sizeof(U) % 32 == 0,
+             "alignment",
+             text_of("Select: rows of %u elements with masks of %u fill no whole blocks of 32 "
+                     "bytes",
+                     info.srcLastAxis, info.maskLastAxis),
+             "pad the rows of the source and of the mask");
+    for (int64_t row = 0; row < info.firstAxis; ++row) {
+        int64_t first = row * info.srcLastAxis, width = info.srcLastAxis;
+        auto a = elements(op, src0, first, width, "source 0");
+        auto b = elements(op, src1, first, width, "source 1");
+        auto chosen = op.in(mask, row * info.maskLastAxis, width, 1, "the mask");
+        auto to = op.out(dst, first, width);
+        for (int64_t i = 0; i < width; ++i) {
+            bool second = chosen.data[i] != U(0);
+            uint8_t state = second ? state_at(b, i) : state_at(a, i);
+            to.data[i] = second ? static_cast<T>(at(b, i)) : static_cast<T>(at(a, i));
+            op.set(to, i, chosen.state(i) == 1 ? state : chosen.state(i));
+        }
+    }
+}
+
+} // namespace host_model
+
+namespace AscendC {
+
+template <class T, class U, bool isReuseMask = true>
+void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0, ::host_model::Scalar<T> src1,
+            const LocalTensor<U>& mask, const LocalTensor<uint8_t>& sharedTmpBuffer,
+            const SelectWithBytesMaskShapeInfo& info, HOST_MODEL_WHERE) {
+    (void)sharedTmpBuffer;
+    ::host_model::select_by_elements(dst, src0, ::host_model::ScalarOperand<T>{src1}, mask, info,
+                                     where);
+}
+template <class T, class U, bool isReuseMask = true>
+void Select(const LocalTensor<T>& dst, ::host_model::Scalar<T> src0, const LocalTensor<T>& src1,
+            const LocalTensor<U>& mask, const LocalTensor<uint8_t>& sharedTmpBuffer,
+            const SelectWithBytesMaskShapeInfo& info, HOST_MODEL_WHERE) {
+    (void)sharedTmpBuffer;
+    ::host_model::select_by_elements(dst, ::host_model::ScalarOperand<T>{src0}, src1, mask, info,
+                                     where);
+}
+
 } // namespace AscendC

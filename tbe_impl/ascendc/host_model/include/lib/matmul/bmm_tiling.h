@@ -1,0 +1,4 @@
+// Tiling of Matmul objects in host code.
+#pragma once
+
+#include "../../../host/matmul_tiling.h"

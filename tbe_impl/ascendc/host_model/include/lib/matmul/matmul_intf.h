@@ -1,0 +1,4 @@
+// The Matmul object in kernels.
+#pragma once
+
+#include "../../kernel_operator.h"
