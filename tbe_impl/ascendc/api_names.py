@@ -17,7 +17,8 @@ _TYPE = re.compile(
 )
 _ALIAS = re.compile(r"^(?:template\s*<[^;{}]*>\s*)?using\s+([A-Z]\w*)\s*=", re.MULTILINE)
 _MACRO = re.compile(r"^#define\s+((?!HOST_MODEL_)[A-Z]\w*)", re.MULTILINE)
-_FAMILY = re.compile(r"^(?:HOST_MODEL_\w+)\((\w+)", re.MULTILINE)
+_FAMILY = re.compile(r"^(?:HOST_MODEL_\w+)\((?!HOST_MODEL_)(\w+)", re.MULTILINE)
+_OF_FAMILY = re.compile(r"^    void (?!NAME\b)([A-Z]\w*)\(.*\\$", re.MULTILINE)
 
 _NAMESPACES = "AscendC|matmul|optiling|ge|gert|ops|platform_ascendc|matmul_tiling"
 
@@ -39,7 +40,7 @@ def list_apis() -> tuple[ApiFile, ...]:
         title = next((line[3:] for line in text.splitlines() if line.startswith("// ")), "")
         names: set[str] = set()
         for part in _public_parts(text):
-            for pattern in (_FUNCTION, _TYPE, _ALIAS, _FAMILY):
+            for pattern in (_FUNCTION, _TYPE, _ALIAS, _FAMILY, _OF_FAMILY):
                 names |= set(pattern.findall(part))
         names |= set(_MACRO.findall(text))
         if names:

@@ -82,6 +82,7 @@ class RunReport:
         buffers: the on-chip buffers of core 0.
         instructions: number of instructions of each pipe, over all cores.
         bytes_read, bytes_written: bytes of global memory that the kernel moved.
+        updated: the inputs that the kernel wrote into.
     """
 
     findings: tuple[Finding, ...]
@@ -90,6 +91,7 @@ class RunReport:
     instructions: Mapping[str, int]
     bytes_read: int
     bytes_written: int
+    updated: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [str(one) for one in self.findings] or ["no errors, no warnings"]
@@ -123,6 +125,7 @@ def parse_report(text: str, *, strict: bool = False) -> RunReport:
         raw["instructions"],
         raw["bytes_read"],
         raw["bytes_written"],
+        tuple(raw["updated"]),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tbe_impl.ascendc.kernel_source import read_text
+from tbe_impl.ascendc.launch import run_in_child
 from tbe_impl.ascendc.native_build import HOST_MODEL, build_library, preprocess
 from tbe_impl.ascendc.translation_unit import GE_DTYPES, TranslationUnit
 from tbe_impl.errors import InputError
@@ -38,6 +40,7 @@ class HostTiling:
         zero_outputs: whether the operator's definition initialises an output.
         template_values: values of the kernel's template arguments, if the function chose them.
         notes: differences between the shapes that the shape function infers and the declared ones.
+        aliases: pairs (output, input) of one name in the operator's definition: one memory.
     """
 
     operator: str
@@ -48,6 +51,7 @@ class HostTiling:
     zero_outputs: bool
     template_values: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    aliases: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,7 @@ def run_host_tiling(
 
     Raises:
         InputError: the file does not compile, has no operator for the kernel, or its functions fail.
+        CrashError: a function of the file crashed.
     """
     path = str(host).replace("\\", "\\\\").replace('"', '\\"')
     text = "\n".join(
@@ -224,7 +229,22 @@ def run_host_tiling(
     )  # fmt: skip
     function = library.host_model_tiling
     function.argtypes, function.restype = (ctypes.POINTER(_Request),), ctypes.c_char_p
-    raw = json.loads(function(ctypes.byref(request)), strict=False)
+
+    def call() -> bytes:
+        found = json.loads(function(ctypes.byref(request)), strict=False)
+        found["data"] = data.tobytes()[: found.get("bytes", 0)].hex()
+        return json.dumps(found).encode()
+
+    raw = json.loads(
+        run_in_child(
+            call,
+            f"the tiling function of {host}",
+            "It gets a null pointer for an input or attribute that was not given: compare them with "
+            "the operator's definition",
+        )
+        if hasattr(os, "fork")
+        else call()
+    )
     if "error" in raw:
         raise InputError(
             raw["message"],
@@ -247,8 +267,9 @@ def run_host_tiling(
         raw["blocks"],
         raw["key"],
         raw["workspace"],
-        data.tobytes()[: raw["bytes"]],
+        bytes.fromhex(raw["data"]),
         raw["zero_outputs"],
         tuple(raw["template"]),
         notes,
+        tuple((output, place) for output, place in raw["aliases"]),
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tbe_impl.ascendc.array_memory import allocate, allocate_copy, allocate_output
 from tbe_impl.ascendc.findings import RunReport
 from tbe_impl.ascendc.host_tiling import (
     HostTensor,
@@ -91,6 +90,7 @@ class AscendcKernel:
         vector_cores_per_block: 2 if the kernel uses a cube core with two vector cores per block.
         zero_outputs: whether the operator's definition fills outputs with zeros before the kernel.
         notes: differences between declared shapes and those that the shape function infers.
+        aliases: pairs (output, input) that are one memory: the kernel updates the input's values.
     """
 
     name: str
@@ -109,6 +109,7 @@ class AscendcKernel:
     vector_cores_per_block: int = 1
     zero_outputs: bool = False
     notes: tuple[str, ...] = ()
+    aliases: tuple[tuple[int, int], ...] = ()
     _last: list[RunReport] = field(default_factory=list, repr=False, compare=False)
 
     def __call__(
@@ -159,16 +160,23 @@ class AscendcKernel:
                 got=str(len(targets)),
             )
         results = tuple(
-            _aligned_copy(one, shared=isolated)
+            allocate_copy(one, shared=isolated)
             if one is not None
-            else _garbage(kind, shared=isolated)
+            else allocate_output(kind.shape, kind.numpy, shared=isolated)
             for one, kind in zip_longest(targets, self.outputs)
         )
         if self.zero_outputs and not targets:
             for result in results:
                 result[...] = np.zeros((), result.dtype)
+        launched = [allocate_copy(one, shared=isolated) for one in given]
+        for output, place in self.aliases:
+            results[output][...] = launched[place]
+            launched[place] = results[output]
+        defined = {output for output, _ in self.aliases}
+        if targets or self.zero_outputs:
+            defined.update(range(len(results)))
         report = self._library.run(
-            self._launch_arguments(given, results, defined=bool(targets) or self.zero_outputs),
+            self._launch_arguments(launched, results, defined),
             blocks=self.blocks,
             soc=find_soc(self.soc),
             tiling_key=self.tiling_key,
@@ -178,6 +186,10 @@ class AscendcKernel:
         )
         for target, result in zip(targets, results, strict=False):
             target[...] = result
+        names = [one.name for one in self.function.pointers]
+        for name, array, copy in zip(names, given, launched, strict=False):
+            if name in report.updated and array.flags.writeable:
+                array[...] = copy
         self._last[:] = [report]
         return tuple(targets) or results, report
 
@@ -217,9 +229,9 @@ class AscendcKernel:
         return found
 
     def _launch_arguments(
-        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], *, defined: bool
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], defined: set[int]
     ) -> list[LaunchArgument]:
-        tiling = _aligned_copy(np.frombuffer(self.tiling, np.uint8))
+        tiling = allocate_copy(np.frombuffer(self.tiling, np.uint8))
         roles = pointer_roles(self.function, len(inputs), len(outputs), self.file)
         waiting = {INPUT: list(inputs), OUTPUT: list(outputs)}
         found = []
@@ -233,13 +245,14 @@ class AscendcKernel:
                 )
                 continue
             role = roles[one.name]
+            is_defined = role == OUTPUT and len(outputs) - len(waiting[OUTPUT]) in defined
             if role in waiting:
                 array = waiting[role].pop(0)
             elif role == WORKSPACE:
-                array = np.empty(max(self.workspace_bytes, 1), np.uint8)
+                array = allocate(max(self.workspace_bytes, 1))
             else:
                 array = tiling
-            found.append(LaunchArgument(one.name, role, array, defined and role == OUTPUT))
+            found.append(LaunchArgument(one.name, role, array, is_defined))
         return found
 
 
@@ -363,6 +376,7 @@ class AscendcOperator:
             vector_cores_per_block=pair,
             zero_outputs=planned.zero_outputs if planned else False,
             notes=planned.notes if planned else (),
+            aliases=_checked_aliases(planned.aliases, given, wanted) if planned else (),
         )
 
 
@@ -426,6 +440,17 @@ def _check_scalars(
         )
 
 
+def _checked_aliases(
+    aliases: Sequence[tuple[int, int]], inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]
+) -> tuple[tuple[int, int], ...]:
+    """Returns the aliases whose output and input exist and have the same shape and dtype."""
+    return tuple(
+        (output, place)
+        for output, place in aliases
+        if output < len(outputs) and place < len(inputs) and outputs[output] == inputs[place]
+    )
+
+
 def _array_type(value: Any) -> ArrayType:
     if isinstance(value, ArrayType):
         return value
@@ -451,26 +476,3 @@ def _value_text(value: Any) -> str:
     if isinstance(value, (list, tuple, np.ndarray)):
         return ",".join(map(_value_text, value))
     return repr(value.item()) if isinstance(value, np.generic) else repr(value)
-
-
-def _allocate_aligned(size: int, *, shared: bool = False) -> np.ndarray:
-    """Returns bytes that begin at a multiple of 512, in memory that a forked process shares or not."""
-    if shared:
-        return np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)[:size]
-    whole = np.empty(size + 512, np.uint8)
-    start = -whole.ctypes.data % 512
-    return whole[start : start + size]
-
-
-def _aligned_copy(array: np.ndarray, *, shared: bool = False) -> np.ndarray:
-    found = _allocate_aligned(array.nbytes, shared=shared).view(array.dtype).reshape(array.shape)
-    found[...] = array
-    return found
-
-
-def _garbage(kind: ArrayType, *, shared: bool = False) -> np.ndarray:
-    """Returns an output array whose bytes are no plausible result."""
-    size = prod(kind.shape) * kind.numpy.itemsize
-    found = _allocate_aligned(size, shared=shared)
-    found[...] = 0xA5
-    return found.view(kind.numpy).reshape(kind.shape)

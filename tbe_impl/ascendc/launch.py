@@ -25,7 +25,7 @@ _lock = threading.Lock()
 
 
 class CrashError(FusionError):
-    """A kernel ended its process."""
+    """A kernel or a tiling function ended its process."""
 
     code = "kernel-crash"
 
@@ -147,15 +147,24 @@ class KernelLibrary:
         request.sub_blocks = sub_blocks
         with _lock:
             text = (
-                _run_in_child(lambda: self._run(ctypes.byref(request)))
+                run_in_child(
+                    lambda: self._run(ctypes.byref(request)),
+                    "the kernel",
+                    "Look for an access through a raw pointer (GetPhyAddr, __gm__), an endless "
+                    "recursion or an array on the stack that is too large; tensors are checked",
+                )
                 if isolated
                 else self._run(ctypes.byref(request))
             )
         return parse_report(text.decode("utf-8", "replace"), strict=strict)
 
 
-def _run_in_child(function: Callable[[], bytes]) -> bytes:
-    """Returns what the function returns in a forked process."""
+def run_in_child(function: Callable[[], bytes], subject: str, remedy: str) -> bytes:
+    """Returns what the function returns in a forked process.
+
+    Raises:
+        CrashError: a signal ended the process; `subject` crashed.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -178,8 +187,7 @@ def _run_in_child(function: Callable[[], bytes]) -> bytes:
     if status or not text:
         name = signal.Signals(-status).name if status < 0 else f"exit code {status}"
         raise CrashError(
-            f"the kernel crashed: {name}",
-            remedy="Look for an access through a raw pointer (GetPhyAddr, __gm__), an endless "
-            "recursion or an array on the stack that is too large; tensors are checked",
+            f"{subject} crashed: {name}",
+            remedy=remedy,
         )
     return text

@@ -36,8 +36,12 @@ TIME_LIMIT_S = 300.0
 """ziglang compiles the C++ library, once, which takes a minute."""
 SYMBOLS = ("host_model_run", "host_model_signature")
 PRELUDE = "host_model_prelude.h"
+EMPTY_HEADERS, EMPTY_HEADERS_LIMIT = "empty", 40
 _GCC = re.compile(r"(.*-)?g\+\+(-\d+)?(\.\d+)*\Z")
 _ERROR = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)  # fmt: skip
+_ABSENT_HEADER = re.compile(
+    r"fatal error: (?:([^\s:'‘][^:\n]*): No such file|['‘]([^'’\n]+)['’] file not found)"
+)
 _MISSING_NAME = re.compile(
     r"['‘](\w+)['’](?: was not declared| does not name a type| is not a member| has not been declared)"
     r"|no member named ['‘](\w+)['’]|use of undeclared identifier ['‘](\w+)['’]"
@@ -137,9 +141,9 @@ def build_library(
                 "-shared", "-o", str(target), str(text),
             ]  # fmt: skip
             try:
-                run(compiler, command, place, limit_s=TIME_LIMIT_S)
+                _run_with_empty_headers(compiler, command, place)
             except CompileError as error:
-                raise _compile_error(error, source, place / "output") from error
+                raise _compile_error(error, source, place) from error
             except subprocess.TimeoutExpired as error:
                 raise CompileError(
                     "the C++ compiler took too long", place=" ".join(compiler.command)
@@ -168,10 +172,34 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
             "-o", str(place / "out"), str(place / "text.cpp"),
         ]  # fmt: skip
         try:
-            run(compiler, arguments, place, limit_s=TIME_LIMIT_S)
+            _run_with_empty_headers(compiler, arguments, place)
         except CompileError as error:
-            raise _compile_error(error, source, place / "output") from error
+            raise _compile_error(error, source, place) from error
         return (place / "out").read_bytes().decode("utf-8", "surrogateescape")
+
+
+def _run_with_empty_headers(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
+    """Runs the compiler; an included file that is nowhere is replaced by an empty one in `place`.
+
+    Host files include many headers of CANN of which they use nothing. `place`/``empty`` receives
+    the replacements; ``__has_include`` of them was false until then.
+    """
+    root = place / EMPTY_HEADERS
+    deepest = root / "1" / "2" / "3"  # so that "../name.h" stays below root
+    for _ in range(EMPTY_HEADERS_LIMIT):
+        try:
+            return run(
+                compiler, [*arguments, "-idirafter", str(deepest)], place, limit_s=TIME_LIMIT_S
+            )
+        except CompileError:
+            output = (place / "output").read_bytes()[: 1 << 20].decode("utf-8", "replace")
+            found = _ABSENT_HEADER.search(output)
+            target = (deepest / (found[1] or found[2])).resolve() if found else place
+            if target.exists() or not target.is_relative_to(root.resolve()):
+                raise
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+    run(compiler, arguments, place, limit_s=TIME_LIMIT_S)
 
 
 def _is_gcc(compiler: Compiler) -> bool:
@@ -204,12 +232,15 @@ def _prelude(
     return ["-include", PRELUDE]
 
 
-def _compile_error(error: CompileError, source: Path, output: Path) -> InputError:
+def _compile_error(error: CompileError, source: Path, place: Path) -> InputError:
     """Returns the first error of the compiler, with the name that the host model lacks if it is one."""
     try:
-        text = output.read_bytes()[: 1 << 20].decode("utf-8", "replace")
+        text = (place / "output").read_bytes()[: 1 << 20].decode("utf-8", "replace")
     except OSError:
         text = ""
+    empty = ", ".join(
+        sorted(one.name for one in (place / EMPTY_HEADERS).rglob("*") if one.is_file())
+    )
     found = _ERROR.search(text)
     if not found:
         return InputError("the kernel does not compile", place=str(source), got=error.got or "")
@@ -228,7 +259,14 @@ def _compile_error(error: CompileError, source: Path, output: Path) -> InputErro
         else "the kernel does not compile",
         place=found["place"],
         got=found["text"],
-        remedy="See what the host model has: ms-fusion ascendc apis" if name else None,
+        remedy="See what the host model has: ms-fusion ascendc apis"
+        + (
+            f". Headers that were not found: {empty}; give their directory with --include"
+            if empty
+            else ""
+        )
+        if name or empty
+        else None,
     )
 
 

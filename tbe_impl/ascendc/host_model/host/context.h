@@ -2,10 +2,13 @@
 // the platform, and the places for their results.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream> // host files print without including it: CANN's own headers do
 #include <map>
 #include <memory>
 #include <string>
@@ -40,7 +43,40 @@ inline int GetSizeByDataType(DataType type) {
     default: return -1;
     }
 }
+class TypeUtils {
+public:
+    // Sets the bytes of an element; false if the type has no whole number of bytes.
+    static bool GetDataTypeLength(DataType type, uint32_t& length) {
+        int bytes = GetSizeByDataType(type);
+        length = static_cast<uint32_t>(std::max(bytes, 0));
+        return bytes > 0;
+    }
+};
 inline Format GetPrimaryFormat(int32_t format) { return static_cast<Format>(format & 0xff); }
+// Shape that the tiling functions of library functions take.
+class Shape {
+public:
+    Shape() = default;
+    explicit Shape(const std::vector<int64_t>& sizes) : sizes_(sizes) {}
+    Shape(std::initializer_list<int64_t> sizes) : sizes_(sizes) {}
+    size_t GetDimNum() const { return sizes_.size(); }
+    int64_t GetDim(size_t index) const { return index < sizes_.size() ? sizes_[index] : 0; }
+    graphStatus SetDim(size_t index, int64_t size) {
+        if (index >= sizes_.size()) return GRAPH_FAILED;
+        sizes_[index] = size;
+        return GRAPH_SUCCESS;
+    }
+    std::vector<int64_t> GetDims() const { return sizes_; }
+    // The number of elements; 0 without sizes.
+    int64_t GetShapeSize() const {
+        int64_t size = sizes_.empty() ? 0 : 1;
+        for (int64_t one : sizes_) size *= one;
+        return size;
+    }
+
+private:
+    std::vector<int64_t> sizes_;
+};
 class AscendString {
 public:
     AscendString(const char* text = "") : text_(text) {}

@@ -152,12 +152,21 @@ inline std::string run_tiling(const HostModelTilingRequest& request) {
     std::string values;
     for (int64_t value : template_values()) values += (values.empty() ? "" : ", ") + std::to_string(value);
     bool initialised = false;
-    if (one.definition)
-        for (auto& output : one.definition->outputs) initialised = initialised || output.initialised;
+    std::string aliases; // an output with an input's name is the same memory
+    if (one.definition) {
+        auto& ins = one.definition->inputs;
+        auto& outs = one.definition->outputs;
+        for (size_t o = 0; o < outs.size(); ++o) {
+            initialised = initialised || outs[o].initialised;
+            for (size_t i = 0; i < ins.size(); ++i)
+                if (ins[i].name == outs[o].name)
+                    aliases += (aliases.empty() ? "[" : ", [") + std::to_string(o) + ", " + std::to_string(i) + "]";
+        }
+    }
     return "{\"operator\": " + json_text(found->first) + ", \"blocks\": " + std::to_string(context.blocks) +
            ", \"key\": " + std::to_string(context.key) + ", \"workspace\": " + std::to_string(workspace) +
            ", \"bytes\": " + std::to_string(size) + ", \"zero_outputs\": " + (initialised ? "true" : "false") +
-           ", \"template\": [" + values + "], \"shapes\": [" + shapes + "]}";
+           ", \"aliases\": [" + aliases + "], \"template\": [" + values + "], \"shapes\": [" + shapes + "]}";
 }
 
 } // namespace host_model

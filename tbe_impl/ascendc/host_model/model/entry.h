@@ -144,7 +144,11 @@ const char* run(void (*kernel)(A...), const HostModelRequest& request) {
     for (int pipe = 0; pipe < PIPES; ++pipe)
         totals += text_of("%s\"%s\": %llu", pipe ? ", " : "", name_of(static_cast<Pipe>(pipe)),
                           static_cast<unsigned long long>(issued[pipe]));
-    json = report().json(text_of(", \"bytes_read\": %llu, \"bytes_written\": %llu, ",
+    std::string updated;
+    for (auto& one : memory.all())
+        if (one->kind == Allocation::INPUT && one->is_tracked())
+            updated += (updated.empty() ? "" : ", ") + json_string(one->name);
+    json = report().json(", \"updated\": [" + updated + "]" + text_of(", \"bytes_read\": %llu, \"bytes_written\": %llu, ",
                                  static_cast<unsigned long long>(read),
                                  static_cast<unsigned long long>(written)) +
                          "\"instructions\": {" + totals + "}, \"buffers\": [" + usage + "]");

@@ -41,12 +41,15 @@ public:
     Allocation(std::string name, uint8_t* base, uint64_t bytes, Kind kind, bool defined)
         : name(std::move(name)), base(base), bytes(bytes), kind(kind),
           written_(kind == OUTPUT || kind == WORKSPACE),
-          blocks_((bytes + BLOCK_BYTES - 1) / BLOCK_BYTES + 1) {
+          blocks_((bytes + BLOCK_BYTES - 1) / BLOCK_BYTES + 2) {
         if (written_) allocate(defined);
     }
 
     // Shadow of definedness, or null for a tensor that nobody has written: it is all defined.
     uint8_t* defined() { return defined_.empty() ? nullptr : defined_.data(); }
+
+    // Whether the kernel may have written into it.
+    bool is_tracked() const { return written_; }
 
     // Checks an access of a core against the other cores' and notes it.
     void access(int core, const CoreClocks& clocks, uint64_t begin, uint64_t size, bool write,
@@ -109,7 +112,7 @@ private:
             where);
     }
     void allocate(bool defined) {
-        defined_.assign(bytes + BLOCK_BYTES, defined ? 1 : 0);
+        defined_.assign(blocks_ * BLOCK_BYTES, defined ? 1 : 0);
         writers_ = std::vector<std::atomic<uint64_t>>(blocks_);
         readers_ = std::vector<std::atomic<uint64_t>>(blocks_);
     }

@@ -361,7 +361,16 @@ private:
                  text_of("%s: the address is in no tensor of the launch", name_),
                  "check SetGlobalBuffer and the offset that is added to its pointer");
         int64_t at = begin - found->base;
-        if (at < 0 || at + size > found->bytes)
+        // aclrtMalloc rounds sizes up to whole blocks and adds one, so that the last block of a copy
+        // may reach over the end.
+        if (at >= 0 && at + size > found->bytes && at + size < found->bytes + BLOCK_BYTES && pipe_ != Pipe::S)
+            warn("out_of_range",
+                 text_of("%s %s bytes %lld to %lld of %s, which has %llu bytes and then padding", name_,
+                         write ? "writes" : "reads", static_cast<long long>(at),
+                         static_cast<long long>(at + size), found->name.c_str(),
+                         static_cast<unsigned long long>(found->bytes)),
+                 "harmless for a tensor of its own, not for a view of a larger one: use DataCopyPad");
+        else if (at < 0 || at + size > found->bytes)
             fail("out_of_range",
                  text_of("%s %s bytes %lld to %lld of %s, which has %llu bytes", name_,
                          write ? "writes" : "reads", static_cast<long long>(at),

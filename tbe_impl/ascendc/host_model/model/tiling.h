@@ -59,3 +59,6 @@ inline void SetSysWorkSpace(GM_ADDR) {}
 inline void SetSysWorkspace(GM_ADDR) {}
 
 } // namespace AscendC
+
+// Kernels call it without its namespace.
+using AscendC::GetSysWorkSpacePtr;
