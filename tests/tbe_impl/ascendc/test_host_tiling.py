@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tbe_impl import load_ascendc
 from tbe_impl.ascendc.host_tiling import read_tiling_structures
+from tbe_impl.ascendc.launch import CrashError
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -105,3 +107,115 @@ def test_the_tiling_function_chooses_template_arguments(dtype, length, twice):
     x = np.arange(length).astype(dtype) / 16
     np.testing.assert_array_equal(kernel(x), x + x if twice else x)
     assert kernel.report().instructions["MTE2"] == (8 if length > 2048 else 2)
+
+
+@cases("rows, width", [(40, 64), (6, 1024), (96, 248)])
+def test_library_functions_fill_the_tilings_of_rows(rows, width):
+    random = np.random.default_rng(2)
+    x, gamma, beta = (
+        random.standard_normal(shape).astype(np.float32) for shape in [(rows, width), width, width]
+    )
+    kernel = load_ascendc(PROGRAMS / "softmax_norm.cpp").build(
+        x, gamma, beta,
+        outputs=[((rows, width), "float32")],
+        host=PROGRAMS / "softmax_norm_host.cpp",
+    )  # fmt: skip
+    powers = np.exp(x.astype(np.float64))
+    softmax = powers / powers.sum(-1, keepdims=True)
+    centred = softmax - softmax.mean(-1, keepdims=True)
+    deviation = np.sqrt(softmax.var(-1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(
+        kernel(x, gamma, beta), centred / deviation * gamma + beta, atol=1e-4
+    )
+    assert kernel.report().findings == ()
+    assert kernel.blocks == {40: 40, 6: 6, 96: 48}[rows]
+
+
+LIBRARY_SIZES = {
+    # name: the most and the least bytes, for 4 × 8 × 64 float; of a tiling: two of its fields
+    "tanh": (8192, 256),
+    "erfc": (7 * 8192, 7 * 256),
+    "round": (8192, 256),
+    "log": (8192, 256),
+    "power": (4 * 8192, 4 * 256),
+    "gelu": (3 * 8192, 3 * 256),
+    "swiglu": (4 * 8192, 4 * 256),
+    "erf_factor": (3, 0),
+    "where_factor": (0, 0),
+    "quant": (2 * 8192, 2 * 256),
+    "antiquant": (2 * 8192, 2 * 256),
+    "select": (8192, 256),
+    "sum": (256, 256),
+    "mean": (416, 416),
+    "cumulative": (8192, 8192),
+    "broadcast": (2 * 8192, 2 * 256),
+    "reduce_sum": (4096, 4096),
+    "softmax": (32 * 320, 320),
+    "flash_v2": (32 * 320, 320),
+    "layer_norm": (32 * 768, 768),
+    "rms_norm": (32 * 512, 512),
+    "group_norm": (4 * 6144, 6144),
+    "batch_norm": (4 * 6144, 6144),
+    "topk": (32 * 1280, 1280),
+    "sort": (0, 512),
+    "softmax_tiling": (32, 64),
+    "softmax_blocks": (8, 1),
+    "grad_tiling": (32, 64),
+    "log_tiling": (32, 64),
+    "norm_tiling": (32, 64),
+    "rms_tiling": (64, 60),
+    "batch_tiling": (4, 512),
+    "group_tiling": (256, 2),
+    "pad_tiling": (32, 62),
+    "wrong_rank": (0, 0),
+}
+
+
+def test_host_functions_of_the_library_return_space_and_tilings():
+    text = (PROGRAMS / "library_sizes_host.cpp").read_text("utf-8")
+    assert re.findall(r'VALUE\("(\w+)"', text) == list(LIBRARY_SIZES)
+    x = np.zeros((4, 8, 64), np.float32)
+    kernel = load_ascendc(PROGRAMS / "library_sizes.cpp").build(
+        x, outputs=[((80,), "uint32")], host=PROGRAMS / "library_sizes_host.cpp"
+    )
+    values = kernel(x).reshape(-1, 2).tolist()
+    assert dict(zip(LIBRARY_SIZES, map(tuple, values), strict=False)) == LIBRARY_SIZES
+
+
+def _subtract(length, **attributes):
+    array = ((length,), "float32")
+    return load_ascendc(PROGRAMS / "subtract_in_place.cpp").build(
+        array,
+        array,
+        outputs=[array],
+        host=PROGRAMS / "subtract_in_place_host.cpp",
+        attributes=attributes,
+    )
+
+
+@cases("length, warnings", [(64, 0), (37, 3)])
+def test_an_output_with_an_inputs_name_is_its_memory(length, warnings):
+    """Copies of whole blocks may reach into the padding of a tensor, which is a warning."""
+    random = np.random.default_rng(0)
+    var, step = random.standard_normal((2, length)).astype(np.float32)
+    before = var.copy()
+    kernel = _subtract(length)
+    np.testing.assert_array_equal(kernel(var, step), before - step)
+    np.testing.assert_array_equal(var, before - step)
+    found = kernel.report().findings
+    assert [one.kind for one in found] == ["out_of_range"] * warnings
+    assert all("and then padding" in one.message for one in found)
+
+
+def test_a_crash_of_the_tiling_function_is_an_error():
+    with pytest.raises(CrashError, match=r"subtract_in_place_host\.cpp crashed: SIGSEGV"):
+        _subtract(64, crash=True)
+
+
+def test_an_absent_header_is_named_if_the_file_does_not_compile(tmp_path):
+    path = tmp_path / "host.cpp"
+    path.write_text('#include "../lost.h"\nint n = lost_function();\n')
+    with pytest.raises(InputError, match=r"not found: lost\.h"):
+        load_ascendc(PROGRAMS / "axpb.cpp").build(
+            ((512,), "float32"), outputs=[((512,), "float32")], host=path
+        )
