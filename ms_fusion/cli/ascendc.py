@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
+from ms_fusion.cli.command_support import Group
 from ms_fusion.cli.tbe import json_option
 from tbe_impl.errors import InputError
 
 FILE_BYTES_MAX = 16 << 20
 
 
-@click.group()
+@click.group(cls=Group)
 def ascendc() -> None:
     """Run operators written in Ascend C, unchanged, on this machine."""
 

@@ -38,6 +38,7 @@ from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import FusionError, InputError
 from tbe_impl.soc import find_soc
 
+BACKENDS = ("cpu",)
 DEFAULT_SOC = "Ascend910B1"
 DEFAULT_WORKSPACE_BYTES = 16 << 20
 
@@ -148,7 +149,7 @@ class AscendcKernel:
             arrays, backend, out: as for `__call__`.
             isolated: whether a child process runs the kernel, so that a crash is a `CrashError`.
         """
-        if backend != "cpu":
+        if backend not in BACKENDS:
             raise InputError("unknown back end", place=self.name, expected="cpu", got=repr(backend))
         given = self._check_arrays(arrays)
         targets = [out] if isinstance(out, np.ndarray) else list(out or ())
