@@ -13,6 +13,7 @@ import pytest
 from tbe_impl import toolkit_finder
 from tbe_impl.cann import toolkit as cann
 from tbe_impl.compat.placeholders import CompatModule
+from tests.cases import cases
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def test_toolkit_names_are_imported_from_compat() -> None:
     assert callable(importlib.import_module("te.lang.cce").vexp)
 
 
-@pytest.mark.parametrize("prober", ["mindspore.ops.operations._quant_ops", "akg.build_module"])
+@cases("prober", ["mindspore.ops.operations._quant_ops", "akg.build_module"])
 def test_mindspore_does_not_find_them(prober: str) -> None:
     for name in ("te", "tbe.dsl", "topi"):
         with pytest.raises(ModuleNotFoundError):

@@ -55,7 +55,12 @@ from tests.tbe_impl.runtime.store_cases import (
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs" / "tbe_impl"
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+QUICK_KINDS = (KERNELS, PLANS, TUNINGS)
+"""A kind of files, one of records and one of measured results; ``make test-all`` takes all kinds."""
+every_kind = pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, id=kind.name, marks=[] if kind in QUICK_KINDS else FULL) for kind in KINDS],
+)
 
 
 @pytest.fixture
