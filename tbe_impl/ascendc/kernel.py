@@ -81,7 +81,7 @@ class AscendcKernel:
         file: its file.
         soc: name of the chip.
         inputs, outputs: the arrays, in the order of the kernel's parameters.
-        library: path of the compiled library.
+        shared_library: path of the compiled library.
         blocks: number of cores that run the kernel.
         tiling: bytes of the tiling data.
         tiling_key: the tiling key.
@@ -99,7 +99,7 @@ class AscendcKernel:
     soc: str
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
-    library: Path = field(repr=False)
+    shared_library: Path = field(repr=False)
     function: KernelFunction = field(repr=False)
     blocks: int = 1
     tiling: bytes = field(default=b"", repr=False)
@@ -206,7 +206,7 @@ class AscendcKernel:
 
     @cached_property
     def _library(self) -> KernelLibrary:
-        return KernelLibrary(self.library)
+        return KernelLibrary(self.shared_library)
 
     def _check_arrays(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         if len(arrays) != len(self.inputs):
