@@ -1,7 +1,7 @@
 """Ascend C kernels on this processor: ``python -m benchmarks.ascendc``.
 
-Times an element-wise kernel over 16 Mi float32 with all checks, beside a copy of the same bytes, and
-the compilation of a kernel with the headers precompiled.
+Times an element-wise kernel over 16 Mi float32 with all checks, beside a copy of the same bytes,
+and the compilation of a kernel with the headers precompiled.
 
 Targets: the kernel below 1 s, the compilation at most 3 s.
 """

@@ -73,7 +73,9 @@ def ascendc() -> None:
     type=click.IntRange(min=1, max=1024),
     help="Number of cores.  [default: what the tiling sets, else the chip's vector cores]",
 )
-@click.option("--workspace", type=click.IntRange(min=0), metavar="BYTES", help="Size of the workspace.")  # fmt: skip
+@click.option(
+    "--workspace", type=click.IntRange(min=0), metavar="BYTES", help="Size of the workspace."
+)
 @click.option("--define", "defines", multiple=True, metavar="NAME=VALUE", help="For the compiler.")
 @click.option(
     "--include",
@@ -88,11 +90,18 @@ def ascendc() -> None:
     metavar="FORMULA",
     help='Compare with this, over x0, x1 …: "x0 + x1"; commas separate outputs.',
 )
-@click.option("--save", type=click.Path(path_type=Path), metavar="DIR", help="Write the outputs there as .npy.")  # fmt: skip
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the outputs there as .npy.",
+)
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the random arrays.")
 @json_option
-def run_command(kernel: Path, check: str | None, save: Path | None, as_json: bool, **options: Any) -> int:  # fmt: skip
+def run_command(
+    kernel: Path, check: str | None, save: Path | None, as_json: bool, **options: Any
+) -> int:
     """Run a kernel on random arrays or given ones, with the checks of a modelled chip.
 
     Exit code: 0 it ran and is right, 1 a check or the formula failed, 2 bad input, or it does not

@@ -326,7 +326,8 @@ def check_cache() -> Check:
     return Check(
         "kernel cache",
         "ok",
-        f"{cache.root}: {info.entries[KERNELS.name]} kernels, {info.free_bytes / 2**30:.0f} GiB free",
+        f"{cache.root}: {info.entries[KERNELS.name]} kernels, "
+        f"{info.free_bytes / 2**30:.0f} GiB free",
     )
 
 

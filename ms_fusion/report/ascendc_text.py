@@ -41,16 +41,29 @@ def render_run(found: AscendcRun, console: Console) -> None:
         write.put(str(finding), "bold red" if finding.severity == "error" else "yellow")
     console.print()
     table = write.table(
-        ("", "left"), ("array", "left"), ("shape", "left"), ("dtype", "left"), ("min", "right"),
-        ("max", "right"), ("mean", "right"), ("NaN", "right"), ("first values", "left"),
-    )  # fmt: skip
+        ("", "left"),
+        ("array", "left"),
+        ("shape", "left"),
+        ("dtype", "left"),
+        ("min", "right"),
+        ("max", "right"),
+        ("mean", "right"),
+        ("NaN", "right"),
+        ("first values", "left"),
+    )
     for array in found.arrays:
         more = " …" if math.prod(array.shape) > len(array.first) else ""
         cells = (
-            array.role, array.name, "×".join(map(str, array.shape)) or "scalar", array.dtype,
-            number_text(array.minimum), number_text(array.maximum), number_text(array.mean),
-            str(array.nan), " ".join(map(number_text, array.first)) + more,
-        )  # fmt: skip
+            array.role,
+            array.name,
+            "×".join(map(str, array.shape)) or "scalar",
+            array.dtype,
+            number_text(array.minimum),
+            number_text(array.maximum),
+            number_text(array.mean),
+            str(array.nan),
+            " ".join(map(number_text, array.first)) + more,
+        )
         table.add_row(*map(write.text, cells))
     console.print(table)
     if found.buffers:
@@ -84,5 +97,7 @@ def print_apis(found: Sequence[ApiFile]) -> None:
     """Print the names of the host model, a paragraph a header."""
     for one in found:
         click.echo(one.title)
-        click.echo(textwrap.fill(", ".join(one.names), 100, initial_indent="  ", subsequent_indent="  "))  # fmt: skip
+        click.echo(
+            textwrap.fill(", ".join(one.names), 100, initial_indent="  ", subsequent_indent="  ")
+        )
     click.echo(f"{len({name for one in found for name in one.names})} names")

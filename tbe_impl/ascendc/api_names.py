@@ -9,7 +9,8 @@ from tbe_impl.ascendc.native_build import HOST_MODEL
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FUNCTION = re.compile(
-    r"^(?:template\s*<.*>\s*)?(?:(?:inline|constexpr|static)\s+)*[\w:]+(?:<[^;{}]*>)?[&*]*\s+([A-Z]\w*)\s*\(",
+    r"^(?:template\s*<.*>\s*)?(?:(?:inline|constexpr|static)\s+)*"
+    r"[\w:]+(?:<[^;{}]*>)?[&*]*\s+([A-Z]\w*)\s*\(",
     re.MULTILINE,
 )
 _TYPE = re.compile(
@@ -33,7 +34,7 @@ class ApiFile:
 
 
 def list_apis() -> tuple[ApiFile, ...]:
-    """Returns the headers of the model with the names that kernels can use, in alphabetical order."""
+    """Returns the headers of the model with the names that kernels can use, sorted."""
     found = []
     for path in sorted((HOST_MODEL / "model").rglob("*.h")):
         text = path.read_text("utf-8")
@@ -44,7 +45,9 @@ def list_apis() -> tuple[ApiFile, ...]:
                 names |= set(pattern.findall(part))
         names |= set(_MACRO.findall(text))
         if names:
-            found.append(ApiFile(str(path.relative_to(HOST_MODEL / "model")), title, tuple(sorted(names))))  # fmt: skip
+            found.append(
+                ApiFile(str(path.relative_to(HOST_MODEL / "model")), title, tuple(sorted(names)))
+            )
     return tuple(found)
 
 

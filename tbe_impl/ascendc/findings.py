@@ -13,7 +13,8 @@ from typing import Any
 
 _BUFFER = re.compile(r"\{(queue|buffer|pool|workspace) ([^{}]*?):(\d+)\}")
 _INIT_CALL = re.compile(
-    r"(?:InitBuffer|InitBufPool|AllocTensor\w*|PopStackBuffer)\s*(?:<[^;(]*>)?\s*\(\s*(?:this->)?([\w.\[\]>-]+)"
+    r"(?:InitBuffer|InitBufPool|AllocTensor\w*|PopStackBuffer)"
+    r"\s*(?:<[^;(]*>)?\s*\(\s*(?:this->)?([\w.\[\]>-]+)"
 )
 _ASSIGNED = re.compile(r"([\w\].\[]+)\s*=\s*[^=;]*\bAlloc\b")
 _DECLARED = re.compile(r"\bLocalTensor\s*<[^;]*>\s+(\w+)\s*[({=]")
@@ -110,7 +111,7 @@ class RunReport:
 
 
 def parse_report(text: str, *, strict: bool = False) -> RunReport:
-    """Returns the report of a run from the host model's JSON; `strict` turns warnings into errors."""
+    """Reads the report of a run from the host model's JSON; `strict` turns warnings into errors."""
     raw = json.loads(text, strict=False)
     findings = [
         _finding(one, severity)

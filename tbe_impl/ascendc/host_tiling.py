@@ -22,7 +22,9 @@ from tbe_impl.soc import Soc
 
 CAPACITY_BYTES = 1 << 16
 SYMBOL = "host_model_tiling"
-_STRUCTURE = re.compile(r"\bBEGIN_TILING_DATA_DEF\s*\(\s*(\w+)\s*\).*?\bEND_TILING_DATA_DEF\b", re.DOTALL)  # fmt: skip
+_STRUCTURE = re.compile(
+    r"\bBEGIN_TILING_DATA_DEF\s*\(\s*(\w+)\s*\).*?\bEND_TILING_DATA_DEF\b", re.DOTALL
+)
 _REGISTERED = re.compile(r"\bREGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _ARRAY_SIZE = re.compile(r"\bTILING_DATA_FIELD_DEF_ARR\s*\(\s*\w+\s*,\s*([A-Za-z_]\w*)\s*,")
 
@@ -160,7 +162,8 @@ def _in_order(structures: Mapping[str, str]) -> list[str]:
 
 def _constant(name: str, text: str) -> list[str]:
     found = re.search(
-        rf"^[ \t]*(?:static[ \t]+|inline[ \t]+)?(?:constexpr|const)[ \t]+\w+[ \t]+{name}[ \t]*=[^;(]+;",
+        rf"^[ \t]*(?:static[ \t]+|inline[ \t]+)?(?:constexpr|const)"
+        rf"[ \t]+\w+[ \t]+{name}[ \t]*=[^;(]+;",
         text,
         re.MULTILINE,
     )
@@ -189,7 +192,7 @@ def run_host_tiling(
         include, defines: for the compiler.
 
     Raises:
-        InputError: the file does not compile, has no operator for the kernel, or its functions fail.
+        InputError: the file does not compile, has no operator for the kernel, or a function fails.
         CrashError: a function of the file crashed.
     """
     path = str(host).replace("\\", "\\\\").replace('"', '\\"')
@@ -219,14 +222,28 @@ def run_host_tiling(
         *(_Attribute(name.encode(), value.encode()) for name, value in attributes.items())
     )
     request = _Request(
-        kernel.encode(), tensors, len(inputs), len(outputs), named, len(attributes),
-        soc.vector_cores or soc.cores, soc.cores,
+        kernel.encode(),
+        tensors,
+        len(inputs),
+        len(outputs),
+        named,
+        len(attributes),
+        soc.vector_cores or soc.cores,
+        soc.cores,
         (ctypes.c_uint64 * 8)(
-            soc.unified_buffer_bytes, soc.l1_bytes, soc.l0a_bytes, soc.l0b_bytes, soc.l0c_bytes,
-            1024, 2048, soc.l2_bytes,
+            soc.unified_buffer_bytes,
+            soc.l1_bytes,
+            soc.l0a_bytes,
+            soc.l0b_bytes,
+            soc.l0c_bytes,
+            1024,
+            2048,
+            soc.l2_bytes,
         ),
-        soc.name.encode(), data.ctypes.data, CAPACITY_BYTES,
-    )  # fmt: skip
+        soc.name.encode(),
+        data.ctypes.data,
+        CAPACITY_BYTES,
+    )
     function = library.host_model_tiling
     function.argtypes, function.restype = (ctypes.POINTER(_Request),), ctypes.c_char_p
 
@@ -239,8 +256,8 @@ def run_host_tiling(
         run_in_child(
             call,
             f"the tiling function of {host}",
-            "It gets a null pointer for an input or attribute that was not given: compare them with "
-            "the operator's definition",
+            "It gets a null pointer for an input or attribute that was not given: compare "
+            "them with the operator's definition",
         )
         if hasattr(os, "fork")
         else call()

@@ -1,4 +1,4 @@
-"""Loads, builds and runs Ascend C kernels: `load_ascendc(path).build(...)` returns a kernel object."""
+"""Loads, builds and runs Ascend C kernels: `load_ascendc(path).build(...)` returns a kernel."""
 
 from __future__ import annotations
 
@@ -284,8 +284,8 @@ class AscendcOperator:
         """Compiles a kernel function and returns it as a callable kernel.
 
         Args:
-            inputs, outputs: a dict (``shape``, ``dtype``), an array, or a pair (shape, dtype), in the
-                order of the kernel's pointer parameters.
+            inputs, outputs: a dict (``shape``, ``dtype``), an array, or a pair (shape, dtype), in
+                the order of the kernel's pointer parameters.
             function: name of the kernel function; by default the only one of the file.
             tiling: field of the kernel's tiling structure → its value.
             tiling_key: what TILING_KEY_IS compares with.
@@ -402,7 +402,8 @@ def pointer_roles(function: KernelFunction, inputs: int, outputs: int, file: str
         raise InputError(
             f"{function.name} has {len(pointers)} pointer parameters",
             place=f"{file}:{function.line}",
-            expected=f"{inputs} input{'s' * (inputs != 1)} and {outputs} output{'s' * (outputs != 1)}, "
+            expected=f"{inputs} input{'s' * (inputs != 1)} and "
+            f"{outputs} output{'s' * (outputs != 1)}, "
             "then workspace and tiling",
             got=", ".join(pointers) or "none",
             remedy="Give one --input for each tensor that the kernel reads, one --output for each "

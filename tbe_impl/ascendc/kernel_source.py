@@ -12,7 +12,10 @@ SIZE_LIMIT_BYTES = 8 << 20
 _COMMENT_OR_STRING = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
 )
-_QUALIFIERS = r"(?:(?:extern\s*\"C\"|inline|static|__aicore__|__vector__|__cube__|\[aicore\]|__mix__\([^)]*\))\s+)*"
+_QUALIFIERS = (
+    r"(?:(?:extern\s*\"C\"|inline|static|__aicore__|__vector__|__cube__"
+    r"|\[aicore\]|__mix__\([^)]*\))\s+)*"
+)
 _FUNCTION = re.compile(
     rf"__global__\s+{_QUALIFIERS}(?:__attribute__\s*\(\([^)]*\)\)\s*)?void\s+(\w+)\s*\("
 )
@@ -23,9 +26,14 @@ _TILING_TYPES = (
     re.compile(r"\bREGISTER_TILING_DEFAULT\s*\(\s*([\w:]+(?:\s*<[^;]*>)?)\s*\)"),
     re.compile(r"\bGET_TILING_DATA_(?:PTR_)?WITH_STRUCT\s*\(\s*([\w:]+)\s*,"),
     re.compile(r"\bGET_TILING_DATA_MEMBER\s*\(\s*([\w:]+)\s*,"),
-    re.compile(r"\(\s*(?:const\s+)?__gm__\s+(?:const\s+)?(\w+)\s*\*\s*\)\s*\(?\s*(?:tiling|tilingGm|tiling_gm)\b"),
-    re.compile(r"reinterpret_cast\s*<\s*(?:const\s+)?__gm__\s+(?:const\s+)?(\w+)\s*\*\s*>\s*\(\s*tiling"),
-)  # fmt: skip
+    re.compile(
+        r"\(\s*(?:const\s+)?__gm__\s+(?:const\s+)?(\w+)\s*\*\s*\)"
+        r"\s*\(?\s*(?:tiling|tilingGm|tiling_gm)\b"
+    ),
+    re.compile(
+        r"reinterpret_cast\s*<\s*(?:const\s+)?__gm__\s+(?:const\s+)?(\w+)\s*\*\s*>\s*\(\s*tiling"
+    ),
+)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _BUILT_IN_TYPES = frozenset(
     "uint8_t int8_t uint16_t int16_t uint32_t int32_t uint64_t int64_t float half bool char".split()
@@ -150,8 +158,8 @@ class KernelSource:
     def compilable_text(self) -> str:
         """Returns the text as C++ that other compilers accept; lines keep their numbers.
 
-        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get the names of
-        `symbol_of`, because some are called as functions of C's library, such as ``fmax``. The
+        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get the names
+        of `symbol_of`, because some are called as functions of C's library, such as ``fmax``. The
         missing semicolon of ``n = count ASSERT(count)`` is added: for CANN's compiler, ASSERT is
         empty there.
         """
@@ -164,7 +172,7 @@ class KernelSource:
 
 
 def symbol_of(name: str) -> str:
-    """Returns the name that a kernel function, with or without template arguments, is compiled as."""
+    """Returns the name under which a kernel function, or an instance of it, is compiled."""
     return f"ascendc_kernel_{name}"
 
 

@@ -26,11 +26,19 @@ from tbe_impl.runtime.store_kinds import HEADERS, KERNELS
 
 HOST_MODEL = Path(__file__).resolve().parent / "host_model"
 FLAGS = (
-    "-std=c++17", "-fPIC", "-pthread", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden", "-w",
-)  # fmt: skip
+    "-std=c++17",
+    "-fPIC",
+    "-pthread",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fvisibility=hidden",
+    "-w",
+)
 GCC_FLAGS = ("-O1", "-ftree-vectorize", "-fmax-errors=20")
-"""With vectorisation, -O1 compiles a kernel in three quarters of the time of -O2 and runs as fast."""
+"""With vectorisation, -O1 compiles in three quarters of the time of -O2 and runs as fast."""
 CLANG_FLAGS = ("-O2", "-ferror-limit=20")
 TIME_LIMIT_S = 300.0
 """ziglang compiles the C++ library, once, which takes a minute."""
@@ -38,12 +46,15 @@ SYMBOLS = ("host_model_run", "host_model_signature")
 PRELUDE = "host_model_prelude.h"
 EMPTY_HEADERS, EMPTY_HEADERS_LIMIT = "empty", 40
 _GCC = re.compile(r"(.*-)?g\+\+(-\d+)?(\.\d+)*\Z")
-_ERROR = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)  # fmt: skip
+_ERROR = re.compile(
+    r"^(?P<place>[^\s:][^:\n]*:\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE
+)
 _ABSENT_HEADER = re.compile(
     r"fatal error: (?:([^\s:'‘][^:\n]*): No such file|['‘]([^'’\n]+)['’] file not found)"
 )
 _MISSING_NAME = re.compile(
-    r"['‘](\w+)['’](?: was not declared| does not name a type| is not a member| has not been declared)"
+    r"['‘](\w+)['’](?: was not declared| does not name a type"
+    r"| is not a member| has not been declared)"
     r"|no member named ['‘](\w+)['’]|use of undeclared identifier ['‘](\w+)['’]"
     r"|unknown type name ['‘](\w+)['’]|has no member named ['‘](\w+)['’]"
     r"|no matching function for call to ['‘](?:\w+::)*(\w+)"
@@ -57,7 +68,7 @@ _MISSING_FIELD = re.compile(
 
 
 def find_cpp_compiler() -> Compiler:
-    """Returns the C++ compiler beside `MS_FUSION_CC`; if unset, the first of c++, g++, clang++, ziglang.
+    """Returns the C++ compiler beside `MS_FUSION_CC`, else the first of c++, g++, clang++, ziglang.
 
     Raises:
         MissingError: there is no C++ compiler.
@@ -124,11 +135,12 @@ def build_library(
         kind="ascendc headers", headers=_headers(), compiler=compiler.identity, flags=flags
     )
     key = make_key(
-        kind="ascendc kernel", head=head, source=hashlib.sha256(
-            unit.text.encode("utf-8", "surrogateescape")).hexdigest(),
+        kind="ascendc kernel",
+        head=head,
+        source=hashlib.sha256(unit.text.encode("utf-8", "surrogateescape")).hexdigest(),
         included=[f"{one} {_digest(one)}" for one in included_files(source, directories)],
         definitions=own,
-    )  # fmt: skip
+    )
 
     def make(target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as directory:
@@ -136,10 +148,16 @@ def build_library(
             text = place / "kernel.cpp"
             text.write_bytes(unit.text.encode("utf-8", "surrogateescape"))
             command = [
-                *flags, *own, f"-I{HOST_MODEL / 'include'}", *(f"-I{one}" for one in directories),
+                *flags,
+                *own,
+                f"-I{HOST_MODEL / 'include'}",
+                *(f"-I{one}" for one in directories),
                 *(_prelude(compiler, flags, head, store, place) if symbols == SYMBOLS else ()),
-                "-shared", "-o", str(target), str(text),
-            ]  # fmt: skip
+                "-shared",
+                "-o",
+                str(target),
+                str(text),
+            ]
             try:
                 _run_with_empty_headers(compiler, command, place)
             except CompileError as error:
@@ -167,10 +185,16 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
         place = Path(directory)
         (place / "text.cpp").write_bytes(text.encode("utf-8", "surrogateescape"))
         arguments = [
-            "-E", "-P", "-std=c++17", *(f"-D{one}" for one in definitions),
-            f"-I{HOST_MODEL / 'include'}", *(f"-I{one}" for one in directories),
-            "-o", str(place / "out"), str(place / "text.cpp"),
-        ]  # fmt: skip
+            "-E",
+            "-P",
+            "-std=c++17",
+            *(f"-D{one}" for one in definitions),
+            f"-I{HOST_MODEL / 'include'}",
+            *(f"-I{one}" for one in directories),
+            "-o",
+            str(place / "out"),
+            str(place / "text.cpp"),
+        ]
         try:
             _run_with_empty_headers(compiler, arguments, place)
         except CompileError as error:
@@ -219,9 +243,17 @@ def _prelude(
             text.write_text('#include "kernel_operator.h"\n', "utf-8")
             run(
                 compiler,
-                [*flags, f"-I{HOST_MODEL / 'include'}", "-x", "c++-header", "-o", str(target), str(text)],
+                [
+                    *flags,
+                    f"-I{HOST_MODEL / 'include'}",
+                    "-x",
+                    "c++-header",
+                    "-o",
+                    str(target),
+                    str(text),
+                ],
                 text.parent,
-            )  # fmt: skip
+            )
 
     try:
         header = store.find(HEADERS, key) or store.get_or_build(HEADERS, key, make)
@@ -233,7 +265,7 @@ def _prelude(
 
 
 def _compile_error(error: CompileError, source: Path, place: Path) -> InputError:
-    """Returns the first error of the compiler, with the name that the host model lacks if it is one."""
+    """Returns the compiler's first error, with the name that the host model lacks, if any."""
     try:
         text = (place / "output").read_bytes()[: 1 << 20].decode("utf-8", "replace")
     except OSError:

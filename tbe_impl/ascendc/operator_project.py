@@ -13,11 +13,19 @@ from tbe_impl.ascendc.kernel_source import read_text
 from tbe_impl.errors import InputError
 
 DTYPES = {
-    "fp16": "float16", "float16": "float16", "half": "float16", "bf16": "bfloat16",
-    "bfloat16": "bfloat16", "fp32": "float32", "float": "float32", "float32": "float32",
-    "double": "float64", "float64": "float64", "bool": "bool",
+    "fp16": "float16",
+    "float16": "float16",
+    "half": "float16",
+    "bf16": "bfloat16",
+    "bfloat16": "bfloat16",
+    "fp32": "float32",
+    "float": "float32",
+    "float32": "float32",
+    "double": "float64",
+    "float64": "float64",
+    "bool": "bool",
     **{f"{kind}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
-}  # fmt: skip
+}
 """Name of a dtype in a project → NumPy dtype."""
 
 
@@ -66,7 +74,7 @@ class OperatorProject:
         """Returns name of each array → dtype, for arrays with these dtypes in order.
 
         Raises:
-            InputError: there are more arrays than the operator has, the dtypes are of no variant, or
+            InputError: there are more arrays than the operator has, no variant has the dtypes, or
                 an attribute is unknown.
         """
         names = list(self.dtypes)

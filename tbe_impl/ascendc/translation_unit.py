@@ -1,4 +1,4 @@
-"""Writes the C++ translation unit of a kernel: its text, its tiling structure and the entry point."""
+"""Writes the C++ translation unit of a kernel: its text, tiling structure and entry point."""
 
 from __future__ import annotations
 
@@ -19,9 +19,20 @@ CPP_TYPES = {
 }
 """NumPy dtype → the type of its elements in a kernel."""
 GE_DTYPES = {
-    "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7,
-    "uint32": 8, "int64": 9, "uint64": 10, "float64": 11, "bool": 12, "bfloat16": 27,
-}  # fmt: skip
+    "float32": 0,
+    "float16": 1,
+    "int8": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 6,
+    "uint16": 7,
+    "uint32": 8,
+    "int64": 9,
+    "uint64": 10,
+    "float64": 11,
+    "bool": 12,
+    "bfloat16": 27,
+}
 """NumPy dtype → number of the data type in CANN's interfaces."""
 DEFAULT_TILING = "HostModelTiling"
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
@@ -79,7 +90,7 @@ def write_translation_unit(
         instance: the function with template arguments, such as ``add<float>``.
         tiling: field of the tiling structure → its value as text.
         tiling_text: C++ that defines tiling structures, such as the operator's tiling header.
-        default_tiling: name of the structure that GET_TILING_DATA reads, if `tiling_text` defines it.
+        default_tiling: name of the structure that GET_TILING_DATA reads, if in `tiling_text`.
         dtypes: name of an input or output → NumPy dtype; defines ``DTYPE_X`` and ``ORIG_DTYPE_X``.
         defines: definitions of the user, ``NAME`` or ``NAME=VALUE``.
 
@@ -127,8 +138,11 @@ def _structure(fields: Mapping[str, str]) -> str:
                 remedy="Give the file that defines it with --host or --include",
             )
         values = value.split(",")
-        kind = "float" if any(re.search(r"[.eE]|inf|nan", one) and not one.startswith("0x") for one in values) else (
-            "int64_t" if any(_is_large(one) for one in values) else "uint32_t")  # fmt: skip
+        kind = (
+            "float"
+            if any(re.search(r"[.eE]|inf|nan", one) and not one.startswith("0x") for one in values)
+            else ("int64_t" if any(_is_large(one) for one in values) else "uint32_t")
+        )
         lines.append(f"    {kind} {name}{f'[{len(values)}]' if len(values) > 1 else ''};")
     return "\n".join([f"struct {DEFAULT_TILING} {{", *(lines or ["    uint32_t unused;"]), "};"])
 
@@ -142,7 +156,8 @@ def _is_large(text: str) -> bool:
 
 def _entry(called: str, structure: str, fields: Mapping[str, str], *, is_needed: bool) -> str:
     lines = [
-        "HOST_MODEL_EXPORT const char* host_model_run(const host_model::HostModelRequest* request) {",
+        "HOST_MODEL_EXPORT const char* "
+        "host_model_run(const host_model::HostModelRequest* request) {",
         f"    return host_model::run(&{called}, *request);",
         "}",
         "HOST_MODEL_EXPORT const char* host_model_signature() {",
@@ -152,8 +167,10 @@ def _entry(called: str, structure: str, fields: Mapping[str, str], *, is_needed:
     ]
     if is_needed:
         lines += [
-            f"HOST_MODEL_EXPORT uint64_t host_model_tiling_bytes() {{ return sizeof({structure}); }}",
-            "HOST_MODEL_EXPORT int host_model_set_field(void* data, const char* name, const char* value) {",
+            "HOST_MODEL_EXPORT uint64_t host_model_tiling_bytes() { "
+            f"return sizeof({structure}); }}",
+            "HOST_MODEL_EXPORT int host_model_set_field("
+            "void* data, const char* name, const char* value) {",
             f"    auto& tiling = *static_cast<{structure}*>(data);",
             "    (void)tiling;",
             "    (void)value;",

@@ -214,8 +214,9 @@ def _differences(
     outputs: Sequence[NamedArray],
 ) -> tuple[Difference, ...]:
     names: dict[str, Any] = {
-        name: _number(value) for name, value in (*request.attributes.items(), *request.arguments.items())
-    }  # fmt: skip
+        name: _number(value)
+        for name, value in (*request.attributes.items(), *request.arguments.items())
+    }
     for number, one in enumerate(inputs):
         wide = one.array if one.array.dtype.kind in "iub" else one.array.astype(np.float64)
         names[one.name] = names[f"x{number}"] = wide
@@ -232,10 +233,14 @@ def _differences(
         dtype = str(one.array.dtype)
         found.append(
             compare_arrays(
-                one.name, "formula", one.array, value, dtype=dtype,
+                one.name,
+                "formula",
+                one.array,
+                value,
+                dtype=dtype,
                 through=dtype if is_float(dtype) else "float32",
             )
-        )  # fmt: skip
+        )
     return tuple(found)
 
 

@@ -358,7 +358,7 @@ def check_dynamic_shape(
     *,
     op_name: str = "",
 ) -> None:
-    """Raises `CheckError` unless the rank is at most `max_rank` and sizes are in −2 to `max_dim`."""
+    """Raises `CheckError` unless rank ≤ `max_rank` and sizes are in −2 to `max_dim`."""
     _check_rank(shape, 0, max_rank, param_name, op_name)
     for size in shape:
         if not -2 <= size <= max_dim:

@@ -76,7 +76,8 @@ def limit(stress: Stress) -> str:
         "kept for a process that is dead"
     )
     return (
-        f"{len(keys) + 1} stored, of {len(kinds)} kinds, at most {kept} kept, the least recently used went first, one in "
+        f"{len(keys) + 1} stored, of {len(kinds)} kinds, at most {kept} kept, "
+        f"the least recently used went first, one in "
         f"use stayed until its user died"
     )
 

@@ -64,7 +64,8 @@ def _make_binary(
             build,
             name,
             (
-                f"{formula}, for two tensors of one shape and dtype; the result has the same shape and "
+                f"{formula}, for two tensors of one shape and dtype; the result has the same "
+                "shape and "
                 "dtype."
             ),
         ),
@@ -111,7 +112,8 @@ def _make_unary(
             build,
             name,
             (
-                f"{formula} for each element x; the result has the tensor's shape and dtype, and is "
+                f"{formula} for each element x; the result has the tensor's shape and "
+                "dtype, and is "
                 "truncated for integers."
             ),
         ),

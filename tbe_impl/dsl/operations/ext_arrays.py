@@ -361,7 +361,8 @@ def _make_arg_extremum(name: str, op: str) -> DslOperation:
             build,
             name,
             (
-                f"The index of the {'largest' if op == 'max' else 'smallest'} element along an axis: "
+                f"The index of the {'largest' if op == 'max' else 'smallest'} element along "
+                "an axis: "
                 "the first of equals, or the first NaN if there is one."
             ),
         ),

@@ -366,7 +366,8 @@ def _make_inplace_update(name: str, reduction: str, formula: str) -> DslOperatio
             build,
             name,
             (
-                f"{formula}, where ids is `inplace_ids`; these rows are updated in order, all other rows "
+                f"{formula}, where ids is `inplace_ids`; these rows are updated in order, "
+                "all other rows "
                 "are unchanged."
             ),
         ),

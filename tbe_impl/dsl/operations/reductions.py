@@ -81,7 +81,8 @@ def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> 
             build,
             name,
             (
-                f"{formula} over the axes `axis`, an integer or a list; negative axes count from the end. "
+                f"{formula} over the axes `axis`, an integer or a list; negative axes "
+                "count from the end. "
                 "The result of a full reduction without `keepdims` has the shape (1,)."
             ),
         ),

@@ -1,4 +1,4 @@
-"""A function that is compiled for many shapes, and a specialised one that keeps few compilations."""
+"""A function compiled for many shapes, and a specialised one that keeps few compilations."""
 
 import warnings
 

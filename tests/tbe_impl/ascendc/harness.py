@@ -71,9 +71,16 @@ def run_case(
 
 
 def check_case(
-    program: str, name: str, arrays: list[np.ndarray], expected: np.ndarray, *, dtype: int = 0,
-    relative: float | None = None, out: np.ndarray | None = None, blocks: int = 1,
-) -> RunReport:  # fmt: skip
+    program: str,
+    name: str,
+    arrays: list[np.ndarray],
+    expected: np.ndarray,
+    *,
+    dtype: int = 0,
+    relative: float | None = None,
+    out: np.ndarray | None = None,
+    blocks: int = 1,
+) -> RunReport:
     """Runs one CASE and compares its output; returns the report, which has no errors."""
     got, report = run_case(
         program, name, *arrays, out_bytes=expected.nbytes, dtype=dtype, out=out, blocks=blocks

@@ -116,10 +116,12 @@ def test_library_functions_fill_the_tilings_of_rows(rows, width):
         random.standard_normal(shape).astype(np.float32) for shape in [(rows, width), width, width]
     )
     kernel = load_ascendc(PROGRAMS / "softmax_norm.cpp").build(
-        x, gamma, beta,
+        x,
+        gamma,
+        beta,
         outputs=[((rows, width), "float32")],
         host=PROGRAMS / "softmax_norm_host.cpp",
-    )  # fmt: skip
+    )
     powers = np.exp(x.astype(np.float64))
     softmax = powers / powers.sum(-1, keepdims=True)
     centred = softmax - softmax.mean(-1, keepdims=True)

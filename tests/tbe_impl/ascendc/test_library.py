@@ -128,9 +128,12 @@ def test_functions_with_a_count(name: str, dtype: str, form: str) -> None:
 
 def test_the_polynomial_gelu_is_near_the_exact_one() -> None:
     _check(
-        "faster_gelu_v2", "float32", "hidden",
-        lambda u, p, w: w / 2 * (1 + _each(math.erf)(w / np.sqrt(2))), 0.025,
-    )  # fmt: skip
+        "faster_gelu_v2",
+        "float32",
+        "hidden",
+        lambda u, p, w: w / 2 * (1 + _each(math.erf)(w / np.sqrt(2))),
+        0.025,
+    )
 
 
 @cases("form", ["hidden", "given"])
@@ -239,10 +242,15 @@ def _row_results(dtype: str) -> dict[str, dict[int, np.ndarray]]:
             512: spread(top),
         },
         "flash_v2": {
-            0: _padded(later), 256: spread(sums), 512: spread(joined), 768: spread(factor),
+            0: _padded(later),
+            256: spread(sums),
+            512: spread(joined),
+            768: spread(factor),
         },
         "flash": {
-            0: _padded(later / sums), 256: spread(sums), 512: spread(joined),
+            0: _padded(later / sums),
+            256: spread(sums),
+            512: spread(joined),
             768: spread(factor * total_b / sums),
         },
         "flash_reduced_max": {0: _padded(later), 256: sums, 512: joined, 768: factor, 800: top},
@@ -259,27 +267,35 @@ def _row_results(dtype: str) -> dict[str, dict[int, np.ndarray]]:
         "layer_norm": {0: _padded(normal * gamma + beta), 256: mean, 512: variance},
         "rms_norm": {0: _padded(a / np.sqrt((a * a).mean(-1, keepdims=True) + 0.01) * gamma)},
         "deep_norm": {
-            0: _padded((deep - deep_mean) * deep_root * gamma + beta), 256: deep_mean, 512: deep_root,
+            0: _padded((deep - deep_mean) * deep_root * gamma + beta),
+            256: deep_mean,
+            512: deep_root,
         },
         "layer_norm_grad": {0: _padded(pd_x), 256: _padded(centred * given_root)},
         "layer_norm_grad_beta": {0: (a * b).sum(0), 256: b.sum(0)},
         "group_norm": {
             0: group * x[512:516, None] + x[576:580, None],
-            256: group_mean, 512: group_variance,
+            256: group_mean,
+            512: group_variance,
         },
         "batch_norm": {
-            0: batch * x[512:516, None] + x[576:580, None], 256: batch_mean, 512: batch_variance,
+            0: batch * x[512:516, None] + x[576:580, None],
+            256: batch_mean,
+            512: batch_variance,
         },
-    }  # fmt: skip
+    }
 
 
 def _check_rows(
     name: str, dtype: str, form: str, results: dict[int, np.ndarray], relative: float
 ) -> None:
     got, report = run_case(
-        "library", name, *_rows(dtype), out_bytes=4 * SIZE * np.dtype(dtype).itemsize,
+        "library",
+        name,
+        *_rows(dtype),
+        out_bytes=4 * SIZE * np.dtype(dtype).itemsize,
         dtype=DTYPES[dtype] + 10 * FORMS[form],
-    )  # fmt: skip
+    )
     assert not report.findings, report.findings
     z, expected = got.view(dtype).astype(np.float64), np.full(4 * SIZE, 7, np.float64)
     for place, values in results.items():
@@ -313,7 +329,8 @@ def _float_results() -> dict[str, dict[int, np.ndarray]]:
     zero_row[0], zero_start[0, :8] = 0, 0
     return {
         "normalize": {
-            0: _padded((a - mean) * root * x[512:572] + x[576:636]), 256: root,
+            0: _padded((a - mean) * root * x[512:572] + x[576:636]),
+            256: root,
         },
         "welford": {0: parts.mean(), 8: parts.var(), 256: parts.mean(0), 512: distance},
         "welford_tail": {0: short.mean(), 8: short.var(), 256: tail_mean, 512: tail_distance},
@@ -325,7 +342,7 @@ def _float_results() -> dict[str, dict[int, np.ndarray]]:
         "reduce_prod_first": {0: a.prod(0)},
         "reduce_any_last": {0: (zero_row != 0).any(1)},
         "reduce_all_first": {0: (zero_start != 0).all(0)},
-    }  # fmt: skip
+    }
 
 
 @cases("form", ["hidden", "given"])
@@ -341,9 +358,12 @@ def test_rows_of_float(name: str, form: str) -> None:
 def test_layer_norm_with_float_moments(name: str, dtype: str, form: str) -> None:
     """The form for [A, R]: the moments are float for any type."""
     got, report = run_case(
-        "library", name, *_rows(dtype), out_bytes=4 * SIZE * np.dtype(dtype).itemsize,
+        "library",
+        name,
+        *_rows(dtype),
+        out_bytes=4 * SIZE * np.dtype(dtype).itemsize,
         dtype=DTYPES[dtype] + 10 * FORMS[form],
-    )  # fmt: skip
+    )
     assert not report.findings, report.findings
     x = _rows(dtype)[0].astype(np.float64)
     mean, variance = _moments(x[:256].reshape(4, 64)[:, :60])

@@ -34,9 +34,11 @@ def _philox(rounds: int, first: int, count: int) -> np.ndarray:
         for _ in range(rounds):
             left, right = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
             c = [
-                right >> 32 ^ c[1] ^ key[0], right & 0xFFFFFFFF,
-                left >> 32 ^ c[3] ^ key[1], left & 0xFFFFFFFF,
-            ]  # fmt: skip
+                right >> 32 ^ c[1] ^ key[0],
+                right & 0xFFFFFFFF,
+                left >> 32 ^ c[3] ^ key[1],
+                left & 0xFFFFFFFF,
+            ]
             key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
         words += c
     return np.array(words[first : first + count], np.uint32)
@@ -97,7 +99,7 @@ def _results() -> dict[str, np.ndarray]:
         "dequantize": wide * y[:4, None],
         "antiquantize": (small[:256].reshape(4, 64) + y[64:128]) * y[:64],
         "fill": np.full(OUT, 3.0),
-    }  # fmt: skip
+    }
 
 
 @cases("given", [False, True])
@@ -120,8 +122,11 @@ def test_results(name: str, given: bool) -> None:
 
 def test_philox_agrees_with_the_published_vector() -> None:
     assert [hex(word) for word in _philox(10, 0, 4)] == [
-        "0xd16cfe09", "0x94fdcceb", "0x5001e420", "0x24126ea1",
-    ]  # fmt: skip
+        "0xd16cfe09",
+        "0x94fdcceb",
+        "0x5001e420",
+        "0x24126ea1",
+    ]
 
 
 FAULTS = {
