@@ -98,7 +98,7 @@ EXPANDED = {name for name, one in OPERATORS.items() if one.mindspore.source_expa
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def run_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     rows = {name: (one.call, one.cell, one.parameter) for name, one in CASES.items()}
     place = tmp_path_factory.mktemp("expansions") / "work"
     given = json.dumps(rows), json.dumps(WITHOUT_KERNEL)
@@ -116,33 +116,37 @@ def test_every_expanded_operator_is_tried() -> None:
 @cases("name, way", list(WAYS))
 @cases("dtype", ["Float32", "Float16"])
 def test_values_and_gradients_are_those_of_float64(
-    name: str, way: str, dtype: str, found: dict[str, Any]
+    name: str, way: str, dtype: str, run_results: dict[str, Any]
 ) -> None:
-    x, dy = (np.array(found[one]).astype(dtype.lower()).astype(np.float64) for one in ("x", "dy"))
+    x, dy = (
+        np.array(run_results[one]).astype(dtype.lower()).astype(np.float64) for one in ("x", "dy")
+    )
     case, near = CASES[name], {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
-    result, unfused = (found[f"{name} {dtype} {how}"][WAYS[name, way]] for how in ("auto", "off"))
+    result, unfused = (
+        run_results[f"{name} {dtype} {how}"][WAYS[name, way]] for how in ("auto", "off")
+    )
     wanted = 2 * case.value(x[:-1]), 2 * case.slope(x[:-1]) * dy[:-1]
     for (result_dtype, one), other in zip(result, wanted, strict=True):
         assert result_dtype == dtype
         np.testing.assert_allclose(one[:-1], other, **near)
     # The last row begins with NaN, infinities and thresholds. The gradient at NaN may be 0 or NaN.
     for first, ((_, one), (_, other)) in enumerate(zip(result, unfused, strict=True)):
-        last = slice(first, found["special"])
+        last = slice(first, run_results["special"])
         np.testing.assert_allclose(one[-1][last], other[-1][last], **near)
 
 
 @pytest.mark.mindspore
 @cases("name", list(CASES))
-def test_forward_and_gradient_are_one_group_each(name: str, found: dict[str, Any]) -> None:
-    for kernels, unfused in found[f"{name} groups"]:
+def test_forward_and_gradient_are_one_group_each(name: str, run_results: dict[str, Any]) -> None:
+    for kernels, unfused in run_results[f"{name} groups"]:
         assert len(kernels) == 1 and unfused == []
         assert name not in EXPANDED or (name not in kernels[0] and "Select" in kernels[0])
 
 
 @pytest.mark.mindspore
 @cases("name", list(WITHOUT_KERNEL))
-def test_mindspore_refuses_what_has_no_cpu_kernel(name: str, found: dict[str, Any]) -> None:
-    with_fusion, without = found[f"{name} refused"]
+def test_mindspore_refuses_what_has_no_cpu_kernel(name: str, run_results: dict[str, Any]) -> None:
+    with_fusion, without = run_results[f"{name} refused"]
     assert f"Unsupported op [{name}] on CPU" in with_fusion
     assert f"Unsupported op [{name}] on CPU" in without
 
