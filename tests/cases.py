@@ -10,11 +10,12 @@ parameters, and the rows after it still run.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,9 +91,8 @@ def cases(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator: the test runs once for each of `values`, all within one item.
 
-    Decorators stack to the product of their tables. The rows of an item share its fixtures: a
-    test that needs a fresh ``tmp_path`` or ``monkeypatch`` for each row stays with
-    ``pytest.mark.parametrize``.
+    Decorators stack to the product of their tables. Each row has its own ``tmp_path`` and
+    ``monkeypatch`` and an empty ``caplog``; all rows of an item share its other fixtures.
 
     Args:
         names: the arguments of a row, separated by commas.
@@ -130,9 +130,9 @@ def cases(
             wanted = inspect.signature(body).parameters
             if "subtests" in wanted:
                 fixtures["subtests"] = subtests
-            for row in rows:
-                with subtests.test(row.label):
-                    body(*args, **fixtures, **row.arguments)
+            for place, row in enumerate(rows):
+                with subtests.test(row.label), _fresh(fixtures, place) as fresh:
+                    body(*args, **fresh, **row.arguments)
 
         functools.update_wrapper(run_rows, body)
         del run_rows.__wrapped__
@@ -153,6 +153,21 @@ def cases(
         return run_rows
 
     return decorate
+
+
+@contextlib.contextmanager
+def _fresh(fixtures: dict[str, Any], place: int) -> Iterator[dict[str, Any]]:
+    """The fixtures of a row: its own folder and patches, and no log records of earlier rows."""
+    fresh = dict(fixtures)
+    if "tmp_path" in fresh:
+        fresh["tmp_path"] = fresh["tmp_path"] / f"row-{place}"
+        fresh["tmp_path"].mkdir()
+    if "caplog" in fresh:
+        fresh["caplog"].clear()
+    with pytest.MonkeyPatch.context() as patch:
+        if "monkeypatch" in fresh:
+            fresh["monkeypatch"] = patch
+        yield fresh
 
 
 def _row(names: Sequence[str], value: Any, label: str) -> Row:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("tests.cases", "tests.doctests", "tests.room_lines")
+pytest_plugins = ("tests.cases", "tests.room_lines")
 ROOT = Path(__file__).resolve().parent.parent
 collect_ignore = ["data", "programs"]
 """Scripts that generated data have more requirements; tests run programs without importing them."""

@@ -107,7 +107,7 @@ def run_tests(tree: Path, rooms: Sequence[str], *, full: bool, workers: int = 0)
 
 
 def rooms_of(path: str) -> tuple[str, ...]:
-    """The test folders of a file, with those of generated files and its doctests."""
+    """The test folders of a file, with those of generated files and docstring examples."""
     folders = path.split("/")[:-1]
     mirrored = next(
         room
@@ -124,7 +124,8 @@ def rooms_of(path: str) -> tuple[str, ...]:
         "ms_fusion/kernel_server": ("tests/golden_code",),
         "ms_fusion/onnx/fuse": ("tests/ms_fusion/onnx/cell",),
     }
-    return (mirrored, *also.get("/".join(folders[:2]), ()), path)
+    examples = f"tests/{folders[0]}/test_docstring_examples.py"
+    return (mirrored, *also.get("/".join(folders[:2]), ()), examples)
 
 
 def mutations(source: bytes) -> list[Mutation]:

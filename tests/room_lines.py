@@ -1,8 +1,7 @@
 """Output of ``make test``: a line for each test folder, at the end the slowest items.
 
 A pytest plugin, enabled by ``--rooms``. Rooms are folders, ``tests/<package>/<room>``; files
-beside them belong to ``tests/<package>`` or ``tests``, and doctests to their
-package.
+beside them belong to ``tests/<package>`` or ``tests``.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ SLOWEST = 10
 
 
 def room_of(nodeid: str) -> str:
-    """The room of an item: at most the three first folders of its file, one for doctests."""
+    """The room of an item: at most the three first folders of its file."""
     folders = nodeid.partition("::")[0].split("/")[:-1]
-    return "/".join(folders[:3] if folders[:1] == ["tests"] else folders[:1]) or "."
+    return "/".join(folders[:3])
 
 
 @dataclass

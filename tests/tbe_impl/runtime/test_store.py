@@ -57,15 +57,22 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs" / "tbe_impl"
 QUICK_KINDS = (KERNELS, PLANS, TUNINGS)
 """A kind of files, one of records and one of measured results; ``make test-all`` takes all kinds."""
-every_kind = pytest.mark.parametrize(
+every_kind = cases(
     "kind",
     [pytest.param(kind, id=kind.name, marks=[] if kind in QUICK_KINDS else FULL) for kind in KINDS],
 )
 
 
+def new_store(place: Path) -> Store:
+    """An empty store; warnings that were shown once are shown again."""
+    store_directory._warned_directories.clear()
+    store_module._logged_messages.clear()
+    return Store(place / "store")
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+    return new_store(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +82,8 @@ def warn_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @every_kind
-def test_an_entry_is_one_file_and_found_again(kind: Kind, store: Store) -> None:
+def test_an_entry_is_one_file_and_found_again(kind: Kind, tmp_path: Path) -> None:
+    store = new_store(tmp_path)
     content = content_for(kind)
     path = put(store, kind, KEY)
     assert get(Store(store.root), kind, KEY) == content
@@ -111,7 +119,8 @@ def test_a_kernel_of_another_digest_is_not_found(store: Store) -> None:
 
 
 @every_kind
-def test_a_later_content_replaces_an_earlier_one(kind: Kind, store: Store) -> None:
+def test_a_later_content_replaces_an_earlier_one(kind: Kind, tmp_path: Path) -> None:
+    store = new_store(tmp_path)
     put(store, kind, KEY, b"first")
     put(store, kind, KEY, b"second")
     assert get(store, kind, KEY) == (b"first" if kind.is_file else b"second")
@@ -202,7 +211,8 @@ def test_who_waits_too_long_takes_what_another_stored(
 
 
 @every_kind
-def test_threads_share_one_store(kind: Kind, store: Store) -> None:
+def test_threads_share_one_store(kind: Kind, tmp_path: Path) -> None:
+    store = new_store(tmp_path)
     failures = []
 
     def work() -> None:
@@ -222,8 +232,9 @@ def test_threads_share_one_store(kind: Kind, store: Store) -> None:
 
 
 @every_kind
-def test_a_reader_sees_a_whole_entry_or_none(kind: Kind, store: Store) -> None:
+def test_a_reader_sees_a_whole_entry_or_none(kind: Kind, tmp_path: Path) -> None:
     """While another thread stores, replaces and removes it."""
+    store = new_store(tmp_path)
     contents = [bytes([number]) * kind.bytes_max for number in (1, 2)]
     contents = [content[:300_000] for content in contents] + [None]
     stop, seen = threading.Event(), set()
@@ -265,9 +276,10 @@ def test_kill_at_any_moment_leaves_no_bad_entry(turns: int, tmp_path: Path) -> N
 
 @every_kind
 def test_a_damaged_entry_is_never_used_and_heals(
-    kind: Kind, store: Store, subtests: pytest.Subtests, full: bool
+    kind: Kind, tmp_path: Path, subtests: pytest.Subtests, full: bool
 ) -> None:
     """A part of the damages in `make test`."""
+    store = new_store(tmp_path)
     counts = (60, 100, 20) if full else (9, 12, 3)
     path = put(store, kind, KEY)
     whole = path.read_bytes()
@@ -285,7 +297,7 @@ def test_a_damaged_entry_is_never_used_and_heals(
 @every_kind
 @cases("make", HOSTILE)
 def test_a_hostile_entry_is_refused_and_replaced(tmp_path: Path, make, kind: Kind) -> None:
-    store = Store(tmp_path / make.__name__ / kind.name)
+    store = new_store(tmp_path)
     entry = put(store, kind, KEY)
     other = put(store, kind, OTHER, b"other code")
     make(entry, other)
@@ -297,8 +309,9 @@ def test_a_hostile_entry_is_refused_and_replaced(tmp_path: Path, make, kind: Kin
 
 @every_kind
 def test_another_owner_is_refused(
-    kind: Kind, store: Store, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    store = new_store(tmp_path)
     put(store, kind, KEY)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert get(store, kind, KEY) is None
@@ -311,9 +324,7 @@ def test_a_hostile_directory_is_not_used(
     tmp_path: Path, kind: Kind, make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Files go to a private directory; other kinds are not stored."""
-    caplog.clear()
-    store_directory._warned_directories.clear()
-    store = Store(tmp_path / make.__name__ / kind.name)
+    store = new_store(tmp_path)
     entry = put(store, kind, KEY)
     make(entry)
     assert get(store, kind, KEY) is None
@@ -382,9 +393,8 @@ def test_an_unusable_place_costs_one_warning(
     tmp_path: Path, kind: Kind, spoil, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without files that go elsewhere, only what was measured is worth a warning."""
-    root = tmp_path / kind.name / spoil.__name__ / "store"
-    root.parent.mkdir(parents=True)
-    caplog.clear()
+    root = tmp_path / "place" / "store"
+    root.parent.mkdir()
     with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
         patch.setattr(store_directory, "_warned_directories", set())
         spoil(root, patch)
@@ -422,8 +432,9 @@ def test_a_full_disk_in_the_middle_of_a_build(store, caplog: pytest.LogCaptureFi
 
 @every_kind
 def test_a_full_disk_while_an_entry_is_stored(
-    kind: Kind, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    store = new_store(tmp_path)
     put(store, kind, KEY)
     replace = Path.replace
 
@@ -441,8 +452,9 @@ def test_a_full_disk_while_an_entry_is_stored(
 
 
 @every_kind
-def test_what_is_too_large_is_neither_stored_nor_read(kind: Kind, store: Store) -> None:
+def test_what_is_too_large_is_neither_stored_nor_read(kind: Kind, tmp_path: Path) -> None:
     """A file without blocks on disk stands for a large kernel, which no test can build."""
+    store = new_store(tmp_path)
     if kind.is_file:
         make_too_large(put(store, kind, KEY), store.root)
     else:
@@ -496,8 +508,9 @@ def test_entries_of_any_kind_give_way_and_measured_ones_stay(kind: Kind, tmp_pat
 
 
 @every_kind
-def test_a_use_is_noted_except_of_what_was_measured(kind: Kind, store: Store) -> None:
+def test_a_use_is_noted_except_of_what_was_measured(kind: Kind, tmp_path: Path) -> None:
     """The age of measured results is part of the key of compiled groups."""
+    store = new_store(tmp_path)
     path = put(store, kind, KEY)
     unused(path, 1000)
     before = path.stat().st_mtime
@@ -534,7 +547,8 @@ def test_a_key_takes_plain_values_only() -> None:
 
 
 @every_kind
-def test_clear_keeps_foreign_files_and_measured_results(kind: Kind, store: Store) -> None:
+def test_clear_keeps_foreign_files_and_measured_results(kind: Kind, tmp_path: Path) -> None:
+    store = new_store(tmp_path)
     path = put(store, kind, KEY)
     mine = [store.root / "mine.txt", path.with_name("mine.txt")]
     for file in mine:
@@ -548,7 +562,8 @@ def test_clear_keeps_foreign_files_and_measured_results(kind: Kind, store: Store
 
 
 @every_kind
-def test_entries_are_removed_by_key(kind: Kind, store: Store) -> None:
+def test_entries_are_removed_by_key(kind: Kind, tmp_path: Path) -> None:
+    store = new_store(tmp_path)
     for key in (KEY, OTHER):
         put(store, kind, key)
     assert store.remove(kind, [KEY, make_key(number=1)]) == 1
