@@ -8,6 +8,9 @@ In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: 
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from custom_ops.tbe_bridge import import_hook
 from tbe_impl.lazy_attributes import lazy_attributes
 
@@ -73,7 +76,15 @@ __all__ = sorted(_HOMES)
 import_hook.activate()
 
 
-__getattr__ = lazy_attributes(__name__, {name: f".{home}" for name, home in _HOMES.items()})
+_import_public_name = lazy_attributes(__name__, {name: f".{home}" for name, home in _HOMES.items()})
+
+
+def __getattr__(name: str) -> Any:
+    """Returns a public name of this package, or the operator that a user registered as `name`."""
+    registry = sys.modules.get(f"{__name__}.core.registry")
+    if name not in _HOMES and registry is not None and name in registry.registered_names():
+        return registry.get(name)
+    return _import_public_name(name)
 
 
 def __dir__() -> list[str]:

@@ -36,6 +36,11 @@ def formula(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def registered_names() -> tuple[str, ...]:
+    """Returns the names that `register_operator` has stored, in alphabetical order."""
+    return tuple(sorted(_operators))
+
+
 def get(name: str) -> type[Any]:
     """Returns the class of a registered operator, or of an operator of this package.
 
@@ -49,7 +54,7 @@ def get(name: str) -> type[Any]:
     home = custom_ops._HOMES.get(name, "").partition(".")[0]
     found = getattr(custom_ops, name) if home in ("operators", "aliases") else None
     if not isinstance(found, type):
-        registered = ", ".join(sorted(_operators)) or "one registered with register_operator"
+        registered = ", ".join(registered_names()) or "one registered with register_operator"
         raise InputError(
             "no operator of that name is registered",
             place="custom_ops.get",

@@ -266,6 +266,17 @@ def test_3_1_operators_are_found_by_name(name: str, monkeypatch: pytest.MonkeyPa
     assert cop.get(name) is own is not getattr(cop, name)
 
 
+def test_3_1_a_registered_class_is_an_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_operators", {})
+    with pytest.raises(AttributeError, match="no attribute 'ScaledTanh'"):
+        _ = cop.ScaledTanh
+    own = cop.register_operator("ScaledTanh")(
+        type("Own", (cop.Operator,), {"forward": lambda self, x: np.tanh(x)})
+    )
+    assert cop.ScaledTanh is own
+    assert "ScaledTanh" not in cop.__all__
+
+
 def test_3_1_a_name_that_is_no_operator() -> None:
     with pytest.raises(InputError, match=r"no operator of that name.*such as AddReLU, got 'patch'"):
         cop.get("patch")
