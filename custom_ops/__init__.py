@@ -76,7 +76,12 @@ __all__ = sorted(_HOMES)
 import_hook.activate()
 
 
-_import_public_name = lazy_attributes(__name__, {name: f".{home}" for name, home in _HOMES.items()})
+_DOCUMENTED_MODULES = {name: name for name in ("ascend", "functional", "optimizers")}
+"""Submodules in the documents: ``custom_ops.optimizers.Momentum`` needs no import of its own."""
+
+_import_public_name = lazy_attributes(
+    __name__, {name: f".{home}" for name, home in {**_HOMES, **_DOCUMENTED_MODULES}.items()}
+)
 
 
 def __getattr__(name: str) -> Any:

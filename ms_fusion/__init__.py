@@ -64,7 +64,10 @@ _HOMES = {
 }
 
 
-__getattr__ = lazy_attributes(__name__, _HOMES)
+_DOCUMENTED_MODULES = {name: f"ms_fusion.{name}" for name in ("cost", "devices")}
+"""Submodules in the documents: ``ms_fusion.cost.estimate_benefit`` needs no import of its own."""
+
+__getattr__ = lazy_attributes(__name__, {**_HOMES, **_DOCUMENTED_MODULES})
 
 
 def __dir__() -> list[str]:

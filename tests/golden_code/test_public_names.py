@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from textwrap import wrap
 
@@ -63,6 +64,14 @@ def test_a_package_lists_its_public_names() -> None:
     for package in PACKAGES:
         module = importlib.import_module(package)
         assert {*dir(module)} - {"__version__"} == {*module.__all__} == {*module._HOMES}
+
+
+def test_documented_modules_need_no_import() -> None:
+    for package in ("ms_fusion", "custom_ops"):
+        module = importlib.import_module(package)
+        for name in module._DOCUMENTED_MODULES:
+            vars(module).pop(name, None)
+            assert getattr(module, name) is sys.modules[f"{package}.{name}"]
 
 
 def test_words_of_the_language(goldens: Goldens) -> None:
