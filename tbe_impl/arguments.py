@@ -41,6 +41,9 @@ class Argument:
     shape: tuple[int, ...]
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.name} {self.shape} {self.tensor.dtype}"
+
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the array."""

@@ -60,6 +60,10 @@ class Kernel:
         default=None, repr=False, compare=False
     )
 
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, one)) for one in (self.inputs, self.outputs))
+        return f"<Kernel {self.name} for {self.soc}: {inputs} -> {outputs}>"
+
     def __call__(
         self,
         *arrays: Any,

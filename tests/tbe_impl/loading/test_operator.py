@@ -1,6 +1,7 @@
 """Operator files load unchanged, side by side, and become kernels; errors name the user's line."""
 
 import logging
+import re
 import sys
 import textwrap
 
@@ -69,6 +70,9 @@ def test_an_operator_file_becomes_a_kernel(tmp_path, backend):
     assert y.shape == (16, 33) and y.dtype == np.float32
     np.testing.assert_allclose(y, swish(x, 1.5), rtol=1e-6, atol=1e-6)
     assert given == {"shape": (16, 33), "dtype": "float32"}, "the user's description is left alone"
+    argument = r"\(16, 33\) float32"
+    shown = rf"<Kernel swish for Ascend910A: data {argument} -> vmul_\d+ {argument}>"
+    assert re.fullmatch(shown, repr(kernel))
 
 
 HANDED_BACK = """
