@@ -156,6 +156,9 @@ class SpecializedNet:
         """Returns one line of text for each set of input shapes with which the net was called."""
         return "\n".join(map(str, self.seen)) or "not called yet"
 
+    def __repr__(self) -> str:
+        return f"<SpecializedNet of {type(self.net).__name__}, shapes seen: {len(self._seen)}>"
+
     def _key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Key:
         state = (getattr(self.net, "training", None), mindspore_state.is_graph_mode())
         return (

@@ -71,6 +71,8 @@ class InForce:
         lines.append(f"flags: {flags or '(none)'}")
         return "\n".join(lines)
 
+    __repr__ = __str__  # what a notebook shows; the fields hold a thousand characters of flags
+
 
 def has_fusion(flags: str) -> bool:
     """Returns whether MindSpore fuses operators if its environment variable contains `flags`.

@@ -12,7 +12,7 @@ from tests.programs.presets.child import RESULT, answer
 
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    RESULT["before"] = str(mf.enable()).splitlines()[0]
+    RESULT["before"] = repr(mf.enable()).splitlines()[0]
 
     @ms.jit
     def function(x):

@@ -51,6 +51,7 @@ for mode in map(int, sys.argv[2:]):
         [item.shapes, item.padded_to, item.calls, item.compilations, item.reason]
         for item in run.seen
     ]
+    RESULT[f"shown {mode}"] = repr(run)
     RESULT[f"names {mode}"] = [one.name for one in net.get_parameters()]
 
     few = mf.specialize(net, keep=2)

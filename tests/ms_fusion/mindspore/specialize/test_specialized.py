@@ -39,6 +39,7 @@ def test_a_bucket_is_compiled_once(seen, mode):
         ["7x16:float32", 8, 1, 1, ""],
         ["9x16:float32", 0, 1, 1, "no bucket holds 9"],
     ]
+    assert seen[f"shown {mode}"] == "<SpecializedNet of Net, shapes seen: 5>"
 
 
 @pytest.mark.mindspore
