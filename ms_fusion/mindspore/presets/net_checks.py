@@ -14,7 +14,7 @@ from ms_fusion.graph import Graph
 from ms_fusion.mindspore.flags.generator_limits import GENERATOR, dtypes_of, refusal
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.flags.lint import Finding
-from ms_fusion.mindspore.presets.pynative import is_jitted
+from ms_fusion.mindspore.state.mindspore_state import is_jitted
 from ms_fusion.mindspore.state.preset_record import PYNATIVE_REMEDY
 from ms_fusion.ops import selections
 from tbe_impl import environment

@@ -15,6 +15,7 @@ from ms_fusion.mindspore.state.mindspore_state import (
     FLAGS_VARIABLE,
     compile_lock,
     is_graph_mode,
+    is_jitted,
     mindspore_module,
     override_flags,
     pin_kernel_directory,
@@ -51,14 +52,6 @@ def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
     ):
         return step
     return mindspore.jit(step)
-
-
-def is_jitted(net: Any) -> bool:
-    """Returns whether MindSpore compiles the net even in PyNative mode.
-
-    This is so for a net with ``@ms.jit`` and for a Cell to which `patch` was applied.
-    """
-    return hasattr(getattr(net, "construct", net), "__wrapped__")
 
 
 def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:

@@ -305,7 +305,7 @@ def in_force(net: Any = None) -> InForce:
         remarks.append(NO_LEVEL)
         remedy = NO_LEVEL_REMEDY
     graph_mode = is_graph_mode()
-    if fused and not graph_mode and (net is None or not pynative.is_jitted(net)):
+    if fused and not graph_mode and (net is None or not mindspore_state.is_jitted(net)):
         remedy = PYNATIVE_REMEDY
         if net is not None:
             fused = False

@@ -167,6 +167,14 @@ def is_graph_mode() -> bool:
     return bool(mindspore.get_context("mode") == mindspore.GRAPH_MODE)
 
 
+def is_jitted(net: Any) -> bool:
+    """Returns whether MindSpore compiles the net even in PyNative mode.
+
+    This is so for a net with ``@ms.jit`` and for a Cell to which `patch` was applied.
+    """
+    return hasattr(getattr(net, "construct", net), "__wrapped__")
+
+
 def set_mode(mode: int) -> None:
     """Sets MindSpore's mode (``mindspore.GRAPH_MODE`` or ``PYNATIVE_MODE``)."""
     mindspore = mindspore_module()
