@@ -92,7 +92,8 @@ def cases(
     """A decorator: the test runs once for each of `values`, all within one item.
 
     Decorators stack to the product of their tables. Each row has its own ``tmp_path`` and
-    ``monkeypatch`` and an empty ``caplog``; all rows of an item share its other fixtures.
+    ``monkeypatch`` and an empty ``caplog``; all rows of an item share its other fixtures, which
+    know the ``tmp_path`` of the item only.
 
     Args:
         names: the arguments of a row, separated by commas.

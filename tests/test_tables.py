@@ -96,10 +96,6 @@ def test_a_sample_varies_all_axes() -> None:
         ("tests/tbe_impl/dsl/test_graph_listing.py::test_a", "tests/tbe_impl/dsl"),
         ("tests/tbe_impl/codegen/test_a.py::test_a[x::y]", "tests/tbe_impl/codegen"),
         ("tests/test_docs.py::test_a", "tests"),
-        (
-            "tbe_impl/dsl/operations/shaping.py::tbe_impl.dsl.operations.shaping.broadcast",
-            "tbe_impl",
-        ),
     ],
 )
 def test_an_item_belongs_to_the_room_of_its_folder(nodeid: str, room: str) -> None:

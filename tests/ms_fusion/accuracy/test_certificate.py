@@ -241,8 +241,8 @@ NOT_RUN = {
     [pytest.param(*row, marks=FULL) if name == "crashes" else row for name, row in NOT_RUN.items()],
     ids=list(NOT_RUN),
 )
-def test_degrades_to_a_note(build, tmp_path, code, options, said):
-    found = certificate(build(code), tmp_path, **options)
+def test_degrades_to_a_note(tmp_path, code, options, said):
+    found = certificate(built(tmp_path, code), tmp_path, **options)
     assert list(found) == ["seeded"]
     assert math.isnan(found["seeded"].fused_max_ulp)
     assert said in found["seeded"].note
@@ -284,8 +284,8 @@ DAMAGE = {
 
 
 @cases("damage, said", DAMAGE.values(), ids=DAMAGE.keys())
-def test_damaged_files_are_noted(build, tmp_path, damage, said):
-    kernel = build(RIGHT)
+def test_damaged_files_are_noted(tmp_path, damage, said):
+    kernel = built(tmp_path, RIGHT)
     damage(tmp_path / "akg_kernel_meta")
     assert said in certificate(kernel, tmp_path)["seeded"].note
 
