@@ -3,7 +3,7 @@
 Importing the package loads no framework; each public name is imported lazily, on first use.
 
 In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: depend on
-`ms_fusion`, that is, on graphs, ledgers (its reports) or fusion rules.
+`ms_fusion`, or on its ideas: graphs, fusion rules, reports on fusions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines aliases of two operators, under their names in published custom-operator tutorials."""
+"""Defines aliases of two operators: the names that published custom-operator tutorials use."""
 
 from custom_ops.operators.add_relu import AddReLU as FusedAddReLU
 from custom_ops.operators.mul_sigmoid import MulSigmoid as FusedMulSigmoid

@@ -30,15 +30,15 @@ from tbe_impl.loading.operator import load_operator
 from tbe_impl.loading.operator_reference import split_target
 
 PREFIX = "CustomOps"
-"""Prefix of registered names, which makes them different from MindSpore's and CANN's names."""
+"""Prefix of the names of registered operators; MindSpore's and CANN's names do not have it."""
 FOLDER = "operator_files"
-"""Directory of the written operator files in the cache directory."""
+"""Name of the directory, inside the cache directory, for generated TBE operator files."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
-"""Abbreviation of each dtype in TBE registrations."""
+"""Dict from the name of a dtype to its abbreviation in TBE registrations."""
 _FLOATS = ("float16", "float32")
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str", tuple: "listFloat"}
 _WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
-"""Length of the list that the TBE operator takes for each window attribute.
+"""Dict from a window attribute to the length of the list that the TBE operator takes for it.
 
 Users may pass one integer instead of a list.
 """
@@ -55,7 +55,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
-        MissingError: the primitive is called on another device than Ascend, the operator has no TBE
+        MissingError: the primitive is called on a device other than Ascend, the operator has no TBE
             operator, or the TBE operator does not take an attribute that differs from its default.
     """
 
@@ -96,7 +96,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop for MindSpore's parser; without a TBE gradient, a bprop that raises."""
+        """Returns the bprop that MindSpore parses; without a TBE gradient, it raises an error."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -105,7 +105,7 @@ class AscendPrimitive(PrimitiveWithInfer):
 
 
 def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
-    """Builds the primitive of one TBE operator, or the Cell of a sequence of TBE operators.
+    """Builds a primitive that runs one TBE operator, or a Cell that runs a sequence of them.
 
     Args:
         spec: the operator.
@@ -113,7 +113,7 @@ def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | No
         forward: the forward operator if `spec` is a gradient, else None.
 
     Raises:
-        MissingError: the operator or a step of its sequence has no TBE operator, or this TBE
+        MissingError: the operator, or a step of its sequence, has no TBE operator; or the TBE
             operator does not take an attribute that differs from its default.
     """
     if spec.tbe_steps is None:
@@ -126,7 +126,7 @@ def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | No
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, *, bare: bool = False) -> Callable[..., Any]:
-    """Builds the bprop for MindSpore's parser; it calls the operator's gradient operator."""
+    """Builds a bprop that MindSpore can parse and that calls the operator's gradient operator."""
     saved, places = wiring(spec)
     return bprops.build_bprop(
         (_build_gradient_call(spec, attributes),),
@@ -181,7 +181,8 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
 def operator_file(spec: OpSpec) -> tuple[Path, str]:
     """Returns the path of the TBE operator's file, and the name of the operator function.
 
-    The file is written (`custom_ops.tbe_bridge.operator_files`), or is named by the spec.
+    `custom_ops.tbe_bridge.operator_files` generates the file if the spec has a computation for it.
+    Otherwise the spec names an existing file.
 
     Raises:
         MissingError: the spec names no file, or the file does not exist.

@@ -2,8 +2,8 @@
 
 Each function is generated on first use, from the operator's Cell and `OpSpec`, or from a
 `FunctionSpec` in the operator's file.
-`functional.pyi` has the signatures and docstrings for type checkers and editors, which import
-nothing; ``python -m custom_ops.functional_stub`` writes it.
+`functional.pyi` has the signatures and docstrings for type checkers and editors, which do not run
+code. ``python -m custom_ops.functional_stub`` writes this file.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HOMES = {
     "swish": "operators.swish",
     "token_embedding": "operators.token_embedding",
 }
-"""Dict from each function to the module of `custom_ops` that has its operator."""
+"""Dict from the name of a function to the module of `custom_ops` that defines its operator."""
 
 __all__ = sorted(_HOMES)
 
@@ -88,7 +88,7 @@ def _home(name: str) -> ModuleType:
 
 
 def _function_spec(name: str) -> FunctionSpec:
-    """Returns the `FunctionSpec` in the file of the operator, or else that of the operator's Cell.
+    """Returns the `FunctionSpec` in the operator's file, or else one made from the operator's Cell.
 
     Function, Cell and `OpSpec` have the same name, apart from case and underscores.
     """

@@ -1,7 +1,7 @@
 """Writes `functional.pyi`, the declarations of the generated functions for static tools.
 
-A stub is needed because type checkers and editors read files and run no code; a ``__signature__``
-would reach ``help`` and `inspect` only, which the generated source serves already.
+Type checkers and editors read files and run no code, so they do not see generated functions. At run
+time no stub is needed, because ``help`` and `inspect` read the generated source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 
 def stub_text() -> str:
-    """Returns the text of the stub: imports, then a declaration with docstring per function."""
+    """Returns the text of the stub: imports, then each function's declaration and docstring."""
     imports, declarations = "", ""
     for name in functional.__all__:
         if functional._HOMES[name] == "optimizer_functions":

@@ -80,7 +80,7 @@ def _cast_gradient_to_parameter(parameter, gradient):
 
 
 class _SingleLaunchOptimizer:
-    """Shared methods of the optimizers."""
+    """Base class with the methods that the three optimizers share."""
 
     def __call__(self, gradients):
         """Runs one step; where possible, it calls the kernels without MindSpore's dispatch."""
@@ -292,7 +292,7 @@ class Momentum(_SingleLaunchOptimizer, nn.Momentum):
         tuple[Tensor] without meaningful values.
 
     Raises:
-        TypeError, ValueError: as `nn.Momentum`.
+        TypeError, ValueError: as in `nn.Momentum`.
 
     Supported Platforms:
         ``CPU``

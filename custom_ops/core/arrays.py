@@ -44,7 +44,7 @@ class ArrayOperator:
     attributes: Mapping[str, Any]
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple of several; saves inputs and outputs for `backward`."""
+        """Returns the output or a tuple of outputs; saves inputs and outputs for `backward`."""
         given = tuple(np.asarray(array) for array in arrays)
         made = to_tuple(self._computation(self.spec)(*given))
         object.__setattr__(self, "_seen", (given, made))

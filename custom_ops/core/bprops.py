@@ -35,9 +35,9 @@ def build_bprop(
             index is -1, the bprop returns zeros.
         several: whether the primitive has several outputs.
         visible: number of leading outputs that have a gradient.
-        bare: whether the returned bprop takes the inputs as one tuple: ``(inputs, out, dout)``.
-            Otherwise each input is an argument of its own. The ``bprop`` method of a Cell calls a
-            bprop with one tuple.
+        bare: whether the returned bprop takes all inputs in one tuple: ``(inputs, out, dout)``.
+            Otherwise each input is a separate argument. The ``bprop`` method of a Cell passes one
+            tuple.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))
@@ -94,7 +94,7 @@ def missing_gradient_message(spec: OpSpec, order: int) -> str:
 
 
 def build_raising_bprop(count: int, message: str) -> Callable[..., Any]:
-    """Builds a bprop that raises `message`; without any bprop MindSpore would use zeros."""
+    """Builds a bprop that raises an error, because MindSpore uses zeros if there is no bprop."""
 
     def raise_error(inputs, out, dout):
         raise RuntimeError(message)

@@ -39,10 +39,12 @@ def check_route(route: str, place: str) -> str:
 
 
 def resolve_route(spec: OpSpec, route: str) -> str:
-    """Returns `route`, or the default route if it is empty; ``composite`` without a kernel.
+    """Returns the route that is used for `route`, which may be empty (the default route).
+
+    The native route becomes ``composite`` if there is no kernel for the operator or device.
 
     Raises:
-        InputError: `route` is unknown, or is ``composite`` although the operator has no
+        InputError: `route` is unknown, or the result is ``composite`` and the operator has no
             composite implementation.
     """
     route = check_route(route, spec.name)

@@ -65,7 +65,7 @@ def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any])
 def _name_arguments(
     cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """Returns a (name, value) pair for each argument; omits a None that is the default."""
+    """Returns (name, value) of each argument, except those that are None and None by default."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
         names = [
@@ -132,16 +132,16 @@ def check_whole_number(operator: str, argument: str, value: Any) -> int:
 def check_choice(
     operator: str, argument: str, value: Any, known: Collection[str], joint: str = " or "
 ) -> None:
-    """Checks that the value of an argument is one of the known names.
+    """Checks that the value of an argument is one of the allowed names.
 
     Args:
         operator, argument: name of the operator and of its argument.
         value: value of the argument.
-        known: the known names; an empty name, which means none, is not shown in the message.
+        known: the allowed names. The message does not show an empty name.
         joint: text between the names in the message.
 
     Raises:
-        InputError: `value` is unknown; the message names operator and argument.
+        InputError: `value` is not in `known`; the message names operator and argument.
     """
     if value not in known:
         raise InputError(

@@ -214,7 +214,7 @@ class Computation:
         return self._describe_with(PROBE_SIZES[0], given)
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """Returns the output shapes for these input shapes; they do not depend on the dtypes.
+        """Returns the output shapes for these input shapes; shapes do not depend on dtypes.
 
         MindSpore may request the shapes before it passes the dtypes.
         """
@@ -283,7 +283,7 @@ class Computation:
         return found
 
     def _static_places(self, given: Sequence[ArraySpec]) -> frozenset[int]:
-        """Returns which sizes stay static, as indices among the sizes of all inputs.
+        """Returns the indices, in the sizes of all inputs, of the sizes that stay static.
 
         The last axis of an input is static at first, because kernels with a static last axis are
         faster. It becomes dynamic after `LAST_SIZES` different sizes.
@@ -466,7 +466,7 @@ def _size(number: int, variables: Sequence[Var]) -> Expr | int:
 
 
 def copy_aliased_outputs(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Returns `made`, but with a copy of each tensor that is also an input or an earlier output."""
+    """Copies each tensor in `made` that is also an input or an earlier output; returns all."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))

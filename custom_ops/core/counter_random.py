@@ -27,8 +27,8 @@ def random_bits(shape: Any, key: Tensor) -> Tensor:
 
     The input of the hash is the row-major position modulo 2³². The hash multiplies three times.
     Before each multiplication and at the end, the value is xored with a shifted copy of itself. The
-    key is xored in before the second multiplication. Another key therefore gives different bits,
-    not the same bits at other positions.
+    key is xored in before the second multiplication. Two keys therefore give different bits, not a
+    permutation of the same bits.
 
     Args:
         shape: shape of the result.

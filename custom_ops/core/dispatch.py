@@ -232,7 +232,7 @@ def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> Kernel
 def _record(
     kernel: AnyKernel, given: Sequence[ArraySpec], *, open_sizes: bool = False
 ) -> tuple[_Kernel, Any]:
-    """Returns the C struct that describes a kernel, and the objects that have to outlive it.
+    """Returns the C struct that describes a kernel, and objects that must live as long as it.
 
     Args:
         kernel: the kernel, built for `given`.
@@ -304,7 +304,7 @@ def entry_of(computation: Computation) -> Entry:
 
 
 def _bank() -> Bank:
-    """Returns a loaded C library with a free slot; loads another copy if the last one is full."""
+    """Returns a loaded C library with a free slot; loads another copy if the last copy is full."""
     if not _banks or len(_banks[-1].slots) == _banks[-1].size:
         _banks.append(Bank(len(_banks)))
     return _banks[-1]

@@ -1,4 +1,4 @@
-"""Defines dynamic-shape kernels, for operators that have seen several sizes of the same axes.
+"""Defines dynamic-shape kernels: one kernel for several sizes of the same input axes.
 
 Sizes 0 and 1 always get static kernels, because empty arrays and broadcasting need kernels of
 their own. A dynamic size is therefore at least 2.
@@ -47,7 +47,7 @@ def classify_sizes(sizes: Sizes) -> Sizes:
 
 
 def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
-    """Returns, as indices, which of the sizes of all inputs are the size of a last axis.
+    """Returns the indices, in the sizes of all inputs, of the sizes of last axes.
 
     Inputs of rank 0 or 1 are left out.
     """
@@ -60,7 +60,7 @@ def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
 
 
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
-    """Returns the pattern of the sizes in `seen`: which are constant and which are variable.
+    """Returns the pattern of the sizes in `seen`, which marks each size as constant or variable.
 
     For each axis of the inputs, the pattern has the constant size, or −1 − v for the variable with
     number v. Axes whose sizes were always equal share a variable. The axes in `open_places` are
@@ -116,9 +116,9 @@ class DynamicKernel:
     def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
         """The program, an index for each of its buffers, and an index for each size argument.
 
-        The index of a buffer is that of its array among the kernel's inputs and outputs. The index
-        of a size argument selects its value from the sizes of all inputs. The result is None if the
-        kernel is not a single program, or if a size argument is not the size of an input.
+        A buffer's index is the position of its array among the kernel's inputs and outputs. The
+        index of a size argument selects its value from the sizes of all inputs. The result is None
+        if the kernel is not a single program, or if a size argument is not the size of an input.
 
         Raises:
             FusionError: compilation failed.
@@ -138,7 +138,8 @@ def shrink_pattern(pattern: Sizes) -> Sizes:
 
 
 def random_arrays(given: Sequence[ArraySpec], sizes: Sequence[int]) -> list[np.ndarray] | None:
-    """Returns random arrays of these sizes; None if they exceed `MAX_TRIAL_ELEMENTS`."""
+    """Returns random arrays of these sizes; None for over `MAX_TRIAL_ELEMENTS` elements in
+    total."""
     rng, left = np.random.default_rng(0), iter(sizes)
     shapes = [tuple(next(left) for _ in one.shape) for one in given]
     if sum(map(prod, shapes)) > MAX_TRIAL_ELEMENTS:

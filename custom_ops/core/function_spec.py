@@ -1,8 +1,8 @@
 """Describes the functions of `custom_ops.functional`, and generates their source code.
 
-MindSpore compiles a function from its source, so each function is generated as text, as `attrs`
-and `dataclasses` generate methods. `linecache` holds the text, from which `inspect.getsource`
-reads it.
+MindSpore compiles a function from its source, so each function is generated as text, as `attrs` and
+`dataclasses` generate methods. The text is stored in `linecache`, so that `inspect.getsource` finds
+it.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class FunctionSpec:
     Attributes:
         name: name of the function.
         inputs: names of the tensors, in order.
-        build: returns the Cell. It takes the attributes and ``route`` by keyword.
+        build: takes the attributes and ``route`` by keyword, and returns the Cell.
         attributes: parameters of the function beside tensors and ``route``, with annotation and
             default. Attributes without a default follow the first tensor; the others are
             keyword-only.
         optional: tensors that may be None.
         build_without: returns the Cell for calls in which the first of `optional` is None; this
             Cell does not take the `optional` tensors. If `build_without` is None, the Cell of
-            `build` takes None.
+            `build` accepts None for these tensors.
         doc: docstring of the function.
     """
 
@@ -117,17 +117,18 @@ def function_of_cell(
     spec: OpSpec,
     types: Mapping[str, str] = MappingProxyType({}),
 ) -> FunctionSpec:
-    """Returns the function that calls the Cell of a class without weights.
+    """Returns the `FunctionSpec` of a function that calls the Cell of a class without weights.
 
-    The attributes are the arguments of the constructor. The tensors are those of ``construct``; of
-    these, the ones with the default None are optional. The docstring is the first line of the
-    class, the spec's formula, and the class's description of arguments, results and errors.
+    The attributes are the arguments of the constructor. The tensors are the arguments of
+    ``construct``; a tensor with the default None is optional. The docstring consists of the first
+    line of the class's docstring, the spec's formula, and the class's sections on arguments,
+    results and errors.
 
     Args:
         name: name of the function.
         cell: the class.
-        spec: names the tensors of a class whose ``construct`` takes ``*inputs``.
-        types: annotations that differ from those of the constructor.
+        spec: the operator; its input names are used if ``construct`` takes ``*inputs``.
+        types: dict from an attribute to an annotation that replaces that of the constructor.
     """
     tensors = list(inspect.signature(cell.construct).parameters.values())[1:]
     is_named = tensors[0].kind is not tensors[0].VAR_POSITIONAL
@@ -157,16 +158,17 @@ def function_of_spec(
     required: Sequence[str] = (),
     types: Mapping[str, str] = MappingProxyType({}),
 ) -> FunctionSpec:
-    """Returns the function that calls an operator with its weights as arguments.
+    """Returns the `FunctionSpec` of a function that takes an operator's weights as arguments.
 
     Args:
         name: name of the function.
         spec: the operator.
         doc: docstring of the function.
-        without: the operator for calls in which the tensors that it does not take are None.
+        without: operator that takes fewer tensors. It is used for calls in which the missing
+            tensors are None.
         attributes: attributes of the spec that are parameters; by default all.
-        required: attributes whose default is no default of the function.
-        types: annotations that are not the type of the default.
+        required: attributes without a default in the function, although the spec has one.
+        types: dict from an attribute to its annotation, if it is not the type of the default.
     """
     names = spec.attributes if attributes is None else attributes
     optional = () if without is None else {*spec.inputs} - {*without.inputs}
@@ -186,12 +188,12 @@ def function_of_spec(
 def attribute_parameters(
     defaults: Mapping[str, Any], types: Mapping[str, str], *, required: Sequence[str] = ()
 ) -> tuple[inspect.Parameter, ...]:
-    """Returns a parameter per attribute.
+    """Returns one function parameter for each attribute.
 
     Args:
-        defaults: name → default. Its type is the annotation.
-        types: annotations that are not the type of the default.
-        required: attributes without a default.
+        defaults: dict from attribute to default. The annotation is the type of the default.
+        types: dict from an attribute to its annotation, if it is not the type of the default.
+        required: attributes whose parameters have no default.
     """
     return tuple(
         inspect.Parameter(
@@ -205,7 +207,7 @@ def attribute_parameters(
 
 
 def cell_builder(spec: OpSpec) -> Callable[..., FusedCell]:
-    """Returns a function from attributes and ``route`` to the Cell of an operator."""
+    """Returns a function that takes attributes and ``route`` and builds the operator's Cell."""
 
     def build(*, route: str, **attributes: Any) -> FusedCell:
         return FusedCell(spec, attributes, route)

@@ -100,8 +100,8 @@ def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
 def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
     """Returns the only program of a kernel, and an index for each buffer of the program.
 
-    The index of a buffer is that of its array among the kernel's inputs and outputs. Returns None
-    if the kernel is not a single program, or if the program cannot be called with exactly the
+    A buffer's index is the position of its array among the kernel's inputs and outputs. Returns
+    None if the kernel is not a single program, or if the program cannot be called with exactly the
     kernel's inputs and outputs.
     """
     loaded = kernel.compiled.only_program

@@ -89,14 +89,15 @@ class Operator(OperatorCell):
 
     ``forward(self, x, …)`` computes the outputs. Its arguments, also those with a default, are
     recorded as attributes of the same names: ``backward(self, grad, …)`` reads ``self.x`` and
-    returns one gradient per input. On NumPy arrays both are plain methods. In MindSpore the object
-    is a Cell, which works in graph mode, in PyNative and under `@ms.jit`.
+    returns one gradient per input. On NumPy arrays both methods run as they are written. In
+    MindSpore the object is a Cell, which works in graph mode, in PyNative and under `@ms.jit`.
 
     By default, MindSpore calls the methods on the host, which is slow and gives one warning.
     ``infer_shape`` and ``infer_dtype`` return the shapes and dtypes of the outputs; if one of them
     is missing, forward runs on arrays of ones to find the shapes and dtypes. To compute a gradient,
     forward runs again before backward, so that the state stored in ``self`` belongs to the same
-    inputs. Random numbers therefore have to be an input. Without backward there is no gradient.
+    inputs. Random numbers therefore have to be an input. If backward is missing, there is no
+    gradient.
 
     If forward has the decorator `custom_ops.formula` (NumPy) or `custom_ops.tbe` (the TBE DSL),
     both methods are traced and compiled to kernels; if backward is missing, the gradient is
@@ -168,7 +169,7 @@ class Operator(OperatorCell):
         return own
 
     def _values(self) -> dict[str, Any]:
-        """Returns this object's own attributes by name, without those of every Cell.
+        """Returns this object's attributes by name, without those that every Cell has.
 
         ``training`` is included.
         """
@@ -178,7 +179,7 @@ class Operator(OperatorCell):
 
     @contextmanager
     def _override_attributes(self, values: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager that sets these attributes in its ``with`` block, then restores all."""
+        """Context manager that sets attributes; at exit, all attributes get their old values."""
         before = self._values()
         self.__dict__.update(values)
         try:
@@ -379,9 +380,9 @@ class Operator(OperatorCell):
 
 @functools.cache
 def _cell_attribute_names() -> frozenset[str]:
-    """Returns the names of the attributes that MindSpore sets on every Cell, also in calls.
+    """Returns the names of the attributes that MindSpore sets on every Cell.
 
-    ``training`` is left out.
+    They include attributes that MindSpore sets during calls, but not ``training``.
     """
     return (_RUNTIME_ATTRIBUTES | getattr(Cell(), "__dict__", {}).keys()) - {"training"}
 

@@ -26,13 +26,13 @@ INTEGERS = tuple(name for name, dtype in DTYPES.items() if dtype.kind in ("int",
 
 @dataclass(frozen=True, eq=False)
 class TbeComputation:
-    """The computation of an operator that is written as a TBE operator.
+    """Computation from which a TBE operator file is generated for CANN.
 
-    `custom_ops.tbe_bridge.operator_files` writes it.
+    `custom_ops.tbe_bridge.operator_files` generates the file.
 
     Attributes:
-        compute: DSL function like `OpSpec.forward`; it takes by keyword the attributes that CANN's
-            operator has. None for the spec's `forward`.
+        compute: DSL function like `OpSpec.forward`. Its keyword arguments become the attributes of
+            CANN's operator. None means the spec's `forward`.
         dtypes: dtypes that are registered for the inputs that `OpSpec.integers` does not name.
         other_dtypes: dict from an input to its further dtypes.
     """
@@ -45,10 +45,10 @@ class TbeComputation:
 
 
 FOR_CUBE = TbeComputation(dtypes=("float16",))
-"""An operator with a matrix product: the cube unit multiplies float16."""
+"""For an operator with a matrix product, because Ascend's cube unit multiplies float16."""
 FOR_FLOATS = TbeComputation()
 FOR_SUMS = TbeComputation(dtypes=("float32",))
-"""An operator on float32 sums, in a sequence with products."""
+"""For an operator that takes float32 sums, such as the results of matrix products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +83,9 @@ class OpSpec:
             inputs (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It
             returns the shapes and dtypes of the outputs.
         gradient_groups: groups of differentiable inputs. In MindSpore each group has its own
-            gradient operator, so unused gradients are not computed. `backward_kernel_builder`
-            takes the names of a group as `wanted`. If empty, there is one gradient operator for all
-            inputs.
+            gradient operator, so unused gradients are not computed. `backward_kernel_builder` takes
+            the names of a group as `wanted`. If there are no groups, one gradient operator computes
+            all gradients.
         backward_procedure: host function of the gradients, with the arguments of `backward`. Each
             gradient has the shape and dtype of its input. These inputs have to be among `saves`.
         undifferentiable: inputs without a gradient, such as indices and masks.
@@ -117,10 +117,12 @@ class OpSpec:
             tolerance of each.
         nan: effect of NaN in an input: ``propagates``, ``row`` (propagates within its row), or
             ``undefined``.
-        tbe: operator that CANN builds: its computation, a module of `tbe_impl.ops`, or a file
-            (``….py``), with a function of the same name or named behind a colon. The function takes
-            inputs, outputs and attributes. If empty, it is written from `forward` for an operator
-            of this package without `tbe_steps`; operators of users have none.
+        tbe: the TBE operator that CANN builds: a `TbeComputation`, the name of a module of
+            `tbe_impl.ops`, or the path of a ``.py`` file. ``:function`` may follow a module or
+            path; the default is the module's or file's name. The function takes inputs, outputs and
+            attributes. If `tbe` is empty and there are no `tbe_steps`, the TBE operator of an
+            operator of this package is generated from `forward`; a user's operator has no TBE
+            operator.
         tbe_gradient: the same for the gradient operator.
         tbe_steps: function that builds a sequence of TBE operators; it is used instead of `tbe`. It
             takes attributes by keyword and returns
@@ -201,9 +203,9 @@ class OpSpec:
 
     @property
     def tbe_computation(self) -> TbeComputation | None:
-        """The computation that is written as a TBE operator.
+        """The computation from which the TBE operator is generated.
 
-        None if CANN builds a file, a sequence, or nothing.
+        None if CANN builds an existing file or a sequence, or cannot build the operator.
         """
         if isinstance(self.tbe, TbeComputation):
             return self.tbe
@@ -232,7 +234,7 @@ class OpSpec:
         return tuple(name for name in self.outputs if name not in self.hidden)
 
     def dtypes_of(self, name: str) -> tuple[str, ...]:
-        """Returns the dtypes that the spec allows for an input; `forward` may reject some."""
+        """Returns the dtypes that the spec allows for an input; `forward` may allow fewer."""
         own = self.integers.get(name, ("", 0))[0]
         if own == "bool":
             return ("bool", *self.dtypes)
@@ -276,7 +278,7 @@ class OpSpec:
 
 
 def cache_in_spec(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Caches results like `functools.cache`, but in the spec; they are freed with the spec."""
+    """Caches results like `functools.cache`, but in the spec, so that both are freed together."""
 
     @functools.wraps(function)
     def look_up(spec: OpSpec, *arguments: Any) -> Result:

@@ -106,7 +106,7 @@ def _is_plain(optimizer: Any) -> bool:
 def _rates_and_decays(optimizer: Any) -> list[Any]:
     """Returns the current learning rates and weight decays as one-element tensors.
 
-    If one of them follows a schedule, a MindSpore graph computes the current values.
+    If a learning rate or weight decay follows a schedule, a MindSpore graph computes all values.
     """
     dynamic = optimizer.dynamic_lr or optimizer.dynamic_weight_decay
     rates, decays = (

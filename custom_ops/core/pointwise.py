@@ -16,7 +16,7 @@ HALF_DTYPES = ("float16", "bfloat16")
 
 
 def promote_dtype(*tensors: Tensor) -> str:
-    """Returns the tensors' common dtype; if they differ, float64 if one has it, else float32."""
+    """Returns the common dtype; for unequal dtypes float64 if one is float64, else float32."""
     found = {tensor.dtype for tensor in tensors}
     if len(found) == 1:
         return found.pop()
@@ -89,8 +89,8 @@ def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
 def clamp(x: Tensor, bound: float) -> Tensor:
     """Clamps `x` to [−bound, bound]; NaN propagates.
 
-    It is used for derivatives that are constant beyond the bound. Without it, inf · 0 would give
-    NaN there.
+    Derivatives that are constant beyond the bound use it. For an infinite x, the unclamped formula
+    would give NaN (inf · 0).
     """
     return dsl.vmaxs(dsl.vmins(x, bound), -bound)
 

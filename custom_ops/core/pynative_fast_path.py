@@ -229,7 +229,7 @@ class _RecordedCall(_Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        """Returns the gradient of each argument of `forward`, or None for one that needs none."""
+        """Returns a gradient for each argument of `forward`, or None if none is needed."""
         gradients = ctx.direct.gradients
         if not gradients:
             raise RuntimeError(ctx.direct.refusal)

@@ -305,7 +305,7 @@ def _as_compute(function: Compute, kind: str) -> Compute:
 
 
 def _function(member: Any, written: type) -> Callable[..., Any]:
-    """Returns `member` as a function; binds ``self``, if any, to a new instance of `written`."""
+    """Returns `member` as a function; its ``self``, if any, is a new instance of `written`."""
     function = getattr(member, "__func__", member)
     if next(iter(inspect.signature(function).parameters), "") == "self":
         return function.__get__(written())

@@ -79,7 +79,7 @@ def resolve_axis(tensor: Any, axis: int, place: str, *, argument: str = "axis") 
 def check_shape(
     tensor: Any, shape: Sequence[int], place: str, argument: str, like: Any = None
 ) -> None:
-    """Checks the shape of a tensor and, if `like` is given, that both have the same dtype.
+    """Checks the shape of a tensor and, if `like` is given, that its dtype is that of `like`.
 
     Raises:
         InputError: the shape or the dtype differs; the message names `argument`.

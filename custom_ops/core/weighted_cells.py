@@ -85,7 +85,8 @@ class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
     `forward` on arrays takes all inputs in order, or only the inputs that are not weights. Weights
-    at the end of the arguments may also be omitted. For omitted weights, the Cell uses its own.
+    at the end of the arguments may also be omitted. For an omitted weight, the Cell uses its own
+    Parameter.
 
     Args:
         spec: the operator.
