@@ -138,8 +138,7 @@ def shrink_pattern(pattern: Sizes) -> Sizes:
 
 
 def random_arrays(given: Sequence[ArraySpec], sizes: Sequence[int]) -> list[np.ndarray] | None:
-    """Returns random arrays of these sizes; None for over `MAX_TRIAL_ELEMENTS` elements in
-    total."""
+    """Returns random arrays of these sizes, or None if they are too large in total."""
     rng, left = np.random.default_rng(0), iter(sizes)
     shapes = [tuple(next(left) for _ in one.shape) for one in given]
     if sum(map(prod, shapes)) > MAX_TRIAL_ELEMENTS:

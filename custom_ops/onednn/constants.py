@@ -7,7 +7,7 @@ from typing import Final
 DATA_TYPES: Final = {"float16": 1, "bfloat16": 2, "float32": 3}
 
 ANY_LAYOUT: Final = 1
-"""Format tag with which a primitive chooses the layout."""
+"""Format tag that lets a primitive choose the layout."""
 
 FORWARD_TRAINING: Final = 64
 CONVOLUTION_DIRECT: Final = 1

@@ -16,7 +16,7 @@ class EpilogueOperands:
     """Arrays that the epilogue ``activation(y · scale + bias + residual)`` reads.
 
     Attributes:
-        after: the epilogue, which determines which of the terms exist.
+        after: the epilogue, which determines the terms that exist.
         bias: bias with one value per output channel, if the convolution primitive itself adds it;
             else None.
         channels: the scale, then the bias, each of shape (1, output channels, 1, 1), if oneDNN's

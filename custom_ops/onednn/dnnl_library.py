@@ -128,7 +128,7 @@ class Library:
             )
 
     def value(self, name: str, result: Any, *arguments: Any) -> Any:
-        """Calls ``dnnl_<name>`` and returns what it returns; `result` is its ctypes return type."""
+        """Calls ``dnnl_<name>`` and returns its result, which has the ctypes type `result`."""
         function = getattr(self._functions, f"dnnl_{name}")
         return ctypes.cast(function, ctypes.CFUNCTYPE(result, *(type(item) for item in arguments)))(
             *arguments

@@ -1,9 +1,9 @@
 """Computes convolutions by im2col in NumPy, as a fallback and as a reference for oneDNN.
 
 im2col copies the receptive field of each output position to a column of a matrix. The convolution
-is then one matrix product per group, and the gradient of the weights is another one. For the
-gradient of the input, col2im adds the columns of a matrix product to the input positions. 16-bit
-inputs are widened to float32.
+is then one matrix product per group, and the gradient of the weights is another matrix product. For
+the gradient of the input, col2im adds the columns of a matrix product to the input positions.
+16-bit inputs are widened to float32.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def input_image(
 ) -> Place:
     """Adds the caller's next buffer to the plan, as an input image.
 
-    `shape` is its shape in NCHW order; in memory it is NHWC if `last`.
+    `shape` is the image's shape in NCHW order. The memory order is NHWC if `last`, else NCHW.
     """
     return builder.read(kind, dtype, shape, strides(shape, last))
 
@@ -42,6 +42,6 @@ def output_image(
 ) -> OutputPlace:
     """Adds the caller's next buffer to the plan, as an output image.
 
-    `shape` is its shape in NCHW order; in memory it is NHWC if `last`.
+    `shape` is the image's shape in NCHW order. The memory order is NHWC if `last`, else NCHW.
     """
     return builder.output_place(kind, dtype, shape, strides(shape, last))

@@ -377,7 +377,7 @@ class PlanBuilder:
     def target(self, written: OutputPlace, description: Any) -> Place:
         """Returns memory for a primitive's output with the layout `description`.
 
-        This is the dense memory of `written` if that has the same layout, else scratch memory.
+        The result is `written.dense` if this memory has the layout, else scratch memory.
         """
         if self.is_same_layout(written.dense.description, description):
             return written.dense

@@ -15,7 +15,7 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder
 
 LEAST_PLACES = 32
-"""Minimum number of positions of an image for which the convolution is a matrix product.
+"""Minimum number of positions per image with which a matrix product computes the result.
 
 The convolution of images with a single position is also computed as a matrix product.
 """
@@ -24,7 +24,7 @@ LARGE_BYTES = 8 << 20
 ROWS_PER_GROUP = 16
 """Number of rows (channels) of a large result that are computed together.
 
-If all rows were computed at once, the product would write to as many distant addresses at a time.
+If all rows were computed at once, the product would write to one distant address per row at a time.
 This takes 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups, the images are
 read once per group of rows, so they have to be smaller than the result.
 """

@@ -69,7 +69,7 @@ def forward(
 
     Args:
         following: the epilogue with its arrays.
-        last: which of ``x`` and ``y`` are channels-last.
+        last: names of the channels-last arrays among ``x`` and ``y``.
 
     Returns:
         True if the steps were added; False if a split is not needed or its pieces would be slow.

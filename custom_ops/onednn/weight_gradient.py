@@ -54,8 +54,8 @@ class Piece:
 def pieces(sizes: Geometry, threads: int) -> list[Piece]:
     """Returns all pieces, or an empty list if the gradient should not be split.
 
-    The gradient is not split if it allows fewer than max(2, `threads`) pieces, because its sums are
-    short or the weights are large, or if a piece would depend only on padding.
+    Short sums and large weights limit the number of pieces. The gradient is not split if there
+    would be fewer than max(2, `threads`) pieces, or if a piece would depend only on padding.
 
     >>> from custom_ops.onednn.geometry import geometry
     >>> sizes = geometry("", (1, 16, 16, 64), (16, 16, 3, 3), padding=1)

@@ -60,9 +60,9 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     precision (`to_float`), or the net itself.
 
     If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
-    operators as further children. Its class is replaced by a subclass with a new `construct`. The
-    new `construct` calls the original `construct` if a condition of the patch does not hold, such
-    as that an argument is None or a flag is false.
+    operators as further children. Its class is replaced by a subclass with a new `construct`. An
+    edit may be valid only under a condition, for example that an argument is None or a flag is
+    false. The new `construct` calls the original `construct` if such a condition does not hold.
 
     With sample inputs, `patch` first runs the net in PyNative mode, outside of training. It
     compares the outputs of each replacement with the recorded outputs of the replaced Cells. It
@@ -71,8 +71,8 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     the end it compares the results of the whole net.
 
     If the net is not in training when `patch` is called, attention with an added mask is fused for
-    inference only. The same holds for any mask of nn.MultiheadAttention. Fused attention is never
-    used in training while dropout of the attention weights is active.
+    inference only. In nn.MultiheadAttention, this applies to every kind of mask. Fused attention is
+    never used in training while dropout of the attention weights is active.
 
     Args:
         net: an nn.Cell; it is called as before.
@@ -85,8 +85,8 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         ``MS_FUSION=off`` nothing is replaced.
 
     Raises:
-        InputError: `net` is not a Cell, or the results of the whole net differ although the results
-            of its parts agree. In the second case the net is restored.
+        InputError: `net` is not a Cell, or the patched net gives other results than the original
+            net although each replacement was verified. In the second case the net is restored.
         MissingError: MindSpore is not installed.
     """
     if not HAS_MINDSPORE:
@@ -169,7 +169,7 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the weight gradients for the sample inputs, or if `nudged` for perturbed ones."""
+        """Returns the weight gradients for the sample inputs, which `nudged` perturbs first."""
         seen = RecordedCall(self.inputs, {}, None)
         return training_effects(
             self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True

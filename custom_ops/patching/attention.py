@@ -28,7 +28,7 @@ from custom_ops.patching.scalar_constants import is_number, value_of
 from custom_ops.patching.source_edits import NOT_TRAINING, Edit
 
 LOW_SCORE, WEAK_LOW_SCORE = -1e9, -1e4
-"""Upper bounds for the score of a masked element, which the softmax has to reduce to 0.
+"""Upper bounds for the score of a masked element; below them, the softmax weight is 0.
 
 A score between the two bounds suffices only if there is no other mask. The edit then replaces this
 score by `LOW_SCORE`.
@@ -374,7 +374,7 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns both operands if `node` is, or is a name for, a `kind` operation; else None."""
+        """Returns both operands of a `kind` operation, which `node` is or names; else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
@@ -477,7 +477,7 @@ class _AttentionMatcher:
         return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """Records that the edit removes an expression, and all definitions with no other reader."""
+        """Records that the edit removes an expression, and the definitions that only it reads."""
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())
@@ -491,10 +491,10 @@ class _AttentionMatcher:
     def _check_other_readers(self, home: ast.stmt) -> None:
         """Checks that code outside of the attention reads no elements of the scores or weights.
 
-        It may read their shapes and dtypes; these reads are recorded in `self.beside`.
+        Such code may read the shapes and dtypes; `self.beside` records these reads.
 
         Raises:
-            _NoAttention: such code reads the scores or weights themselves.
+            _NoAttention: code outside of the attention reads elements.
         """
         self.beside: dict[int, tuple[str, int]] = {}
         for definition in self.definitions:

@@ -70,7 +70,7 @@ class AttentionMatch:
     counted backwards from the product with v: frame 0 is the shape of the weights in this product.
 
     Attributes:
-        name: name of the fused operator as a part of the Cell.
+        name: name of the fused operator as a child of the Cell.
         final: (the product with v, the statement that contains it).
         v: second operand of the product with v.
         v_turned: whether this product transposes its second operand.
@@ -179,7 +179,7 @@ class _EditBuilder:
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
-        """Whether the edit needs the shape of this frame, or a shape reshaped from it."""
+        """Whether the edit needs the shape of this frame, or of a frame reshaped from it."""
         asked = [0, self.found.of_softmax, *(frame for _, frame in self.found.beside.values())]
         asked += [step.frame for step in self.found.steps if isinstance(step, MaskStep)]
         return any(self._has_other_shape(one) and self.found.frames[one] <= frame for one in asked)

@@ -147,10 +147,10 @@ def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
 def try_edits(
     owner: PatchedCell, edits: list[Edit], flags: Mapping[int, bool], tolerance: float | None
 ) -> None:
-    """Applies edits one by one, and keeps each edit that does not change what the Cell computes.
+    """Applies edits one by one, and keeps each edit that does not change the Cell's results.
 
     The function compares the Cell's results before and after an edit, and in training also the
-    gradients. It undoes the other edits and records them as refused.
+    gradients. It undoes an edit that changes them, and records it as refused.
     """
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
@@ -212,8 +212,8 @@ def try_multihead_attention(
 ) -> tuple[Replacement, Change | None]:
     """Patches an nn.MultiheadAttention with fused attention.
 
-    Returns the outcome, and the `Change` that undoes the patch. The `Change` is None if the Cell is
-    not patched.
+    Returns the outcome as a `Replacement`, and the `Change` that undoes the patch. The `Change` is
+    None if the Cell is not patched.
     """
     reason = multihead_attention.why_not(cell) or (
         "" if is_plain(cell) else "it has hooks or a precision of its own"

@@ -179,11 +179,11 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """Returns the only node that uses the value of `node`, and its operand with this value.
+        """Returns the only node that uses the value of `node`, and the operand with this value.
 
         The operand is `node` itself or, if the value is assigned to a name, the place where the
-        name is read. Returns None if several nodes use the value, or if the one that uses it is in
-        another block of statements.
+        name is read. Returns None if several nodes use the value, or if the use is conditional or
+        in another block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:
@@ -228,7 +228,7 @@ def _blocks(statement: ast.AST) -> list[list[ast.stmt]]:
 def eliminate_dead_assignments(
     statements: list[ast.stmt], arguments: Sequence[str]
 ) -> list[ast.stmt]:
-    """Removes assignments to names that are never read; keeps values with a call or operator."""
+    """Removes assignments to unread names, except if the value has a call or binary operator."""
     while True:
         flow = Flow(statements, arguments)
         read = {id(one.statement) for one, readers in flow.readers.items() if readers}

@@ -167,7 +167,7 @@ def arguments_of(tree: ast.FunctionDef, *, method: bool = True) -> list[str]:
 def is_readable(cell: Any) -> bool:
     """Whether `patch` analyses the source of the Cell's `construct`.
 
-    It does not analyse Cells of this package, or MindSpore's layers except those for transformers.
+    It analyses neither Cells of this package nor MindSpore's layers, except transformer layers.
     """
     home = type(cell).__module__
     if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):

@@ -91,7 +91,7 @@ if HAS_MINDSPORE:
 
 
 def why_not(cell: Any) -> str:
-    """Returns why an nn.MultiheadAttention cannot be patched; an empty string if it can."""
+    """Returns the reason why an nn.MultiheadAttention cannot be patched; empty if it can."""
     if cell.bias_k is not None or cell.add_zero_attn:
         return "it adds keys of its own"
     return ""

@@ -107,7 +107,7 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that are true while the attributes behind the value do not change."""
+        """Returns conditions: the attributes on which the value depends are unchanged."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
@@ -299,7 +299,8 @@ def _attributes_stored_by(code: Any) -> set[str]:
 def condition(name: str, value: Any) -> ast.expr:
     """Returns an expression that tests whether an argument or attribute still has `value`.
 
-    If the type of `value` is not in `PLAIN_TYPES`, the expression only tests for not None.
+    If the type of `value` is not in `PLAIN_TYPES`, the expression only tests that the argument or
+    attribute is not None.
     """
     if value is None or not isinstance(value, PLAIN_TYPES):
         text = f"{name} is None" if value is None else f"{name} is not None"
@@ -311,7 +312,7 @@ def condition(name: str, value: Any) -> ast.expr:
 
 
 def abstract_argument(value: Any) -> KnownValue:
-    """Returns a call argument as a known value: itself if its type is plain, else `NotNone`."""
+    """Returns the `KnownValue` of a call argument; `NotNone` if not of a type in `PLAIN_TYPES`."""
     return KnownValue(value) if isinstance(value, PLAIN_TYPES) else KnownValue(NotNone)
 
 

@@ -35,8 +35,8 @@ class Rule:
         make: function of the Cells; returns the fused Cell with the same Parameters.
         applies: function of the Cells; returns the reason against the replacement, or an empty
             string if the rule applies.
-        concerns: function of the Cells; returns whether the rule is considered for them. If it is
-            not, no reason is reported.
+        concerns: function of the Cells; returns whether the rule is considered for them. A rule
+            that is not considered reports no reason.
     """
 
     classes: tuple[str, ...]

@@ -16,9 +16,9 @@ _DEPTH = 8
 _NUMBERS = frozenset(
     {"sqrt", "float", "int", "scalar_to_tensor", "Tensor", "tensor", "rsqrt", "pow"}
 )
-"""Names of functions that return a number for a number."""
+"""Names of functions that return a number if their first argument is a number."""
 _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}
-"""Function name → index of the argument that is the value of the result."""
+"""Dict from the name of a function to the index of the argument that its result equals."""
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:

@@ -19,7 +19,7 @@ ROOM = 32
 Both compared results have rounding errors, and MindSpore's functions are inexact by dozens of ulps.
 """
 NUDGES = 8
-"""Allowed gradient error, in units of the change caused by a rounding error of the inputs."""
+"""Allowed gradient error, as a multiple of the error that rounding the inputs would cause."""
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -115,9 +115,9 @@ def difference(
     Args:
         got: the results: tensors, or tuples, lists and dictionaries of tensors.
         want: the expected results.
-        tolerance: allowed error, relative to |want| plus the root mean square of `want`. None: the
-            tolerance of the dtype.
-        least: lower bound for the root mean square in this tolerance.
+        tolerance: allowed error, relative to |want| plus the root mean square of `want`. None means
+            the tolerance of the dtype.
+        least: lower bound for the root mean square that `tolerance` is relative to.
         more: additional absolute tolerance.
     """
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
@@ -266,8 +266,8 @@ def compare_training_effects(
         got: effects of the replacement.
         want: effects of the original.
         near: function that changes the inputs by about one rounding error, and returns the effects
-            of the original for these inputs. Their distance from `want` shows how much a deep net
-            amplifies a rounding error. The function is called only after a mismatch.
+            of the original for these inputs. The distance of these effects from `want` shows how
+            much a deep net amplifies a rounding error. `near` is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]

@@ -1,4 +1,4 @@
-"""TBE operators: those of users' primitives inside MindSpore, and those written for CANN.
+"""Runs the TBE operators of users' primitives on CPU, and writes TBE operators for CANN.
 
 In: MindSpore's registration of a TBE function, or an `OpSpec`. Out: a primitive that runs on CPU,
 or operator files and sequences of operators for CANN. Must not: build kernels; `tbe_impl` builds

@@ -30,7 +30,7 @@ from tbe_impl.loading.parameter_roles import strip_decorators
 GRADIENT_REMEDY = "write `get_bprop(self)` in the primitive, or give ops.Custom a `bprop`"
 
 OutputRequest = tuple[tuple[int, ...] | None, str | None]
-"""Shape and dtype that a primitive infers for an output; None for one that it does not infer."""
+"""Shape and dtype of an output as inferred by a primitive; None if it does not infer them."""
 
 
 @dataclass(frozen=True, eq=False)

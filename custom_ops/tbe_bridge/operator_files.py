@@ -1,8 +1,8 @@
 """Writes operators as TBE operator files in CANN's layout.
 
-An operator has one file with its operator function. Whenever CANN, or `tbe_impl`, calls this
-function for new shapes, dtypes or attributes, it traces the operator's computation and writes the
-graph for them as a second file, which it then builds.
+An operator has one file with its operator function, which CANN or `tbe_impl` calls. For each new
+combination of shapes, dtypes and attributes, the operator function traces the operator's
+computation, writes the graph to a second file and builds this file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tbe_impl.kernel import Kernel
 
 _GRADIENT = "_grad"
 _CHECKS = {bool: "BOOL", int: "INT", float: "FLOAT", str: "STR", tuple: "LIST_FLOAT"}
-"""Type of an attribute's default → its constant in ``para_check``."""
+"""Dict from the type of an attribute's default to the ``para_check`` constant of the type."""
 _ENTRY = '''"""{title}
 
 Written by custom_ops {version}. For each set of shapes, dtypes and attributes, `build` traces the
@@ -116,8 +116,8 @@ def write_operator(
 ) -> Path:
     """Writes the file of an operator for inputs of these shapes and dtypes; returns its path.
 
-    The operator function in the file has the name `function_name`. It takes the descriptions of the
-    inputs and results.
+    The operator function in the file has the name that `function_name` returns. It takes the
+    descriptions of the inputs and results.
 
     Raises:
         InputError: the operator rejects the inputs, or a stage has no equivalent in CANN.
@@ -137,7 +137,7 @@ def build(
     attributes: Mapping[str, Any],
     kernel_name: str,
 ) -> None:
-    """Builds an operator with the toolkit that can be imported, from descriptions of its tensors.
+    """Builds an operator with the TBE toolkit of this process, for tensors with descriptions.
 
     Args:
         operator: name of the operator.
@@ -159,7 +159,7 @@ def flatten_pairs(value: Any) -> Any:
 
 
 def _group_pairs(value: Any, default: Any) -> Any:
-    """Returns the tuple of pairs whose flat form is `value`, if `default` is one."""
+    """Undoes `flatten_pairs` if `default` is a tuple of pairs; else returns `value` unchanged."""
     if not isinstance(default, tuple):
         return value
     return tuple(zip(value[::2], value[1::2], strict=True))

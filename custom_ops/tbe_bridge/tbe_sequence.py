@@ -163,7 +163,7 @@ class TbeSteps:
     def places(
         self, inputs: Sequence[str], outputs: Sequence[str]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-        """Returns the indices of the tensors that each step reads, and those of the outputs.
+        """Returns the indices of the tensors that each step reads, and the indices of the outputs.
 
         The tensors are numbered in this order: the inputs, then the outputs of each step. If two
         steps write tensors of the same name, each reader gets the last one written before it.
