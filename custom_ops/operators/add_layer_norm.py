@@ -121,7 +121,7 @@ class AddLayerNorm(layer_norm.LayerNormCell):
         - **residual** (Tensor) - :math:`r`, of the shape and dtype of x.
 
     Outputs:
-        Tuple of y and x + residual, each of the shape and dtype of x.
+        Tuple (y, x + residual); both have the shape and dtype of x.
 
     Raises:
         InputError: an axis is out of range for x, or the shapes of x, residual and the weights do

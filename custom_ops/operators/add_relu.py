@@ -56,8 +56,8 @@ class AddReLU(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the shape and dtype of x. It is not broadcast, because the
-          gradient is computed from z alone, and z does not show which shape y had.
+        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast, because the gradient is
+          computed from z alone, and the shape of y cannot be derived from z.
 
     Outputs:
         Tensor of the shape and dtype of x. NaN propagates.

@@ -74,7 +74,7 @@ class AddRMSNorm(rms_norm.RMSNormCell):
         - **residual** (Tensor) - :math:`r`, of the shape and dtype of x.
 
     Outputs:
-        Tuple of y and x + residual, each of the shape and dtype of x.
+        Tuple (y, x + residual); both have the shape and dtype of x.
 
     Raises:
         InputError: the shapes of the inputs and weights do not match.

@@ -21,7 +21,7 @@ from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeStep, TbeS
 from tbe_impl import dsl
 
 LOWEST = -3.4e38
-"""Finite bound of row maxima, so that a row of −∞ alone gives e^−∞."""
+"""Finite lower bound of row maxima; a row of only −∞ then gives e^−∞ = 0, not NaN."""
 KEYS = 256
 """Number of keys in a block; it bounds the memory for the attention weights of a query."""
 _SUMS = dict.fromkeys(("scores", "most", "total", "key_places", "query_places"), "float32")
@@ -37,11 +37,11 @@ def _start(q: Any, v: Any) -> tuple[Any, ...]:
 
 
 def _mask_scores(scores: Any, mask: Any, key_places: Any, query_places: Any) -> Any:
-    """Returns −∞ for excluded scores.
+    """Returns the scores with masks applied; an excluded score becomes −∞.
 
-    A bool or int8 mask excludes places with 1; any other mask is added to the scores. Causality
-    excludes places where the key comes after the query. None in place of a mask, or of the places,
-    excludes nothing.
+    A bool or int8 mask excludes the scores where it is 1; any other mask is added to the scores. If
+    the positions `key_places` and `query_places` are given, each score whose key comes after its
+    query is excluded too. Each of these arguments may be None.
     """
     if mask is not None and mask.dtype in ("bool", "int8"):
         marked = broadcast_like(dsl.cast_to(mask, "float16"), scores)
@@ -65,10 +65,11 @@ def _weights(
     is_causal: bool,
     masked: bool,
 ) -> tuple[Any, ...]:
-    """Computes weights e^(s − most') with most' = max(most, max s), and the state after them.
+    """Computes the weights of a block of keys, and the updated state of the online softmax.
 
-    The state is most', total' = total·share + Σ weights, and share = e^(most − most'). A query
-    without any key keeps most = −∞ and total = 0.
+    For scores s of the block, the weights are e^(s − most') with most' = max(most, max s). The
+    updated state is most' and total' = total·share + Σ weights with share = e^(most − most'). For a
+    query whose keys are all excluded, most stays −∞ and total stays 0.
     """
     places = (key_places, query_places) if is_causal else (None, None)
     left = _mask_scores(scores, mask if masked else None, *places)
@@ -81,7 +82,10 @@ def _weights(
 
 
 def _finish(sums: Any, most: Any, total: Any) -> tuple[Any, Any]:
-    """Computes y = sums / total and most + ln total; 0 and −∞ for a query without any key."""
+    """Computes y = sums / total and the normaliser most + ln total.
+
+    They are 0 and −∞ for a query whose keys are all excluded.
+    """
     # the largest key adds 1, so that a smaller sum is that of a query without any
     total = dsl.vmaxs(total, 0.5)
     y = dsl.vmul(sums, broadcast_like(dsl.vrec(total), sums))
@@ -104,7 +108,10 @@ def _slopes(
     scale: float,
     by_width: bool,
 ) -> tuple[Any, Any]:
-    """Computes weights e^(s − normaliser) and slopes scale·weights·(grad_weights − share)."""
+    """Computes the weights e^(s − normaliser) of the scores s, and the gradient of q kᵀ.
+
+    The gradient is scale·weights·(grad_weights − share), with share = Σ y·grad_y of each query.
+    """
     places = (key_places, query_places) if is_causal else (None, None)
     left = _mask_scores(scores, mask if masked else None, *places)
     middle = dsl.vmaxs(dsl.ext.reshape(normaliser, sizes(share)), LOWEST)
@@ -115,7 +122,7 @@ def _slopes(
 
 
 _WITH_MASK = TbeComputation(dtypes=("float32",), other_dtypes={"mask": ("float16", "float32")})
-"""A mask is bool, or is added; float32 also if another tensor takes its place and is not read."""
+"""The input ``mask`` is a bool mask, an added mask, or an unread float32 placeholder."""
 START = step_operator(
     "AttentionStart",
     ("q", "v"),

@@ -37,8 +37,9 @@ class BatchNorm(OperatorCell):
         affine (bool): whether gamma and beta are trained. Default: ``True``.
         gamma_init, beta_init, moving_mean_init, moving_var_init: initial values. Default:
             ``'ones'``, ``'zeros'``, ``'zeros'``, ``'ones'``.
-        use_batch_statistics (bool, optional): ``True`` always uses the statistics of the batch,
-            ``False`` never, and ``None`` in training only. Default: ``None``.
+        use_batch_statistics (bool, optional): ``True`` uses the statistics of the batch, ``False``
+            the moving statistics. ``None`` means ``True`` in training and ``False`` otherwise.
+            Default: ``None``.
         data_format (str): ``NCHW`` (channels are axis 1, for any number of spatial axes) or
             ``NHWC`` (channels are the last axis). Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.

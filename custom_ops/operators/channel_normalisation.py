@@ -1,4 +1,4 @@
-"""Defines what the training operator and the inference operator of batch normalisation share."""
+"""Defines functions that training and inference operators of batch normalisation share."""
 
 from __future__ import annotations
 

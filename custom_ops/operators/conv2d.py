@@ -35,7 +35,7 @@ from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 _OPERATOR_FILE = "convolutions/conv2d"
-"""Operators of `tbe_impl.ops` that CANN builds, in the layouts of the cube unit."""
+"""File in `tbe_impl.ops` with the convolutions that CANN builds, in cube unit layouts."""
 LOWERINGS = ("auto", "onednn", "im2col")
 
 
@@ -48,7 +48,8 @@ def _check_same_dtypes(name: str, x: ArraySpec, *others: ArraySpec) -> None:
 def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
     """Builds the operator ``y = activation(conv(x, weight) + bias)``.
 
-    Its attributes are the parameters of the same names of `custom_ops.onednn.prepare_conv2d`.
+    Its attributes have the meaning of the parameters of `custom_ops.onednn.prepare_conv2d` with the
+    same names.
 
     Args:
         name: name of the operator.

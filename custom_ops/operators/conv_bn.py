@@ -201,7 +201,7 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
 
 
 class FoldedConvBN(OperatorCell):
-    """Convolution with batch normalisation and activation, whose weights are inputs.
+    """Convolution, batch normalisation and activation, with all weights as inputs.
 
     The normalisation with given statistics is folded into the weights of the convolution.
 
@@ -239,7 +239,7 @@ class FoldedConvBN(OperatorCell):
         self.on_arrays = _FoldedConvolution(self.conv.attributes, eps, activation, has_bias)
 
     def construct(self, x: Any, *weights: Any) -> Any:
-        """Folds the weights, which are those of `_FoldedConvolution`; computes the convolution."""
+        """Folds `weights` (see `_FoldedConvolution.fold_weights`), and computes the convolution."""
         weight, bias = self.fold(*weights)
         return self.conv(x, weight.astype(x.dtype), bias.astype(x.dtype))
 
@@ -567,7 +567,7 @@ def _function(
     weights: Sequence[str] = _WEIGHTS,
     **fixed: Any,
 ) -> FunctionSpec:
-    """Returns a function with the attributes `names`; the values of others are in `fixed`."""
+    """Returns the spec of a function with the attributes `names`; `fixed` replaces defaults."""
     defaults = _ATTRIBUTES | fixed
     rest = {key: value for key, value in defaults.items() if key not in names}
     return FunctionSpec(

@@ -107,7 +107,7 @@ ACTIVATIONS = MappingProxyType(
         ),
     }
 )
-"""Activation name → its functions, without the empty name, which means no activation."""
+"""Dict from the name of an activation to its functions."""
 
 
 def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LEAK) -> Any:

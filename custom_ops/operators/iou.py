@@ -52,7 +52,7 @@ def compute(boxes: Any, others: Any) -> Any:
 
 
 def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
-    """Returns intersection / union of boxes, from left, top, right and bottom of each.
+    """Returns intersection / union of boxes, each given as (left, top, right, bottom).
 
     The result is 0 if the union is empty.
     """
@@ -78,9 +78,11 @@ def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
 def gradient_for_cann(boxes: Any, others: Any, grad: Any) -> tuple[Any, Any]:
     """Returns the gradients of both inputs, in operations on whole tensors.
 
-    The derived gradient reads single elements. With C the common area and U the union, a side gets
-    the sum over the other boxes of a·∂C + c·∂A, where a = grad·(U + C) / U² and c = −grad·C / U².
-    If two sides lie in the same place, the common area follows the side of the other input.
+    The automatically derived gradient reads single elements. Let A be the area of a box, C the
+    common area of a pair of boxes, and U the area of their union. The gradient of a coordinate of
+    the box is the sum of a·∂C + c·∂A over the boxes of the other input, with a = grad·(U + C) / U²,
+    c = −grad·C / U² and derivatives ∂ by this coordinate. If a coordinate is equal in both boxes of
+    a pair, its ∂C is 0.
     """
     shape = [sizes(boxes)[0], sizes(others)[0]]
     columns = dsl.split(widen(boxes), 1, [1] * 4)[1]

@@ -32,9 +32,9 @@ PLACES_MAX = 2**24
 
 
 def matrices(like: Any, *tensors: Any) -> list[Any]:
-    """Reshapes tensors to matrices, as many as `like` has.
+    """Reshapes each tensor to as many matrices as `like` has.
 
-    The rows of neighbouring matrices that share a matrix of `like` become consecutive rows.
+    If a tensor has more matrices than `like`, neighbouring matrices are stacked row-wise.
     """
     count = math.prod(sizes(like)[:-2])
     lead = [count] if count > 1 else []

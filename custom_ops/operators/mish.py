@@ -13,7 +13,7 @@ from custom_ops.core.pointwise import promote_dtype, widen_inputs
 from tbe_impl import dsl
 
 SATURATION_BOUND = 20.0
-"""Bound of x above which tanh(softplus(x)) is rounded to 1."""
+"""Value of x above which tanh(softplus(x)) rounds to 1."""
 
 
 def compute(x: Any) -> Any:

@@ -176,7 +176,7 @@ def formula(
 
 
 def _round_down(number: float) -> float:
-    """Returns the largest float32 that is at most `number`: a float32 above it is above both."""
+    """Returns the largest float32 ≤ `number`, which makes float32 comparisons with > exact."""
     found = np.float32(number)
     return float(found if found <= number else np.nextafter(found, np.float32(-math.inf)))
 
@@ -187,7 +187,7 @@ def _start(scores: Any, *, score_threshold: float) -> Any:
 
 
 def _marked_element(marks: Any, x: Any, axes: list[int]) -> Any:
-    """Returns the element of x with mark 1 over axes, whatever the other elements are."""
+    """Returns the only element of x along `axes` with mark 1; ignores NaN and inf elsewhere."""
     return dsl.reduce_sum(dsl.vcmpsel(marks, 0.5, "gt", x, 0.0), axis=axes, keepdims=True)
 
 
@@ -204,11 +204,11 @@ def _suppress(
     iou_threshold: float,
     class_aware: bool,
 ) -> tuple[Any, ...]:
-    """Keeps the best score of each image and suppresses the scores of boxes that overlap its box.
+    """Selects the box with the largest score of each image, and suppresses overlapping boxes.
 
-    The best score is the largest one. Ties go to the first box, then to the first class. The best
-    score and the suppressed scores become −∞. If no score is left, the kept values are 0, class and
-    place are −1, and `is_kept` is 0.
+    Of equal scores, the first box and then the first class is selected. In the returned scores, the
+    selected score and the suppressed scores are −∞. If an image has no score left, the box and
+    score are 0, the class and index are −1, and `is_kept` is 0.
     """
     images, number, classes = sizes(left)
     if number * classes > PLACES_MAX:
@@ -296,8 +296,7 @@ def tbe_steps(
     remaining boxes to the next iteration.
 
     Raises:
-        InputError: `max_output` is 0. The outputs would be empty tensors, which MindSpore lacks on
-            Ascend.
+        InputError: `max_output` is 0. MindSpore does not support empty outputs on Ascend.
     """
     if max_output < 1:
         raise InputError(

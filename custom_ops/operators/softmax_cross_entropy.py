@@ -1,4 +1,4 @@
-"""Computes softmax cross entropy with index labels; some functions also serve other labels."""
+"""Computes softmax cross entropy with index labels; forward and backward."""
 
 from __future__ import annotations
 
@@ -235,10 +235,10 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of each row's loss; for ``mean``, the caller still has to divide it.
+    """Returns the gradient of each row's loss; for ``mean``, before the division.
 
-    The gradient of a reduced loss is broadcast to all rows. For ``mean``, the caller divides the
-    result by the number by which the mean divides the sum of the losses.
+    The gradient of a reduced loss is broadcast to all rows. For ``mean``, the caller has to divide
+    the result by the divisor of the mean.
     """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":

@@ -129,7 +129,7 @@ class SoftmaxCrossEntropy(OperatorCell):
 
 
 def _vector(weight: Any) -> Any:
-    """Converts class weights to a Tensor, or without MindSpore to a NumPy array; keeps None.
+    """Converts class weights to a Tensor (without MindSpore to an array); returns None for None.
 
     Raises:
         InputError: the weights are not a vector of numbers.
@@ -183,7 +183,7 @@ class WeightedSoftmaxCrossEntropy(OperatorCell):
         self.of_shares = SoftmaxCrossEntropy(None, ignore_index, reduction, 0.0, route)
 
     def construct(self, logits: Any, labels: Any, weight: Any) -> Any:
-        """Runs one kernel for index labels; weights probability labels before the kernel."""
+        """Runs one kernel; multiplies probability labels by the class weights before it."""
         if labels.dtype in self.of_shares.index_dtypes:
             return self.of_indices(logits, labels, weight.astype(logits.dtype))
         return self.of_shares(logits, weight_labels(logits, labels, weight, self.label_smoothing))

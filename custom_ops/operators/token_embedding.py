@@ -82,7 +82,7 @@ class TokenEmbedding(WeightedCell):
         - **ids** (Tensor) - int32 or int64, any shape; an id out of range gives 0.
 
     Outputs:
-        Tensor of the shape of ids with the axis embedding_size appended, and of the table's dtype.
+        Tensor of the table's dtype. Its shape is the shape of ids with embedding_size appended.
 
     Raises:
         InputError: ids are not int32 or int64, the table is not a matrix, or padding_idx is out of

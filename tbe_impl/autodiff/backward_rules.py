@@ -88,7 +88,8 @@ def _as_matrix(tensor: Tensor) -> Tensor:
 def _unbroadcast(found: Tensor, tensor: Tensor) -> Tensor:
     """Sums the gradient `found` over the axes along which `tensor` was broadcast.
 
-    If `tensor` is longer than `found` along an axis, the gradient of its last elements is 0.
+    If `tensor` is longer than `found` along an axis, the gradient of the last elements of `tensor`
+    is 0.
     """
     axes = tuple(IterVar(Range(size), f"i{at}") for at, size in enumerate(found.shape))
     aligned = axes[len(axes) - tensor.ndim :]
@@ -116,7 +117,7 @@ def _reshape_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adj
 
 
 def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Adds the adjoint of every gathered row to the row of the source that it was read from."""
+    """Adds the adjoint of every gathered row to the source row from which it was gathered."""
     use = _dsl_call(op)
     source, places = use.inputs
     along, batch = use.parameters["axis"], use.parameters["batch_dims"]

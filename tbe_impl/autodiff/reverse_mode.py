@@ -46,7 +46,8 @@ def gradients(
 
     Returns:
         For each floating-point input its gradient, of the same shape and dtype. The gradient is
-        filled with zeros if no output depends on the input. None for an integer or bool input.
+        filled with zeros if no output depends on the input. The gradient of an integer or bool
+        input is None.
 
     Raises:
         InputError: an operation between inputs and outputs has no derivative; the message names the

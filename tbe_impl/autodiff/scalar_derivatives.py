@@ -197,7 +197,7 @@ def differentiate_expression(
         body: the expression.
         adjoint: the adjoint of the value of `body`.
         known: a dict from the ``id`` of a node to a read of the tensor that holds its value.
-        is_active: a predicate: whether a read needs an adjoint.
+        is_active: a predicate that is true for each read that needs an adjoint.
         steps: a function that is called with each integer or bool expression that is cast to float;
             it raises `InputError` if the expression has no derivative.
         rectifier: whether a maximum with 0 is treated as a ReLU, with the derivative 0 at 0.
@@ -332,7 +332,7 @@ def _extremum_terms(node: Binary, term: Term, rectifier: bool) -> _LazyTerms:
     """Differentiates a maximum or minimum.
 
     The chosen operand gets the whole adjoint. Equal operands get one half each. If an operand is
-    NaN, both get the whole adjoint.
+    NaN, both operands get the whole adjoint.
     """
     a, b, g = _fold_constant_read(node.a), _fold_constant_read(node.b), term.value
     if rectifier and node.op == "max" and (_is_zero(a) or _is_zero(b)):

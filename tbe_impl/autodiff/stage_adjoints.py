@@ -1,4 +1,4 @@
-"""Differentiates one stage from its scalar expressions: elementwise, data movement, reductions."""
+"""Differentiates a stage (elementwise, data movement or reduction) by its scalar expressions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def differentiate_stage(
     Args:
         op: a stage with expressions.
         adjoints: the adjoint of each output; None for an output without an adjoint.
-        is_active: a predicate: whether a tensor needs an adjoint.
+        is_active: a predicate that is true for each tensor that needs an adjoint.
         steps: see `differentiate_expression`.
 
     Returns:
@@ -151,7 +151,7 @@ def _scatter_term(places: ReadAccess, term: Term) -> Adjoint:
 
 
 def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> Term:
-    """Returns the adjoint term of the reduced expression; `term` is that of the reduction."""
+    """Returns the adjoint term of the reduced expression from `term`, that of the reduction."""
     if body.op == "sum":
         return term
     if body.op == "prod":

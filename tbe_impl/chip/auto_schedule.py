@@ -61,9 +61,9 @@ def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend
     Building and running a kernel on the CPU does not access the schedule.
 
     Args:
-        outputs: a tensor, or a list of them.
+        outputs: a tensor, or a list of tensors.
         option: an option that operators pass; ignored.
-        chip: name or record of the chip. For ``cpu`` nothing is tiled, because it has no on-chip
+        chip: name or record of the chip. For ``cpu`` nothing is tiled, because a CPU has no on-chip
             memory of limited size.
 
     Raises:
@@ -149,7 +149,7 @@ def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Til
 def _order_axes(
     outputs: Sequence[Tensor], nest: TiledNest, chip: Soc
 ) -> tuple[tuple[int, ...], int]:
-    """Returns the axes of `nest.main` in loop order, and how many leading ones may be split.
+    """Returns the axes of `nest.main` in loop order, and how many leading axes may be split.
 
     An axis may be split if all results of the nest have this axis and tiling it recomputes no large
     stage.

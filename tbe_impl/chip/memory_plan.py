@@ -225,7 +225,7 @@ def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
 def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> int:
     """Returns the last position in the execution order at which a stage's result is read.
 
-    For a reader inside an inner loop, the position is that of the stage that has the loop.
+    A reader that is attached to an inner loop counts at the position of the stage with this loop.
     """
     last = order[id(stage)]
     for reader in _readers(regions, stage):

@@ -372,8 +372,8 @@ def check_instruction_semantics(regions: Regions, chip: Soc) -> Iterator[Finding
 def _find_mismatch(name: str, op: Operation, body: Expr) -> tuple[str, str, str] | None:
     """Compares an instruction with the expression of a stage.
 
-    Returns three strings: a description of what the instruction computes, a description of what the
-    expression computes, and the remedy. Returns None if the two may be equivalent.
+    Returns three strings: the operation of the instruction, the operation of the expression, and
+    the remedy. Returns None if the two operations may be equivalent.
     """
     if name in _IMAGE_TO_COLUMNS:
         return _find_im2col_mismatch(op, body)

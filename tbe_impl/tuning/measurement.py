@@ -39,7 +39,7 @@ The pauses spread the rounds over time, so that a single disturbance affects few
 """
 
 WAKE_S, LONG_S = 50e-6, 100e-6
-"""Maximum time to wake threads, and the kernel time above which it is negligible; in seconds."""
+"""Maximum time to wake threads, and the kernel time for which waking is negligible; in seconds."""
 
 
 @dataclass

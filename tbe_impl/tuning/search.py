@@ -23,10 +23,10 @@ from tbe_impl.tuning.measurement import MARGIN, Bench, Candidate, upper_bound
 from tbe_impl.tuning_store import UNREACHABLE_THRESHOLD, Choice, Tuning
 
 BEAM_WIDTH = 4
-"""Number of candidates that are kept after a phase: the best ones."""
+"""Number of candidates with the best scores that are kept after a phase."""
 STAGES_MAX = 12
 SMALL_STAGE_RATIO = 8
-"""The search tries to store a stage if the largest output is at least this many times larger."""
+"""Minimum ratio (elements of the largest output) / (elements of a stage) for storing the stage."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2, 1)),
