@@ -88,7 +88,7 @@ def _home(name: str) -> ModuleType:
 
 
 def _function_spec(name: str) -> FunctionSpec:
-    """Returns the `FunctionSpec` in the operator's file, or else one made from the operator's Cell.
+    """Returns the `FunctionSpec` in the operator's file, or creates one from the operator's Cell.
 
     Function, Cell and `OpSpec` have the same name, apart from case and underscores.
     """

@@ -182,7 +182,7 @@ def box_decode(
 
     Outputs:
         Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes).
-        They are the inputs of `NMS`. Their dtype is float32, or float64 if x is float64.
+        Both are inputs of `NMS`. The dtype of both is float32, or float64 if x is float64.
 
     Raises:
         InputError: x has another shape, an anchor is not a pair of numbers, or the version is

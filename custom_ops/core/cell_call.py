@@ -65,7 +65,7 @@ def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any])
 def _name_arguments(
     cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """Returns (name, value) of each argument, except those that are None and None by default."""
+    """Returns (name, value) of each argument; omits a None if it is the argument's default."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
         names = [

@@ -201,10 +201,10 @@ class Computation:
     def _describe_ranks(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
         """Returns the dtypes and ranks of the outputs; all output sizes are -1.
 
-        This is the fallback if the operator rejects the test sizes `PROBE_SIZES` as values of the
-        unknown sizes, for example because an unknown size must equal another size. All unknown
-        sizes get the same value: first each known size is tried, then each of `SMALL_SIZES`,
-        until the operator accepts the inputs.
+        This method is the fallback if the operator rejects `PROBE_SIZES` as values of the unknown
+        sizes, for example because an unknown size must equal another size. All unknown sizes get
+        the same value: first each known size is tried, then each of `SMALL_SIZES`, until the
+        operator accepts the inputs.
         """
         known = {size for size in sizes_of(given) if size > 0}
         for size in (*sorted(known, reverse=True), *SMALL_SIZES):
@@ -339,7 +339,7 @@ class Computation:
         return False
 
     def _is_quick(self, varying: DynamicKernel, given: Sequence[ArraySpec]) -> bool:
-        """Whether the dynamic kernel takes at most twice the time of a static one, plus `SHORT_S`.
+        """Whether the dynamic kernel takes at most twice a static kernel's time plus `SHORT_S`.
 
         It compiles and times both kernels.
         """

@@ -232,7 +232,7 @@ def prepare_call(computation: Computation, given: Sequence[ArraySpec]) -> Kernel
 def _record(
     kernel: AnyKernel, given: Sequence[ArraySpec], *, open_sizes: bool = False
 ) -> tuple[_Kernel, Any]:
-    """Returns the C struct that describes a kernel, and objects that must live as long as it.
+    """Returns the C struct of a kernel, and the objects that must live as long as the struct.
 
     Args:
         kernel: the kernel, built for `given`.
@@ -284,7 +284,7 @@ _add_lock = threading.Lock()
 
 
 def count_calls() -> int:
-    """Returns how often frameworks called our kernels in this process.
+    """Returns the number of times that frameworks called our kernels in this process.
 
     An increased count proves that a kernel ran.
     """

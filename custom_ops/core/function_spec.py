@@ -167,8 +167,8 @@ def function_of_spec(
         without: operator that takes fewer tensors. It is used for calls in which the missing
             tensors are None.
         attributes: attributes of the spec that are parameters; by default all.
-        required: attributes without a default in the function, although the spec has one.
-        types: dict from an attribute to its annotation, if it is not the type of the default.
+        required: attributes without a default in the function, although the spec has a default.
+        types: dict from an attribute to an annotation that replaces the type of the default.
     """
     names = spec.attributes if attributes is None else attributes
     optional = () if without is None else {*spec.inputs} - {*without.inputs}
@@ -191,8 +191,9 @@ def attribute_parameters(
     """Returns one function parameter for each attribute.
 
     Args:
-        defaults: dict from attribute to default. The annotation is the type of the default.
-        types: dict from an attribute to its annotation, if it is not the type of the default.
+        defaults: dict from attribute to default. By default, the annotation is the type of the
+            default.
+        types: dict from an attribute to an annotation that replaces the type of the default.
         required: attributes whose parameters have no default.
     """
     return tuple(

@@ -87,10 +87,11 @@ class _OperatorState:
 class Operator(OperatorCell):
     """Base class of operators with NumPy methods.
 
-    ``forward(self, x, …)`` computes the outputs. Its arguments, also those with a default, are
-    recorded as attributes of the same names: ``backward(self, grad, …)`` reads ``self.x`` and
-    returns one gradient per input. On NumPy arrays both methods run as they are written. In
-    MindSpore the object is a Cell, which works in graph mode, in PyNative and under `@ms.jit`.
+    ``forward(self, x, …)`` computes the outputs. Each argument, also an argument with a default, is
+    recorded as an attribute of the object with the same name. ``backward(self, grad, …)`` may read
+    these attributes, such as ``self.x``, and returns one gradient per input. On NumPy arrays both
+    methods run as they are written. In MindSpore the object is a Cell, which works in graph mode,
+    in PyNative and under `@ms.jit`.
 
     By default, MindSpore calls the methods on the host, which is slow and gives one warning.
     ``infer_shape`` and ``infer_dtype`` return the shapes and dtypes of the outputs; if one of them

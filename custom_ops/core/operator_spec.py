@@ -106,7 +106,7 @@ class OpSpec:
         derived_from: function from which the gradient is derived. It computes the same as
             `forward`. If None, the gradient is derived from `forward`.
         formula: NumPy reference. It computes the outputs from the inputs (floats as float64) and
-            attributes by keyword. Tests compare the gradients with its finite differences.
+            attributes by keyword. Tests compare the gradients with finite differences of `formula`.
         samples: one tuple of input shapes for each test case.
         ranges: dict from an input to its smallest and largest test value. The test values of other
             inputs are normally distributed.

@@ -44,7 +44,8 @@ def registered_names() -> tuple[str, ...]:
 def get(name: str) -> type[Any]:
     """Returns the class of a registered operator, or of an operator of this package.
 
-    If both have the same name, the registered class is returned.
+    If a registered operator and an operator of this package have this name, the registered class is
+    returned.
 
     Raises:
         InputError: no operator has this name.

@@ -132,8 +132,8 @@ def prepare_conv2d_backward(
     """Prepares the gradients of a 2-D convolution with bias, y = conv(x, weight) + bias.
 
     The inputs of the operator are ``grad`` (the gradient of y), ``weight`` if ``grad_x`` is
-    requested, and ``x`` if ``grad_weight`` is requested. Its outputs are the requested ones of
-    ``grad_x``, ``grad_weight`` and ``grad_bias``, in this order.
+    requested, and ``x`` if ``grad_weight`` is requested. Its outputs are the requested gradients,
+    in the order ``grad_x``, ``grad_weight``, ``grad_bias``.
 
     Args:
         x_shape, weight_shape, dtype, stride, padding, dilation, groups: as for `prepare_conv2d`.
@@ -181,7 +181,7 @@ def prepare_conv2d_backward(
 def quick_channels_last() -> bool:
     """Whether oneDNN has a processor-specific implementation of channels-last convolutions.
 
-    On AVX-512 this implementation (``brg_conv``) is 1.0 to 1.3 times as fast as the one
+    On AVX-512 this implementation (``brg_conv``) is 1.0 to 1.3 times as fast as the implementation
     for the channel-blocked layout.
     """
     if why_missing():

@@ -41,7 +41,7 @@ def forward(
 ) -> np.ndarray:
     """Returns the convolution with its epilogue.
 
-    `more` has those of the arrays bias, residual and scale that the epilogue needs, in this order.
+    `more` contains the arrays that the epilogue needs, in the order bias, residual, scale.
     """
     wide = [_widen(item) for item in (x, weight, *more)]
     rest = iter(wide[2:])

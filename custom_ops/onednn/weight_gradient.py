@@ -238,8 +238,8 @@ def _fast_primitives(
 ) -> list[Any]:
     """Returns one primitive per piece, all with the same weight layout.
 
-    Returns an empty list if oneDNN lacks a primitive or has only a slow one, or if the primitives
-    require different weight layouts.
+    Returns an empty list if oneDNN has no primitive or only slow primitives for a piece, or if the
+    primitives require different weight layouts.
     """
     before, found = len(builder.names), []
     with builder.use_one_thread():

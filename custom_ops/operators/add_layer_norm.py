@@ -128,7 +128,7 @@ class AddLayerNorm(layer_norm.LayerNormCell):
             not match.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -141,7 +141,7 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     own = ADD_LAYER_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         return self.run(x, residual, self.gamma, self.beta)
 
 

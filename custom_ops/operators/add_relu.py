@@ -20,7 +20,7 @@ def compute(x: Any, y: Any) -> Any:
 
 
 def gradient(z: Any, grad: Any) -> Any:
-    """Returns the gradient of x, which is also that of y: grad where z > 0, else 0."""
+    """Returns the gradient of x, which equals the gradient of y: grad where z > 0, else 0."""
     return dsl.vcmpsel(z, 0.0, "gt", grad, 0.0)
 
 
@@ -66,7 +66,7 @@ class AddReLU(FusedCell):
         InputError: the shapes or dtypes differ.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -80,7 +80,7 @@ class AddRMSNorm(rms_norm.RMSNormCell):
         InputError: the shapes of the inputs and weights do not match.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -93,7 +93,7 @@ class AddRMSNorm(rms_norm.RMSNormCell):
     own = ADD_RMS_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         return self.run(x, residual, self.gamma)
 
 

@@ -52,7 +52,7 @@ def _mask_kind_and_strides(
 ) -> tuple[int, tuple[int, ...]]:
     """Returns the code of the mask's kind (bool mask or added mask), and its strides in elements.
 
-    The four strides are those of the axes batch, head, query and key. The stride of a broadcast
+    There is one stride for each of the axes batch, head, query and key. The stride of a broadcast
     axis is 0.
     """
     if mask.dtype not in ("bool", dtype):
@@ -292,7 +292,7 @@ class ScaledDotProductAttention(OperatorCell):
         InputError: the shape or dtype of an input does not match; the message names the input.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested; float16 only)
+        ``CPU`` (``Ascend``: implemented, untested; float16 only)
 
     Examples:
         >>> import numpy as np
@@ -318,7 +318,7 @@ class ScaledDotProductAttention(OperatorCell):
         self.masked = FusedCell(MASKED_ATTENTION, attributes, route)
 
     def construct(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         if mask is None:
             return self.plain(q, k, v)
         return self.masked(q, k, v, mask)

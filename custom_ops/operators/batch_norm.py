@@ -59,7 +59,7 @@ class BatchNorm(OperatorCell):
             or the momentum is out of range.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

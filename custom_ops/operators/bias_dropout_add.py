@@ -262,7 +262,7 @@ class BiasDropoutAdd(DispatchingCell):
             broadcast to the shape of x.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -359,10 +359,11 @@ class Conv2d(WeightedCell):
         Tensor (batch, out_channels, height, width) of the dtype of x.
 
     Raises:
-        InputError: an argument or the size of an input is invalid; the message names it.
+        InputError: an argument or the size of an input is invalid; the message names the argument
+            or input.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -447,7 +448,7 @@ class Conv2d(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         if self.has_bias:
             return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
         return self.run(x, self.weight.astype(x.dtype))

@@ -326,7 +326,7 @@ class ConvBN(OperatorCell):
     def from_cells(
         cls, conv: Any, bn: Any, lowering: str = "auto", route: str = "", alpha: float = LEAK
     ) -> Any:
-        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d; it uses the Parameters of both.
+        """Builds the Cell from an nn.Conv2d and an nn.BatchNorm2d, with the Parameters of both.
 
         Raises:
             InputError: `conv` and `bn` have different numbers of channels.
@@ -432,7 +432,7 @@ class ConvBNReLU(ConvBN):
         InputError: an argument is invalid, or the size of an input does not match.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -467,7 +467,7 @@ class ConvBNLeakyReLU(ConvBN):
         InputError: an argument is invalid, or the size of an input does not match.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -542,7 +542,7 @@ class ConvBNSiLU(ConvBN):
         InputError: an argument is invalid, or the size of an input does not match.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

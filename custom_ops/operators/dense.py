@@ -46,7 +46,7 @@ class Dense(DenseCell):
             unknown. `forward` on arrays also raises it for an activation that is not fused.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

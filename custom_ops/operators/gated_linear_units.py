@@ -78,7 +78,7 @@ def halves_spec(
 ) -> OpSpec:
     """Builds the operator y = activation(first half)·(second half) of one tensor.
 
-    The halves are those of the last axis. The arguments are those of `pair_spec`.
+    The tensor is split into halves along its last axis. The arguments are those of `pair_spec`.
     """
 
     def compute(x: Any, **given: Any) -> Any:

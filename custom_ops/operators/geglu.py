@@ -39,7 +39,7 @@ class GeGLU(GatedCell):
             floating-point dtype.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

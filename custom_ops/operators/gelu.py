@@ -108,7 +108,7 @@ class GELU(FusedCell):
         InputError: x does not have a floating-point dtype.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -202,7 +202,7 @@ class GroupNorm(WeightedCell):
         InputError: `num_groups` does not divide the number of channels.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -245,7 +245,7 @@ class GroupNorm(WeightedCell):
         )
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         return self.run(x, self.gamma, self.beta)
 
 

@@ -68,7 +68,7 @@ class HardSwish(FusedCell):
         InputError: x does not have a floating-point dtype.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -245,7 +245,7 @@ class LayerNorm(LayerNormCell):
         InputError: an axis is out of range, or the shape of x does not match gamma and beta.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -257,7 +257,7 @@ class LayerNorm(LayerNormCell):
     own = LAYER_NORM
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         return self.run(x, self.gamma, self.beta)
 
 

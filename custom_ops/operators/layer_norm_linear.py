@@ -192,7 +192,7 @@ class LayerNormLinear(WeightedCell):
         InputError: the last axis of x does not have the size `in_channels`.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -231,8 +231,8 @@ class LayerNormLinear(WeightedCell):
         The new Cell uses the Parameters of both.
 
         Raises:
-            InputError: `norm` normalises other axes than only the last axis of its input, or
-                `dense` has another input size than `norm`, or has an activation.
+            InputError: `norm` does not normalise exactly the last axis of its input, `dense` has
+                another input size than `norm`, or `dense` has an activation.
         """
         if dense.activation is not None:
             raise InputError(
@@ -264,7 +264,7 @@ class LayerNormLinear(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         gamma, beta, weight = (
             self.gamma.astype(x.dtype),
             self.beta.astype(x.dtype),

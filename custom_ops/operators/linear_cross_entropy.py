@@ -28,7 +28,7 @@ SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
 Larger chunks make matrix products more efficient, but need more memory.
 """
 TILE = 1024
-"""Number of rows of the weight gradient that are accumulated at a time; they fit in the cache."""
+"""Number of weight gradient rows that are accumulated at a time; so many fit in the cache."""
 Shape = tuple[int, ...]
 
 
@@ -257,7 +257,7 @@ class LinearCrossEntropy(WeightedCell):
             out of range.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested; float16 only)
+        ``CPU`` (``Ascend``: implemented, untested; float16 only)
 
     Examples:
         >>> import numpy as np

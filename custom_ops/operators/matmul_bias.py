@@ -107,7 +107,7 @@ class DenseCell(WeightedCell):
             self.apart = FusedCell(following, attributes, route)
 
     def _products(self) -> tuple[OpSpec, OpSpec]:
-        """Returns two operators: the fused product without bias, and the one with bias."""
+        """Returns the fused product without bias, and the fused product with bias."""
         return PRODUCTS[self.key]
 
     def _check_activation(self, activation: Any) -> None:
@@ -197,7 +197,7 @@ class MatMulBiasReLU(DenseCell):
             the activation of this class.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -236,7 +236,7 @@ class MatMulBiasGELU(DenseCell):
             the activation of this class.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -294,7 +294,7 @@ class MatMulBiasSiLU(DenseCell):
             the activation of this class.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -333,7 +333,7 @@ class LinearResidual(DenseCell):
         InputError: sizes or dtypes do not match, or an activation is given.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -348,7 +348,7 @@ class LinearResidual(DenseCell):
         return LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
 
     def construct(self, x: Any, residual: Any) -> Any:  # type: ignore[override]
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             return self.run(x, weight, self.bias.astype(x.dtype), residual)

@@ -80,7 +80,7 @@ class MulSigmoid(FusedCell):
         InputError: the shapes do not match, or an input does not have a floating-point dtype.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -380,7 +380,7 @@ class NMS(FusedCell):
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested; overlaps are computed in float32)
+        ``CPU`` (``Ascend``: implemented, untested; overlaps are computed in float32)
 
     Examples:
         >>> import numpy as np

@@ -163,7 +163,7 @@ class RMSNorm(RMSNormCell):
         InputError: the last axes of x do not have the shape of gamma.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -175,7 +175,7 @@ class RMSNorm(RMSNormCell):
     own = RMS_NORM
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         return self.run(x, self.gamma)
 
 

@@ -177,7 +177,7 @@ class RotaryEmbedding(FusedCell):
             broadcast to the shape of x.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -216,7 +216,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         InputError: the mask does not broadcast to x, or an input has an unsupported dtype.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

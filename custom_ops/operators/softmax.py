@@ -85,7 +85,7 @@ class Softmax(FusedCell):
         InputError: the axis is not an integer, or is out of range for x.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -173,7 +173,7 @@ class LogSoftmax(FusedCell):
         InputError: the axis is not an integer, or is out of range for x.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

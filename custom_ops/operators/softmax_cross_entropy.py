@@ -179,7 +179,8 @@ def gradient(
 ) -> Any:
     """Returns the gradient of the logits.
 
-    It is (softmax·Σ target − target)·(gradient of the row's loss), and 0 for ignored rows.
+    The gradient is (softmax·Σ target − target)·(gradient of the row's loss), and 0 for ignored
+    rows.
 
     `given` holds the class weights, if there are any, then the gradient of the loss.
     """

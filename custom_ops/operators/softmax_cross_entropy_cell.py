@@ -53,7 +53,7 @@ class SoftmaxCrossEntropy(OperatorCell):
             vector of numbers, or the shape of labels or weight does not match.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -103,7 +103,7 @@ class SoftmaxCrossEntropy(OperatorCell):
         return cls(loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing, route)
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         if labels.dtype in self.index_dtypes:
             if self.weight is None:
                 return self.of_indices(logits, labels)

@@ -50,7 +50,7 @@ def dense_gradient(
 ) -> Any:
     """Returns the gradient of the logits.
 
-    It is (softmax·Σ target − target)·(gradient of the row's loss).
+    The gradient is (softmax·Σ target − target)·(gradient of the row's loss).
     """
     given, goals = add_row_axis(logits, labels, are_indices=False)
     x = widen(given)

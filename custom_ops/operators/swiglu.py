@@ -49,7 +49,7 @@ class SwiGLU(GatedCell):
             floating-point dtype.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -86,7 +86,7 @@ class Swish(FusedCell):
         InputError: x does not have a floating-point dtype, or beta is not a number.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np

@@ -89,7 +89,7 @@ class TokenEmbedding(WeightedCell):
             range.
 
     Supported Platforms:
-        ``CPU`` (``Ascend``: written, untested)
+        ``CPU`` (``Ascend``: implemented, untested)
 
     Examples:
         >>> import numpy as np
@@ -133,7 +133,7 @@ class TokenEmbedding(WeightedCell):
         return cls(vocab_size, size, embedding_table=table, scale=scale, route=route)
 
     def construct(self, ids: Any) -> Any:
-        """Runs one fused kernel, or on the composite route MindSpore's basic operators."""
+        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
         return self.run(ids, self.embedding_table)
 
 

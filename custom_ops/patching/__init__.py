@@ -60,9 +60,10 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     precision (`to_float`), or the net itself.
 
     If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
-    operators as further children. Its class is replaced by a subclass with a new `construct`. An
-    edit may be valid only under a condition, for example that an argument is None or a flag is
-    false. The new `construct` calls the original `construct` if such a condition does not hold.
+    operators as further children. The class of the Cell is replaced by a subclass with a new
+    `construct`. An edit may be valid only under a condition, for example that an argument is None
+    or a flag is false. The new `construct` calls the original `construct` if such a condition does
+    not hold.
 
     With sample inputs, `patch` first runs the net in PyNative mode, outside of training. It
     compares the outputs of each replacement with the recorded outputs of the replaced Cells. It
@@ -241,10 +242,11 @@ class _Patch:
     def _drop_masks_with_gradient(self) -> None:
         """Undoes the fusion of masked attention if a mask needs a gradient.
 
-        The fused operator computes no gradient of a mask. To detect whether one is needed, this
-        method compares two sets of gradients of the weights: those with fused masked attention, and
-        those without it. If they differ, it undoes the edits that fuse attention with a mask. A
-        patched nn.MultiheadAttention stays patched, but its `mask_in_training` becomes false.
+        The fused operator computes no gradient of a mask. To detect whether a mask needs a
+        gradient, this method compares the gradients of the weights with and without fused masked
+        attention. If the gradients differ, the method undoes the edits that fuse attention with a
+        mask. A patched nn.MultiheadAttention stays patched, but its `mask_in_training` becomes
+        false.
         """
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]

@@ -73,11 +73,11 @@ class AttentionMatch:
         name: name of the fused operator as a child of the Cell.
         final: (the product with v, the statement that contains it).
         v: second operand of the product with v.
-        v_turned: whether this product transposes its second operand.
+        v_turned: whether the product with v transposes v.
         product: the product of q and k.
         q: first operand of the product of q and k.
         k: second operand of the product of q and k.
-        k_turned: whether this product transposes its second operand.
+        k_turned: whether the product of q and k transposes k.
         scale: constant factor of the scores.
         steps: steps on the scores, in source order.
         frames: frame → the one frame that represents all frames with the same shape.
@@ -249,7 +249,7 @@ class _EditBuilder:
     def _remove_transpose(self, k: ast.expr) -> ast.expr:
         """Returns an expression for k from the expression for kᵀ.
 
-        If the source contains the transpose of k, it is removed. Otherwise kᵀ is transposed back.
+        If the source transposes k, this transposition is removed. Otherwise kᵀ is transposed back.
         """
         made = self._transpose_operand(k)
         if made is not None:

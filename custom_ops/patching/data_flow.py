@@ -171,7 +171,7 @@ class Flow:
         return node
 
     def is_conditional(self, node: ast.AST) -> bool:
-        """Whether one run of the node's statement may evaluate the node never, or repeatedly."""
+        """Whether one run of its statement may skip the node, or evaluate it several times."""
         while id(node) not in self.block:
             node = self.parent[id(node)]
             if isinstance(node, _PARTS):

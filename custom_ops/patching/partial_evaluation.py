@@ -107,7 +107,7 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions: the attributes on which the value depends are unchanged."""
+        """Returns conditions that are true if the attributes used for the value are unchanged."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 

@@ -165,8 +165,9 @@ class TbeSteps:
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
         """Returns the indices of the tensors that each step reads, and the indices of the outputs.
 
-        The tensors are numbered in this order: the inputs, then the outputs of each step. If two
-        steps write tensors of the same name, each reader gets the last one written before it.
+        The tensors are numbered in this order: the inputs, then the outputs of each step. If
+        several steps write tensors of the same name, a step reads the tensor that was written last
+        before the step.
         """
         known = {name: place for place, name in enumerate(inputs)}
         count, reads = len(inputs), []

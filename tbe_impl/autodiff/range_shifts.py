@@ -81,7 +81,7 @@ def _is_cancelled(extreme: Tensor, stages: Sequence[Operation], wanted: Containe
 def _stage_dependence(
     op: Operation, at: int, forms: Mapping[int, _Dependence]
 ) -> _Dependence | None:
-    """Returns how output number `at` of a stage depends on the row extreme m; None if unknown.
+    """Returns the dependence of output number `at` of a stage on row extreme m; None if unknown.
 
     `forms` maps the ``id`` of each tensor that depends on m to its dependence.
     """

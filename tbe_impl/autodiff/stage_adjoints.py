@@ -151,7 +151,7 @@ def _scatter_term(places: ReadAccess, term: Term) -> Adjoint:
 
 
 def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> Term:
-    """Returns the adjoint term of the reduced expression from `term`, that of the reduction."""
+    """Converts the adjoint term of a reduction to the adjoint term of the reduced expression."""
     if body.op == "sum":
         return term
     if body.op == "prod":

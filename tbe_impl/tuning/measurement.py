@@ -139,7 +139,7 @@ class Bench:
     def run_successive_halving(
         self, items: Sequence[Candidate], *, rounds: int, share: float
     ) -> list[Candidate]:
-        """Measures candidates by successive halving and returns those that are left.
+        """Measures candidates by successive halving and returns the remaining candidates.
 
         After each measurement, the better half is kept and the number of rounds is doubled, until
         at most three candidates are left.

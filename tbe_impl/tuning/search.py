@@ -169,8 +169,8 @@ def _neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
 def _thread_variants(choice: Choice) -> list[Choice]:
     """Returns variants of `choice` with other numbers of threads.
 
-    One variant uses one thread, one uses all threads regardless of the tensor size, and the others
-    use some of the threads. Returns an empty list if the process has a single thread.
+    One variant uses one thread, another uses all threads regardless of the tensor size, and the
+    others use some of the threads. Returns an empty list if the process has a single thread.
     """
     most = environment.threads()
     counts = [most]
@@ -185,7 +185,7 @@ def _thread_variants(choice: Choice) -> list[Choice]:
 
 
 def _union(choices: Sequence[Choice]) -> Choice:
-    """Merges choices into one that contains the changes of all.
+    """Merges choices into one choice with the changes of all.
 
     If several choices change a field, the value of the first one is used. The result stores the
     stages of all choices.
