@@ -48,7 +48,7 @@ from tbe_impl.kernel import Kernel
 
 SOC = "cpu"
 KERNEL_CACHE_SIZE = 64
-"""Number of entries in each LRU cache of an operator (kernels, output shapes and dtypes)."""
+"""Maximum number of entries of each LRU cache of an operator (kernels, output shapes, dtypes)."""
 SMALL_SIZES = range(1, 9)
 """Values that replace an unknown input size if the operator rejects `PROBE_SIZES`.
 
@@ -466,7 +466,7 @@ def _size(number: int, variables: Sequence[Var]) -> Expr | int:
 
 
 def copy_aliased_outputs(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Copies each tensor in `made` that is also an input or an earlier output; returns all."""
+    """Returns the outputs `made`, with a copy of each that is also an input or earlier output."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))

@@ -33,10 +33,10 @@ class FusedPrimitive(ops.Custom):
         spec: the operator.
         attributes: all attributes, defaults included.
         order: derivative order of `spec`: 0 for an operator, 1 for its gradient operator.
-        eager: whether output shapes and dtypes are inferred in C. This is fast, but an error that
-            the operator raises appears as an error of MindSpore. In PyNative an eager primitive is
-            therefore used only after inference in Python succeeded for the same input shapes and
-            dtypes.
+        eager: whether output shapes and dtypes are inferred in C. Inference in C is fast, but an
+            error that the operator raises then appears as an error of MindSpore. In PyNative an
+            eager primitive is therefore used only after inference in Python succeeded for the same
+            input shapes and dtypes.
     """
 
     def __init__(self, spec: OpSpec, attributes: Attributes, order: int, *, eager: bool):

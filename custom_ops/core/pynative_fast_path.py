@@ -157,7 +157,7 @@ class FastCall:
         self._known: LruCache[tuple[Any, ...], FastCallPlan] = LruCache(MAX_SIGNATURES)
 
     def __call__(self, tensors: tuple[Any, ...]) -> Any:
-        """Returns the output, or a tuple of several; None if the fast path does not apply.
+        """Returns the output or a tuple of outputs; None if the fast path does not apply.
 
         Raises:
             InputError: the operator rejects these shapes or dtypes.

@@ -90,7 +90,7 @@ def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
 
 
 def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
-    """Adds all receptive fields to their input positions (scatter-add); transpose of `im2col`."""
+    """Adds all receptive fields to their input positions; this is the transpose of `im2col`."""
     above, below, left, right = sizes.padding
     batch, channels, height, width = sizes.x
     padded = np.zeros(

@@ -22,7 +22,7 @@ def check_dtype(operator: str, dtype: str) -> None:
 OPERATIONS_PER_US, BYTES_PER_US = 2.6e5, 1e5
 """Operations and bytes per µs of one thread, for matrix products in cache with AVX-512."""
 WAKING_US = 24
-"""Minimum time in µs that several threads have to save, because waking idle threads takes time.
+"""Minimum saving in µs for which several threads are used, since waking threads takes time.
 
 A 16×64 by 64×4 product takes 1.9 µs on one thread, but 9.3 µs if it wakes a second thread.
 """

@@ -185,7 +185,7 @@ def tbe_steps(p: float) -> TbeSteps:
 
 
 def tbe_gradient_steps(p: float) -> TbeSteps:
-    """Returns the sequence of CANN operators for the gradients; it recomputes the dropout mask."""
+    """Returns the sequence of CANN operators for the gradients, which recomputes the mask."""
     told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
     if not p:
         return TbeSteps(

@@ -177,8 +177,8 @@ def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
     The normalisation uses its moving statistics.
 
     Args:
-        conv: an nn.Conv2d or `Conv2d`, or arrays: the weights, or (weights, bias).
-        bn: an nn.BatchNorm2d or `BatchNorm`, or arrays (gamma, beta, mean, variance).
+        conv: an nn.Conv2d, a `Conv2d`, an array of weights, or the arrays (weights, bias).
+        bn: an nn.BatchNorm2d, a `BatchNorm`, or the arrays (gamma, beta, mean, variance).
         eps: added to the variance; only for arrays, because a Cell has its own epsilon.
 
     Returns:

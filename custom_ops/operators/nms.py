@@ -206,9 +206,9 @@ def _suppress(
 ) -> tuple[Any, ...]:
     """Selects the box with the largest score of each image, and suppresses overlapping boxes.
 
-    Of equal scores, the first box and then the first class is selected. In the returned scores, the
-    selected score and the suppressed scores are −∞. If an image has no score left, the box and
-    score are 0, the class and index are −1, and `is_kept` is 0.
+    If scores are equal, the first box is selected; if this box has equal scores, the first class.
+    In the returned scores, the selected score and the suppressed scores are −∞. If an image has no
+    score left, the box and score are 0, the class and index are −1, and `is_kept` is 0.
     """
     images, number, classes = sizes(left)
     if number * classes > PLACES_MAX:

@@ -203,7 +203,7 @@ def adam_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Runs one step of Adam on NumPy arrays, in place; `count` numbers the steps from 1."""
+    """Runs one step of Adam on NumPy arrays, in place; `count` is the step number, from 1."""
     check_numbers(
         ADAM,
         count=count,

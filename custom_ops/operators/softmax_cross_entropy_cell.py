@@ -129,7 +129,7 @@ class SoftmaxCrossEntropy(OperatorCell):
 
 
 def _vector(weight: Any) -> Any:
-    """Converts class weights to a Tensor (without MindSpore to an array); returns None for None.
+    """Converts class weights to a Tensor, or to an array without MindSpore; None stays None.
 
     Raises:
         InputError: the weights are not a vector of numbers.

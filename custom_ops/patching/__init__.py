@@ -76,7 +76,7 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     never used in training while dropout of the attention weights is active.
 
     Args:
-        net: an nn.Cell; it is called as before.
+        net: an nn.Cell. It is changed in place, and calls of it stay the same.
         sample_inputs: arguments of a sample call.
         tolerance: allowed error of a replacement, relative to the root mean square of the result;
             by default a tolerance that depends on the dtype.
@@ -170,7 +170,7 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the weight gradients for the sample inputs, which `nudged` perturbs first."""
+        """Returns the weight gradients for the sample inputs; if `nudged`, for perturbed inputs."""
         seen = RecordedCall(self.inputs, {}, None)
         return training_effects(
             self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True

@@ -98,7 +98,7 @@ class Scope:
 
     Args:
         cell: value of `self`.
-        function: the function; its globals are read.
+        function: the function, whose globals the evaluation reads.
         local: names that the function assigns.
     """
 
@@ -312,7 +312,7 @@ def condition(name: str, value: Any) -> ast.expr:
 
 
 def abstract_argument(value: Any) -> KnownValue:
-    """Returns the `KnownValue` of a call argument; `NotNone` if not of a type in `PLAIN_TYPES`."""
+    """Returns a call argument as a `KnownValue`: `value` if its type is plain, else `NotNone`."""
     return KnownValue(value) if isinstance(value, PLAIN_TYPES) else KnownValue(NotNone)
 
 

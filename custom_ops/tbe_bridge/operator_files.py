@@ -224,7 +224,7 @@ def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, An
 
 
 def _write(file: Path, text: str) -> Path:
-    """Writes a file atomically, unless it has this content; other processes may write it too."""
+    """Writes a file that other processes may write too: atomically, and only if it differs."""
     with contextlib.suppress(OSError):
         if file.read_text("utf-8") == text:
             return file

@@ -83,7 +83,7 @@ def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Ten
 
 
 def is_onto(places: ReadAccess) -> bool:
-    """Whether every element of the tensor is provably read by the access."""
+    """Whether the access provably reads every element of the tensor."""
     solution = _solve_axes(places)
     return solution is not None and places.condition is None and not solution.conditions
 

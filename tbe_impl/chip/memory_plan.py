@@ -99,8 +99,8 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...
     """Returns the buffers of all stages that have on-chip memory.
 
     If the last stage that reads a buffer is elementwise, it may write its result into this buffer,
-    as the device's allocator allows. Either both stages, the stage that fills the buffer and its
-    last reader, must then be double buffered, or neither.
+    as the device's allocator allows. In this case, the stage that fills the buffer and its last
+    reader must agree on double buffering.
     """
     order = order_of(regions)
     taken: set[int] = set()
