@@ -2,8 +2,8 @@
 
 Importing the package loads no framework; each public name is imported lazily, on first use.
 
-In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: depend on
-`ms_fusion`, or on its ideas: graphs, fusion rules, reports on fusions.
+In: tensors or NumPy arrays. Out: results and, on request, gradients. Must not: import `ms_fusion`,
+or handle graphs, fusion rules or reports on fusions.
 """
 
 from __future__ import annotations

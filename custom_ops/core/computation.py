@@ -283,7 +283,7 @@ class Computation:
         return found
 
     def _static_places(self, given: Sequence[ArraySpec]) -> frozenset[int]:
-        """Returns the indices, in the sizes of all inputs, of the sizes that stay static.
+        """Returns the indices of the static sizes in the concatenated sizes of all inputs.
 
         The last axis of an input is static at first, because kernels with a static last axis are
         faster. It becomes dynamic after `LAST_SIZES` different sizes.

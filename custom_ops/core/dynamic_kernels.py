@@ -47,7 +47,7 @@ def classify_sizes(sizes: Sizes) -> Sizes:
 
 
 def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
-    """Returns the indices, in the sizes of all inputs, of the sizes of last axes.
+    """Returns the indices of the sizes of last axes in the concatenated sizes of all inputs.
 
     Inputs of rank 0 or 1 are left out.
     """

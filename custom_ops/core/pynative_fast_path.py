@@ -81,7 +81,8 @@ if IS_KNOWN:
 def can_bypass_dispatch() -> bool:
     """Whether calls may now bypass MindSpore's dispatch.
 
-    They may if no graph is being compiled and MindSpore does not cast inputs (mixed precision).
+    They may bypass it if no graph is being compiled and MindSpore does not cast inputs (mixed
+    precision).
     """
     return not (_CastDepth.depth or jit_context() or get_curr_amp_strategy() is not None)
 

@@ -111,7 +111,7 @@ def plan_gradients(
     library: Library | None,
     last: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Plans the gradients of a convolution that are named in `outputs`.
+    """Plans those gradients of a convolution that `outputs` names.
 
     If `library` is None, NumPy computes the gradients.
     """

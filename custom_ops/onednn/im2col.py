@@ -60,7 +60,7 @@ def backward(
     weight: np.ndarray | None = None,
     x: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """Returns the gradients of x, weight or bias that are requested in `wanted`, in this order."""
+    """Returns the gradients that `wanted` names (x, weight, bias), in the order of `wanted`."""
     batch, out, height, width = sizes.y
     rows = _widen(grad).reshape(batch, sizes.groups, out // sizes.groups, height * width)
     found = []

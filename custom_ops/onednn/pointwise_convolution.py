@@ -26,7 +26,7 @@ ROWS_PER_GROUP = 16
 
 If all rows were computed at once, the product would write to one distant address per row at a time.
 This takes 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups, the images are
-read once per group of rows, so they have to be smaller than the result.
+read once per group of rows, so the images have to be smaller than the result.
 """
 FEW_TERMS, MANY_PLACES = 128, 4096
 """Limits within which transposed weights are copied to row-major order before the product.

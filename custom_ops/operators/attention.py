@@ -21,7 +21,7 @@ from tbe_impl.errors import InputError
 
 NAME = "ScaledDotProductAttention"
 LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (0, 2, 1)}
-"""Positions of the batch, head and token axes; the last axis is the head width."""
+"""Dict from a layout to the positions of its batch, head and token axes, in this order."""
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _NO_MASK, _BOOL_MASK, _ADD_MASK = range(3)
 MASKED_SCORE = float("-inf")

@@ -350,11 +350,11 @@ class NMS(FusedCell):
     r"""Class-wise non-maximum suppression of a batch of images, with outputs of fixed size.
 
     Each (box, class) pair with a score above the threshold is a candidate. The candidate with the
-    best score is selected first. Of equal scores, the one with the lower box index is selected,
-    then the one with the lower class index. Candidates whose intersection over union with the
-    selected box (see `IoU`; computed in float64) exceeds ``iou_threshold`` are removed. Then the
-    best remaining candidate is selected. A pair with a NaN score is never a candidate. A box
-    without area, or with NaN, overlaps no other box.
+    best score is selected first. If scores are equal, the candidate with the lower box index is
+    selected, or for the same box the candidate with the lower class index. Candidates whose
+    intersection over union with the selected box (see `IoU`; computed in float64) exceeds
+    ``iou_threshold`` are removed. Then the best remaining candidate is selected. A pair with a NaN
+    score is never a candidate. A box without area, or with NaN, overlaps no other box.
 
     Args:
         score_threshold: only pairs with a score above this value are candidates.

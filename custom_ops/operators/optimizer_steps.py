@@ -61,8 +61,8 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
 
     The inputs are `rates` learning rates (1 or `count`), `decays` weight decays (0, 1 or `count`),
     the scalars of the update rule, `count` gradients, `count` parameters, then `count` tensors for
-    each optimizer state, such as a moment. The step overwrites the parameters whose dtype is the
-    attribute ``dtype``, and their states. It leaves parameters of other dtypes unchanged. The
+    each optimizer state, such as a moment. The step overwrites the parameters whose dtype equals
+    the attribute ``dtype``, and their states. It leaves parameters of other dtypes unchanged. The
     output is a placeholder without meaning.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]

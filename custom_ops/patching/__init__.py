@@ -53,11 +53,10 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     that follow it. It replaces a dense layer together with its activation, or together with the
     normalisation before it. It finds sequences in an nn.SequentialCell, and in any Cell whose
     `construct` passes the result of a layer only to the next layer.
-    Functions and primitives: it replaces softmax and activations.
-    Attention: it replaces nn.MultiheadAttention, and softmax(scale·q kᵀ + masks)·v in any Cell
-    whose `construct` computes it, possibly in called functions.
-    It does not replace subclasses of MindSpore's Cells, Cells with hooks, Cells with their own
-    precision (`to_float`), or the net itself.
+    Functions and primitives: it replaces calls of softmax and of activations. Attention: it
+    replaces nn.MultiheadAttention, and softmax(scale·q kᵀ + masks)·v in any Cell whose `construct`
+    computes it, possibly in called functions. It does not replace subclasses of MindSpore's Cells,
+    Cells with hooks, Cells with their own precision (`to_float`), or the net itself.
 
     If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
     operators as further children. The class of the Cell is replaced by a subclass with a new

@@ -24,7 +24,7 @@ class AttentionCore(Cell):
         route: as for `ScaledDotProductAttention`.
 
     Inputs:
-        - **q**, **k**, **v** - (batch, heads, tokens, width), or without heads.
+        - **q**, **k**, **v** - (batch, heads, tokens, width) or (batch, tokens, width).
         - **keys** - None if the softmax input has the shape of q kᵀ. If the softmax input was
             reshaped, `keys` is the size of its last axis.
         - **shape** - None if the attention weights have the shape of q kᵀ. If the weights were

@@ -152,8 +152,9 @@ class Flow:
     def origin(self, node: ast.expr) -> ast.expr:
         """Returns the expression that defines a name.
 
-        If this expression is a name too, its definition is followed in turn. A name without a
-        single known definition is returned unchanged, like any node that is not a name.
+        If this expression is a name too, its definition is followed in turn. A name that does not
+        have exactly one known definition is returned unchanged, and so is any node that is not a
+        name.
         """
         while isinstance(node, ast.Name):
             found = self.reaching.get(id(node), frozenset())

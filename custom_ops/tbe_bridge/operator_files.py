@@ -137,7 +137,7 @@ def build(
     attributes: Mapping[str, Any],
     kernel_name: str,
 ) -> None:
-    """Builds an operator with the TBE toolkit of this process, for tensors with descriptions.
+    """Builds an operator for the described tensors, with the TBE toolkit of this process.
 
     Args:
         operator: name of the operator.
@@ -224,7 +224,7 @@ def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, An
 
 
 def _write(file: Path, text: str) -> Path:
-    """Writes a file that other processes may write too: atomically, and only if it differs."""
+    """Writes a file atomically if its content differs; other processes may write the file too."""
     with contextlib.suppress(OSError):
         if file.read_text("utf-8") == text:
             return file
