@@ -86,7 +86,7 @@ def _finish(sums: Any, most: Any, total: Any) -> tuple[Any, Any]:
 
     They are 0 and −∞ for a query whose keys are all excluded.
     """
-    # the largest key adds 1, so that a smaller sum is that of a query without any
+    # the key with the largest score adds 1; a smaller sum means that all keys are excluded
     total = dsl.vmaxs(total, 0.5)
     y = dsl.vmul(sums, broadcast_like(dsl.vrec(total), sums))
     normaliser = dsl.vadd(most, dsl.vlog(total))

@@ -127,7 +127,7 @@ def _gradients_of_sides(
 
     whole, low, high = _spans(four), [], []
     for k in (0, 1):
-        # a side moves an area by the span across it, where there is an area at all
+        # the derivative of a positive area by a coordinate is the extent along the other axis
         moved = dsl.vmul(of_common, where_above(both[k], 0.0, both[1 - k]))
         grown = dsl.vmul(of_area, where_above(whole[k], 0.0, whole[1 - k]))
         low.append(dsl.vmuls(dsl.vadd(where_above(four[k], other[k], moved), grown), -1.0))

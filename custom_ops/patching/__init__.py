@@ -284,7 +284,7 @@ class _Patch:
         for owner in self.owners:
             own = flag(owner.cell, False)
             for edit in owner.edits:
-                # of several replaced Cells the second decides: it may be a frozen normalisation
+                # the second of several replaced Cells decides, because it may be a frozen BatchNorm
                 before = [cell for cell in edit.before if isinstance(cell, nn.Cell)]
                 flags[id(edit.cell)] = flag(before[min(1, len(before) - 1)], own) if before else own
         for step in self.steps:
