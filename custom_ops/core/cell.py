@@ -189,7 +189,7 @@ class DispatchingCell(OperatorCell):
         raise NotImplementedError
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple if there are several; saves the arrays for `backward`."""
+        """Returns the output or a tuple of outputs; saves the arrays for `backward`."""
         taken = self.select_cell(*arrays)
         made = taken.forward(*arrays)
         object.__setattr__(self, "_last", taken)

@@ -223,7 +223,7 @@ def parameters_of(build: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
 
 
 def to_hashable(value: Any) -> Any:
-    """Returns nested lists and arrays as tuples; other values unchanged."""
+    """Returns nested lists and arrays as tuples, and other values unchanged."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return tuple(map(to_hashable, value))
     return value

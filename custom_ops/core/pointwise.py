@@ -16,7 +16,10 @@ HALF_DTYPES = ("float16", "bfloat16")
 
 
 def promote_dtype(*tensors: Tensor) -> str:
-    """Returns the common dtype; for unequal dtypes float64 if one is float64, else float32."""
+    """Returns the common dtype of the tensors.
+
+    If the dtypes differ, it is float64 if one of them is float64, else float32.
+    """
     found = {tensor.dtype for tensor in tensors}
     if len(found) == 1:
         return found.pop()

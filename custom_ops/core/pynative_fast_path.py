@@ -53,7 +53,7 @@ except (ImportError, AttributeError):
     _Function = object
 
 MAX_SIGNATURES = 64
-"""Number of call signatures (shapes and dtypes) cached per operator."""
+"""Maximum number of call signatures (shapes and dtypes) that are cached per operator."""
 LARGE_BYTES = 1 << 22
 """Outputs of at least this size come from MindSpore's memory pool.
 

@@ -108,7 +108,7 @@ class WeightedCell(FusedCell):
             setattr(self, name, weight)
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, or a tuple if there are several; saves the arrays for `backward`."""
+        """Returns the output or a tuple of outputs; saves the arrays for `backward`."""
         inputs, names = self.spec.inputs, self.weights
         if not set(names) <= set(inputs):
             names = inputs[-len(names) :]  # the Cell uses other names

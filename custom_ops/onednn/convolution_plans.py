@@ -24,7 +24,7 @@ from custom_ops.onednn.prepared_operator import Prepared, TensorType
 from custom_ops.onednn.weight_gradient import Images, add_split_gradient
 
 PLAN_CACHE_SIZE = 512
-"""Number of plans in each plan cache."""
+"""Maximum number of plans in each plan cache."""
 
 
 @lru_cache(maxsize=PLAN_CACHE_SIZE)

@@ -25,8 +25,8 @@ ROWS_PER_GROUP = 16
 """Number of rows (channels) of a large result that are computed together.
 
 If all rows were computed at once, the product would write to one distant address per row at a time.
-This takes 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups, the images are
-read once per group of rows, so the images have to be smaller than the result.
+Such writes take 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups, the images
+are read once per group of rows, so the images have to be smaller than the result.
 """
 FEW_TERMS, MANY_PLACES = 128, 4096
 """Limits within which transposed weights are copied to row-major order before the product.

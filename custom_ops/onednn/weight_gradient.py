@@ -202,8 +202,9 @@ def _add_piece_products(
 ) -> bool:
     """Adds one matrix product for each piece, and the sum of these products.
 
-    The product is (out, positions) · (positions, channels); its operands need no reorder. Returns
-    False, and adds no step, if there are no pieces or a piece has several images.
+    The operands of a product have the shapes (out, positions) and (positions, channels), and need
+    no reorder. Returns False, and adds no step, if there are no pieces or a piece has several
+    images.
     """
     if not parts or any(one.sizes.x[0] > 1 for one in parts):
         return False

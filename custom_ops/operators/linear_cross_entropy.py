@@ -28,7 +28,7 @@ SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
 Larger chunks make matrix products more efficient, but need more memory.
 """
 TILE = 1024
-"""Number of weight gradient rows that are accumulated at a time; so many fit in the cache."""
+"""Number of weight gradient rows accumulated at a time; these rows fit in the cache."""
 Shape = tuple[int, ...]
 
 

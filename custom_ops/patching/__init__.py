@@ -75,7 +75,7 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     never used in training while dropout of the attention weights is active.
 
     Args:
-        net: an nn.Cell. It is changed in place, and calls of it stay the same.
+        net: an nn.Cell. `patch` changes it in place.
         sample_inputs: arguments of a sample call.
         tolerance: allowed error of a replacement, relative to the root mean square of the result;
             by default a tolerance that depends on the dtype.

@@ -134,8 +134,9 @@ def _function(
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
-    For a call of a function or primitive that is no activation, or has unknown arguments, it
-    returns None. For a call of a Cell, it returns this Cell without checking what it computes.
+    It returns None for a call of a function or primitive if this is not an activation, or if the
+    arguments of the call are unknown. For a call of a Cell, it returns this Cell without checking
+    what it computes.
     """
     if found.kind == "cell":
         return found.called

@@ -112,7 +112,7 @@ class Flow:
         return not isinstance(statement, (ast.Return, ast.Raise))
 
     def _augmented_sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
-        """Returns the expression x + y for the statement x += y; other operators likewise."""
+        """Returns the expression x + y for the statement x += y; supports other operators too."""
         if not isinstance(statement.target, ast.Name):
             return None
         known = self._made.get((id(statement), statement.target.id))

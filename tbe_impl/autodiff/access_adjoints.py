@@ -269,8 +269,9 @@ def _equality_condition(one: Expr, other: Expr) -> Expr:
 def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm, Expr]] | None:
     """Returns the equations *linear form = target* of all indices.
 
-    Indices of the form ``base // weight % modulus`` with the same base are joined to one equation.
-    Returns None if an index is neither affine nor of this form, or if indices cannot be joined.
+    Indices of the form ``base // weight % modulus`` with the same base are combined into one
+    equation. Returns None if an index is neither affine nor of this form, or if indices cannot be
+    combined.
     """
     found: list[tuple[LinearForm, Expr]] = []
     groups: list[tuple[Expr, list[tuple[int, int | None, IterVar]]]] = []
