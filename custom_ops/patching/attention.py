@@ -374,7 +374,7 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns both operands of `node` (or of its definition) if it is a `kind`; else None."""
+        """Returns both operands if `node`, or its definition, is a `kind` operation; else None."""
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:

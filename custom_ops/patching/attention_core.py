@@ -26,9 +26,9 @@ class AttentionCore(Cell):
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width) or (batch, tokens, width).
         - **keys** - None if the softmax input has the shape of q kᵀ. If the softmax input was
-            reshaped, `keys` is the size of its last axis.
+          reshaped, `keys` is the size of its last axis.
         - **shape** - None if the attention weights have the shape of q kᵀ. If the weights were
-            reshaped, `shape` is their new shape, and v has the same leading axes.
+          reshaped, `shape` is their new shape, and v has the same leading axes.
         - **more** - two values per mask: the mask or None, and the score of dropped elements, which
           is None for an added mask.
 
