@@ -27,10 +27,10 @@ class Device:
         bandwidth_bytes_per_s: bandwidth of main memory, reads and writes together.
         flops_per_s: peak rate of the unit for matrix products.
         launch_us: cost of one more kernel in a compiled graph.
-        on_chip_bytes: memory of one core in which a fused kernel can keep a tile.
+        on_chip_bytes: size in bytes of one core's memory for tiles of a fused kernel.
         source: origin of the figures.
-        vector_flops_per_s: peak rate of the unit for all other arithmetic; None if the unit for
-            matrix products computes it too.
+        vector_flops_per_s: peak rate of the unit for all other arithmetic; None if one unit
+            computes matrix products and all other arithmetic.
         rates: pairs (size in bytes, bytes per second), from the nearest cache outwards. If a kernel
             passes a result of up to this size to the next kernel, both transfer data at this rate.
             Kernels that pass larger results transfer data at `bandwidth_bytes_per_s`.
@@ -76,7 +76,7 @@ class Device:
 
     @property
     def roofs(self) -> dict[str, float]:
-        """The device's bandwidth in GB/s and peak rates in GFLOP/s, by their names in reports."""
+        """A dict from the name in reports to the bandwidth in GB/s or a peak rate in GFLOP/s."""
         return {
             "bandwidth_gb_per_s": round(self.bandwidth_bytes_per_s / 1e9, 1),
             "matrix_gflop_per_s": round(self.peak(matrix=True) / 1e9, 1),
@@ -89,8 +89,8 @@ SIZES = (3 << 19, 2 << 20, 4 << 20, 8 << 20, 16 << 20)
 ARRAYS, GAP = 8, 1600
 """Number of arrays in the rate measurement, and gap between them in elements.
 
-Consecutive kernels rarely write where the kernel before last wrote, so the sums cycle through
-several arrays. The gap avoids cache conflicts between arrays at equal page offsets.
+The sums cycle through several arrays, because a kernel of a net rarely overwrites the result of
+a kernel shortly before it. The gap avoids cache conflicts between arrays at equal page offsets.
 """
 ROOTS = 1 << 14
 """Number of square roots per measurement, and number of vector steps of one root.
@@ -102,7 +102,7 @@ MIN_TRIAL_S = 0.03
 CPU_LAUNCH_US = 1.2
 """Cost of one more operator in a compiled graph of MindSpore 2.10 on CPU, µs.
 
-It stands for a machine on which `measure_launch_us` has not run yet.
+This figure is used on machines on which `measure_launch_us` has not run yet.
 """
 LAUNCHES, LAUNCH_TRIALS = 32, 100
 """Number of additional operators in the launch measurement, and number of timed calls per graph."""
@@ -172,14 +172,16 @@ PLANNING_CPU = Device(
     source="two cores with AVX-512: what was measured there of copies and of swish; "
     "nests that threads share cost their waking",
 )
-"""Device for which `ms_fusion.lowering` computes the cost of plans, equal on all machines.
+"""Device for which `ms_fusion.lowering` computes the cost of plans.
 
-Only the ratios of its figures matter; tuning measures on the actual machine.
+It is the same on all machines, and only the ratios of its figures matter. Tuning, in contrast,
+measures on the actual machine.
 """
 FRESH_BYTES_PER_S = 8e9
-"""Rate in bytes/s at which page faults map the large buffers between nests.
+"""Rate in bytes/s at which page faults map the large buffers between loop nests.
 
-Each call maps them anew. The allocator reuses small buffers, which cause no page faults.
+Each call of a kernel maps its large buffers anew. The allocator reuses small buffers, which
+therefore cause no page faults.
 """
 
 DESCRIPTION_SUFFIX = ".json"
@@ -271,7 +273,7 @@ def measure_launch_us() -> float:
 
     It compiles two graphs, of 1 and of `LAUNCHES` + 1 operators on 16 elements, and calls them in
     turn. The cost follows from the shortest call of each graph. It is cached on disk, per processor
-    and version of MindSpore. The caller switches fusion off.
+    and version of MindSpore. The caller must switch fusion off before the call.
     """
     import time
 

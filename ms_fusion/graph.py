@@ -222,7 +222,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> dict[str, tuple[Node, ...]]:
-        """A dict from each value's name to its readers; a node that reads it twice stands twice."""
+        """A dict from a value's name to its readers; a node occurs once for each read."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for value in node.inputs:

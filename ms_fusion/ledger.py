@@ -40,7 +40,7 @@ class Work:
     """The cost of one run of a kernel, an operator or a graph.
 
     Attributes:
-        flops: floating-point operations; `ms_fusion.cost` defines the count of an exp.
+        flops: floating-point operations; `ms_fusion.ops` defines the number for each operator.
         bytes_read, bytes_written: bytes read from memory and written to memory.
         launches: launched kernels.
     """
@@ -120,7 +120,7 @@ class Build:
         steps: the steps of the kernel, in execution order.
         seconds: build time, s.
         cached: whether the kernel cache had the code, so that no compiler ran.
-        why: reason why the kernel could not be built and its formulas compute it; else empty.
+        why: reason why the kernel could not be built, so that NumPy computes it; else empty.
     """
 
     steps: tuple[BuildStep, ...]
@@ -130,7 +130,7 @@ class Build:
 
     @property
     def second_passes(self) -> Work:
-        """Traffic of all second passes; it adds to reading the inputs and writing the outputs."""
+        """Traffic of all second passes, in addition to reading inputs and writing outputs once."""
         moved = sum(step.second_pass_bytes for step in self.steps)
         return Work(bytes_read=moved, bytes_written=moved)
 
@@ -152,13 +152,14 @@ class FusedKernel:
         stages: modelled stages of the kernel; None without a model.
         stages_unfused: modelled stages of each operator as a separate kernel, in order.
         bound: ``memory`` or ``compute``: the roof that limits the kernel.
-        launches: number of launches in this capture (the receipt); None if nothing ran.
+        launches: number of launches in this capture; None if nothing ran.
         time_us, unfused_time_us: median measured time per call of the kernel, and of its operators
             as separate kernels, µs; None if not measured.
         predicted_saving_us: saving per call from the cost model, µs; None without a model.
         accuracy: errors against float64, one entry for each kind of inputs.
-        generator: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for its own fused operators.
-        build: the build, if `generator` is ``ms_fusion``.
+        generator: generator of the kernel: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for a
+            fused operator of ONNX Runtime.
+        build: record of the build; None unless `generator` is ``ms_fusion``.
         subgraph: name of the compiled sub-graph that contains the kernel.
         time_spread_us, unfused_time_spread_us: half the interquartile range of these times, µs.
     """
@@ -209,11 +210,11 @@ class CarriedKernel:
     Attributes:
         name: name of the operator, such as ``AddReLU``.
         full_name: full name with scope, as the profiler prints it.
-        by: provider of the kernel: ``custom_ops``, ``auto_fuse`` (a group of an ONNX model) or
-            ``user``.
+        by: provider of the kernel: ``custom_ops``, ``auto_fuse`` (kernel of a group of an ONNX
+            model) or ``user``.
         inputs, outputs: values that the kernel reads and writes.
         sources: places in the user's code.
-        launches: number of launches in this capture (the receipt); None if nothing ran.
+        launches: number of launches in this capture; None if nothing ran.
         time_us: measured time per run, µs; None if not measured.
         operators: types of the fused operators, in order; empty if not recorded.
         kernel_source: source location of a TBE operator's function; None for other kernels.
@@ -240,8 +241,8 @@ class RejectedCandidate:
         operators: types of the operators, in order.
         nodes: names of the operators, in the order of `operators`.
         saving_us: modelled saving, µs; negative if the kernel would be slower. None for a near
-            miss of the rule: a check of the rule refuses the match.
-        reason: reason for the rejection, with the number that decided.
+            miss, which is a match that a check of the rule refuses.
+        reason: reason for the rejection, with the number that caused it.
         source: place in the user's code; None if unknown.
     """
 
@@ -261,8 +262,8 @@ class Suggestion:
     Attributes:
         kind: ``flag``, ``composite`` or ``code``.
         text: the change, in words.
-        flags: for ``flag``, the flags to merge into the current ones, as ``flags=`` of `enable`
-            does; else empty.
+        flags: if `kind` is ``flag``, the flags to merge into the current flags, as `enable` does
+            with its argument ``flags=``; else empty.
     """
 
     kind: str

@@ -35,12 +35,12 @@ class Op:
 
     Args:
         names: an operator type such as ``"Add"``, or several types such as ``"Add|Sub"``.
-        inputs: a pattern or a name for each input. A name matches any value. If it occurs several
-            times, it must match the same value each time, except ``"_"``, which may match different
-            values. ``"1.0"`` matches a constant of that value. For a commutative operator, both
-            orders of the inputs are tried.
-        check: returns the reason to refuse the operator, or an empty string to accept it. Patterns
-            that contain this one refuse it too.
+        inputs: a pattern or a name for each input. A name matches any value. If a name occurs
+            several times in a pattern, it must match the same value each time. Only ``"_"`` may
+            match different values. ``"1.0"`` matches a constant of that value. For a commutative
+            operator, both orders of the inputs are tried.
+        check: returns the reason to refuse the operator, or an empty string to accept it. If it
+            refuses the operator, a larger pattern that contains this pattern is refused too.
     """
 
     names: frozenset[str]
@@ -59,7 +59,7 @@ class Op:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """Matches what one of its patterns matches; the patterns are tried in order."""
+    """Matches an operator that at least one of the patterns matches; they are tried in order."""
 
     patterns: tuple[Pattern, ...]
 
@@ -196,10 +196,11 @@ def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator
 def find_near_misses(
     rule: Rule, graph: Graph, order: Mapping[str, int]
 ) -> Iterator[tuple[Match, str]]:
-    """Finds operators at which every match of the pattern is refused, by a check or by a constant.
+    """Finds operators at which the pattern matches, but every match is refused.
 
-    Yields, for each such operator, a match with the fewest reasons, and the reasons as one text. A
-    constant of another value than the pattern's is a reason.
+    A match is refused by a check, or because a constant differs from the constant in the pattern.
+    For each such operator, the function yields a match with the fewest reasons, and these reasons
+    as one text.
 
     Args:
         as `find_matches`.
@@ -214,7 +215,7 @@ class _Search:
     Attributes:
         graph: the graph.
         order: position of each node in the graph.
-        near: whether matches with a reason against them are found too.
+        near: whether the search also yields matches that are refused, with the reasons.
     """
 
     graph: Graph
@@ -231,7 +232,10 @@ class _PartialMatch:
     against: tuple[str, ...] = ()
 
     def join(self, before: _PartialMatch) -> _PartialMatch:
-        """Returns this match, which extends the names of `before`, with the rest of `before`."""
+        """Returns this match together with the nodes and reasons of `before`.
+
+        The bindings of this match already include the bindings of `before`.
+        """
         return _PartialMatch(
             tuple(dict.fromkeys((*before.nodes, *self.nodes))),
             self.bound,

@@ -111,7 +111,7 @@ def certify(
 
     The reference is computed in NumPy in float64, from the operators that the kernel's ``.info``
     file describes. This file has exact constants; MindSpore's graph dumps round them to six digits.
-    For a float64 output the error in ULP is uncertain by about one, since the reference itself is
+    For a float64 output the error is uncertain by about one ULP, since the reference itself is
     float64.
 
     If a kernel is missing, crashes, hangs or cannot be replayed, the function does not raise. The

@@ -19,7 +19,7 @@ Progress = Callable[[str], None]
 
 
 class Command(click.Command):
-    """A command that refuses blank values: an empty text or white space is no name and no list."""
+    """A command that refuses an argument or option whose value is empty or only white space."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parses the arguments; raises `click.BadParameter` for a blank value."""
@@ -52,7 +52,7 @@ def info(text: str) -> None:
 
 
 def record_debug_option(context: click.Context, _: click.Parameter, given: bool) -> bool:
-    """Record ``--debug`` in the context, whether given before or after the command's name."""
+    """Record ``--debug`` in the context; it may stand before or after the command's name."""
     told: dict[str, bool] = context.ensure_object(dict)
     told["debug"] = given or told.get("debug", False)
     return told["debug"]

@@ -46,7 +46,7 @@ class Check:
     """The result of one check.
 
     Attributes:
-        name: the checked thing.
+        name: name of the check in the report.
         status: ``ok``, ``hint`` (worth knowing), ``warning`` (something is lost) or ``broken``
             (fusion will not work).
         what: the finding, as a sentence.

@@ -14,16 +14,18 @@
   parallel.
 - *hidden*: part of the saved memory time that does not shorten the run. It occurs if matrix
   products are library calls: memory traffic then overlaps with computation, and a kernel takes
-  max(bytes ÷ bandwidth, computing time). *Hidden* is the saving in bytes ÷ bandwidth minus the
-  saving in this maximum. The computing time of a library call is the time for the FLOPs of its
+  max(bytes ÷ bandwidth, computing time). *Hidden* is the decrease of bytes ÷ bandwidth minus the
+  decrease of this maximum. The computing time of a library call is the time for the FLOPs of its
   product; its epilogue costs nothing. The computing time of our own kernel is the time for its
   vector steps (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product is computed
   on tiles that are still in the nearest cache, so it runs at the rate of this cache.
-- *bandwidth*: bandwidth of the smallest memory that holds all bytes moved by the largest operator.
-  The bytes of several operators are not added, because operators reuse each other's memory.
-- *on-chip need*: size of the smallest tile. A kernel is refused if it needs more than a given share
-  of the on-chip memory (80 % by default).
-- Independent matrix products in one kernel must share an input; otherwise the kernel is refused.
+- *bandwidth*: bandwidth of the smallest cache or memory that can hold all bytes moved by the
+  operator that moves the most. The bytes of several operators are not added, because operators
+  reuse each other's memory.
+
+A kernel is refused if its smallest tile needs more than a given share of the on-chip memory (80 %
+by default). A kernel is also refused if it contains independent matrix products that share no
+input.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ POOLINGS = operators_with(Trait.POOLING)
 RELU = frozenset({"ReLU", "Maximum"})
 """Operators that compute relu: ReLU in a model, Maximum in a graph lowered for a library call."""
 MIN_PARALLEL_ELEMENTS = 1 << 19
-"""Number of input and output elements from which a CPU kernel is parallel, as in `tbe_impl`."""
+"""A CPU kernel with at least this many input and output elements is parallel, as in `tbe_impl`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Estimates what fusing two operators into one kernel saves, from the given costs of the operators.
+"""Estimates the saving of fusing two operators into one kernel, from given costs of the operators.
 
 `ms_fusion.cost.benefit` derives the costs from a graph instead.
 """
@@ -69,7 +69,7 @@ def estimate_benefit(
     *,
     device: str | None = None,
 ) -> Estimate:
-    """Estimates what fusing two operators of known costs into one kernel saves.
+    """Estimates the saving of fusing two operators of known costs into one kernel.
 
     For reads, writes and scheduling, the fused kernel costs as much as the operator with the higher
     cost. Its tiling loss is the sum of the losses of both operators. Before this loss is

@@ -1,7 +1,8 @@
 """Models the tiling of a kernel: on-chip bytes of one tile, and bytes re-read because of tiles.
 
 A single matrix product uses square t × t tiles, each a third of the on-chip memory. Let M be the
-number of rows of the product. Other operators in the same kernel change the tiling:
+number of rows of the product, and r the number of whole rows that fit half of the usable on-chip
+memory. Other operators in the same kernel change the tiling:
 
 - a reduction *before* the product needs a separate pass for its statistics, so that the operand of
   the reduction is read once more;
@@ -92,7 +93,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
 
 
 def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
-    """Returns, by value name, the names of the matrix products on which each value depends."""
+    """Returns a dict from a value's name to the names of the matrix products that it depends on."""
     found: dict[str, frozenset[str]] = {name: frozenset() for name in part.values}
     for node in part.nodes:
         before = frozenset[str]().union(*(found[name] for name in node.inputs))

@@ -129,8 +129,8 @@ def stand_in(text: str, directory: Path, why: str) -> bool:
 def _has_formulas(graph: Graph) -> bool:
     """Returns whether the NumPy formulas of the operators can compute the graph.
 
-    The function tries it with zeros as inputs, because a failure in a later call would end the
-    user's process.
+    The function evaluates the formulas on zeros to find out, because a failure in a later call
+    would end the user's process.
     """
     values = [graph.values[name] for name in graph.inputs]
     try:

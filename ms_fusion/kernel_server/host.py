@@ -1,7 +1,7 @@
-"""Prepares kernels that call oneDNN or NumPy, in the user's process when they are called first.
+"""Prepares kernels that call oneDNN or NumPy, in the user's process at their first call.
 
-MindSpore loads such a kernel as a small library, a stub. When the stub is called first, it requests
-from this module the C function to call, with a pointer to the function's data. The oneDNN calls use
+MindSpore loads such a kernel as a small library, a stub. At its first call, the stub requests from
+this module the C function to call, and a pointer to the function's data. The oneDNN calls use
 the oneDNN library that MindSpore has loaded. The modules that prepare kernels are imported lazily.
 """
 

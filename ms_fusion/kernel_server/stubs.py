@@ -1,4 +1,4 @@
-"""Emits C stubs: small libraries for kernels that are prepared when they are called first.
+"""Emits C stubs: small libraries for kernels that are prepared at their first call.
 
 A kernel has the same name whether our generator or MindSpore's builds it. MindSpore loads a library
 of this name once and does not unload it before the process ends. So each library exports two entry
@@ -18,7 +18,7 @@ STUB, OWN_STUB, SUBNORMALS = (
 def stub(name: str, buffers: int) -> str:
     """Returns the C code of a stub for a kernel with `buffers` input and output buffers.
 
-    The kernel is prepared when one of its two entry functions is called first.
+    The first call of either of the two entry functions prepares the kernel.
     """
     return f"{_stub(name, buffers)}{chr(10).join(akg_entry_alias(name))}\n"
 
@@ -26,7 +26,7 @@ def stub(name: str, buffers: int) -> str:
 def stub_beside_own(name: str) -> str:
     """Returns the C code of a stub for a kernel that MindSpore's own generator has built.
 
-    Our entry function prepares our own kernel when it is called first. The entry function of
+    At its first call, our entry function prepares our own kernel. The entry function of
     MindSpore's generator calls the original library, which is kept as ``NAME.own``.
     """
     return f"{_stub(name, UNKNOWN_COUNT)}{OWN_STUB.read_text('utf-8')}\n"

@@ -24,7 +24,7 @@ from tbe_impl.codegen.program import Layout, layout_of, storable_results
 from tbe_impl.dsl.tensor import Operation, Tensor
 
 GAIN = 0.97
-"""A further value is stored only if this multiplies the modelled cost by at most this factor."""
+"""A further value is stored only if the modelled cost is then at most this fraction of before."""
 TRIES_PER_STEP, STEPS = 6, 3
 """Number of values tried per search step, and number of steps.
 
@@ -45,7 +45,7 @@ class Plan:
     """A partition of a group into loop nests.
 
     Attributes:
-        stored: names of the intermediate values that the back end is told to store.
+        stored: names of the intermediate values that the planner requests the back end to store.
         nests: for each nest in execution order, the names of the operators that it computes.
         cost_us: cost by the cost model, in µs.
         layout: the loop nests that the back end builds for this partition.
@@ -198,8 +198,9 @@ def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
 def _reduction_chain_cuts(graph: Graph) -> list[str]:
     """Returns the values to store so that a chain of dependent strided reductions is cut.
 
-    These are, for each such reduction, its result and the nearest values before it that have
-    several readers. Returns an empty list if no chain is longer than `MAX_REDUCTION_CHAIN`.
+    For each such reduction the list contains the result of the reduction, and the nearest values
+    before it that have several readers. The list is empty if no chain is longer than
+    `MAX_REDUCTION_CHAIN`.
     """
     waits: dict[str, int] = {}
     found: dict[str, None] = {}

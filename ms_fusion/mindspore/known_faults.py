@@ -1,6 +1,6 @@
 """Lists calls that MindSpore 2.10 computes wrongly on CPU even without fusion.
 
-Each entry also names what to use instead.
+Each entry also names a correct call to use instead.
 
 `ms-fusion doctor` and docs/presets.md show the list.
 """
@@ -15,7 +15,7 @@ class Fault(NamedTuple):
 
     Attributes:
         call: source text of the call.
-        what: what is wrong with the result.
+        what: the error in the result.
         instead: the call to use instead.
     """
 

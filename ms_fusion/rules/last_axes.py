@@ -7,12 +7,12 @@ from ms_fusion.rewrite import Match, NodeCheck
 
 
 def is_over_last_axes(what: str) -> NodeCheck:
-    """Returns a check that refuses other axes than the last one or several of them.
+    """Returns a check that accepts an operator only over the last axis or the last several axes.
 
-    An operator whose axes or rank are not known is accepted.
+    An operator whose axes or rank are not known is accepted too.
 
     Args:
-        what: what the operator computes, for the reason.
+        what: name of the computation, such as ``softmax``; the text of the reason contains it.
     """
 
     def check(node: Node, graph: Graph) -> str:
@@ -26,10 +26,11 @@ def is_over_last_axes(what: str) -> NodeCheck:
 
 
 def check_last_axis(match: Match) -> str:
-    """Returns why a match is no normalisation over the last axis; an empty string if it is one.
+    """Checks that a match normalises over the last axis; returns the reason if it does not.
 
-    Each mean and sum must keep the last axis, epsilon must be a constant, a sum must be divided by
-    the length of a row, and scale and shift must be vectors of this length.
+    The reason is an empty string if the match passes. Each mean and sum must reduce the last axis
+    only and keep it as an axis of size 1. Epsilon must be a constant. A sum must be divided by the
+    length of a row, and scale and shift must be vectors of this length.
     """
     row = match.graph.values[match.nodes[-1].outputs[0]].shape[-1:]
     if any(
@@ -52,7 +53,7 @@ def check_last_axis(match: Match) -> str:
 def _axes_of(node: Node, graph: Graph) -> tuple[int, ...]:
     """Returns the axes of a reduction or softmax, counted from 0; an empty tuple if not known.
 
-    They are the second input, or the attribute ``axes`` or ``axis``.
+    The axes are the second input, or the attribute ``axes`` or ``axis``.
     """
     given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 else None
     if given is None:

@@ -24,9 +24,9 @@ def _variance(centred: Pattern) -> OneOf:
 
 
 def _divides_by_count(node: Node, graph: Graph) -> str:
-    """Refuses a sum that is divided by another number than that of its terms.
+    """Refuses a division of a sum, unless the divisor is the number of terms of the sum.
 
-    The variance without bias is such a quotient: its divisor is smaller by 1.
+    The unbiased variance, for example, is refused: its divisor is smaller by 1.
     """
     total, divisor = graph.values[node.inputs[0]], number_of(graph.values[node.inputs[1]])
     terms = graph.values[graph.producers[total.name].inputs[0]]

@@ -11,8 +11,9 @@ SOFTMAX_AXIS = is_over_last_axes("softmax")
 def masked_softmax(scores: Pattern) -> Op:
     """Returns the pattern of softmax(scores · scale + mask), with a scale, a mask, or both.
 
-    The mask may also select between the scores and a fill value: ``"kept"`` is true where scores
-    are kept, and ``"left"`` where they are left out.
+    A boolean mask may also select between the scores and a fill value. The pattern binds such a
+    mask to ``"kept"`` if it is true at the scores that remain, and to ``"left"`` if it is true at
+    the scores that the fill value replaces.
     """
     scaled = Op("Div|Mul", scores, "scale")
     inner = OneOf(*_mask_patterns(scaled), scaled, *_mask_patterns(scores))

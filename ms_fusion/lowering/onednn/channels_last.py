@@ -26,9 +26,9 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "Conv2DBackpropInput": (("grad",), "grad_x"),
     "Conv2DBackpropFilter": (("grad", "x"), ""),
 }
-"""Operator → (oneDNN's argument names of its leading image inputs, oneDNN's name of its result).
+"""Operator → (names of the leading inputs that are images, name of the result).
 
-The name of the result is empty if the result is not an image.
+The names are those of oneDNN's arguments. The name of the result is empty if it is not an image.
 """
 REDUCTIONS = operators_with(Trait.ANY_LAYOUT | Trait.REDUCTION)
 ELEMENTWISE = operators_with(Trait.ANY_LAYOUT) - REDUCTIONS

@@ -18,7 +18,7 @@ from tbe_impl.runtime.sequence import Step
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A library call in a planned sequence; the step has its operands, in argument order.
+    """A library call in a planned sequence; the call's `Step` lists its operands in order.
 
     Attributes:
         covered: names of the nodes that the call computes, the library operator first.
@@ -167,5 +167,5 @@ LIBRARY: Mapping[str, Callable[[Node, Graph], _LibraryMatch]] = MappingProxyType
 """Operator type → function that matches a node.
 
 The function returns the names of the call's operands, whether the call can fuse an epilogue, and a
-function that makes the call.
+function that creates the call's description (`OnednnCall`).
 """

@@ -44,7 +44,7 @@ RESULT_LAYOUTS: Mapping[tuple[int, ...], OperandLayout] = {
     HEADS: OperandLayout(True),
     (0, 3, 1, 2): OperandLayout(True, True),
 }
-"""Permutation of a Transpose → the equivalent layout of an operand, and of a result."""
+"""Permutation of a Transpose after a product → the equivalent layout of the product's result."""
 
 
 def fold_transposes(graph: Graph) -> Graph:
@@ -108,7 +108,7 @@ def _last_foldable(
 ) -> _TransposeMatch | None:
     """Finds the longest part of a chain of transposes that a matrix product can fold together.
 
-    The part begins next to the product. Returns the value at the part's other end, or None if the
+    The part begins next to the product. Returns the value at the end of the part, or None if the
     product can fold no transpose.
     """
     match = None

@@ -7,9 +7,9 @@ A graph is equivalent to its kernel under four conditions. Each kernel input is 
 parameter of the net. Each kernel output is a result of the net. The graph has the kernel's
 operators and no others. All operators are pure.
 
-One call through MindSpore shows which tensor of the net each kernel buffer contains. Then the
-kernel is called directly with the same inputs. If its results have the same bits as MindSpore's
-results, later calls run the kernel directly.
+The buffer addresses in one call through MindSpore show which tensor of the net each buffer
+contains. Then the kernel is called directly with the same inputs. If its results have the same bits
+as MindSpore's results, later calls run the kernel directly.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class DirectKernel:
 
     Args:
         launch: the recorded launch of the kernel by MindSpore.
-        sources: for each kernel input, where its data come from: the index of an argument of the
-            call, or a `KernelParameter`.
+        sources: source of the data of each kernel input: the index of an argument of the call, or a
+            `KernelParameter`.
         results: for each kernel output, the corresponding result of the net.
         order: for each result of the net, the index of the corresponding kernel output; None if the
             net returns a single tensor.
@@ -297,8 +297,8 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
     """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
 
     Also returns False if a constant tensor of the graph could have the same address as an argument
-    or a parameter, since a buffer at this address could be either. The result is also False if
-    the graph reads a parameter that is not a parameter of `cell`.
+    or a parameter, since a buffer at this address could be either of the two. The result is also
+    False if the graph reads a parameter that is not a parameter of `cell`.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2

@@ -20,7 +20,7 @@ from ms_fusion.mindspore.calls.graph_keys import Scopes
 PLAIN_TYPES = frozenset((str, bool, int, float, type(None)))
 """Exact types of attribute values that `Cell.__setattr__` stores without special handling."""
 SIGNATURE_OVERRIDES = frozenset(("__wrapped__", "__signature__"))
-"""Attributes of a function that give it another signature than that of its code object."""
+"""Attributes of a function that override the signature given by its code object."""
 NO_ENTRIES: Mapping[Any, Any] = {}
 
 
@@ -28,7 +28,7 @@ def install(scopes: Scopes) -> None:
     """Replaces methods of MindSpore's class Cell by our faster methods; idempotent.
 
     Args:
-        scopes: tells which flags are in force. A call takes the fast path only if they are the same
+        scopes: object that returns the flags in force. A call takes the fast path only if they are the same
             as at the Cell's last call.
     """
     from mindspore import nn

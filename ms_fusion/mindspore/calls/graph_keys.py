@@ -24,7 +24,7 @@ GENERATION_PHASES = ("prefill", "increment")
 
 
 class Scopes(Protocol):
-    """Interface of the object that tells which fusion flags are in force in this process."""
+    """Interface of the object that returns the fusion flags in force in this process."""
 
     @property
     def flags_in_scope(self) -> tuple[str, bool]:
@@ -57,7 +57,7 @@ def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable
 
     Args:
         original: MindSpore's own method.
-        scopes: tells which flags are in force.
+        scopes: object that returns the flags in force.
     """
 
     @functools.wraps(original)
@@ -75,7 +75,7 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
     Args:
         net: the called net.
         key: MindSpore's own key of the call.
-        scopes: tells which flags are in force.
+        scopes: object that returns the flags in force.
     """
     own = getattr(net, "__dict__", {}).get(CELL_FLAGS)
     if own is not None:
@@ -92,7 +92,7 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
 
 
 def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
-    """Returns the flags that `patch` set on a Cell; without `patch`, `scopes.flags_in_scope`."""
+    """Returns the flags that `patch` set on a Cell, else the flags of `scopes.flags_in_scope`."""
     own = cell.__dict__.get(CELL_FLAGS)
     return scopes.flags_in_scope if own is None else str(own.flags)
 
@@ -105,7 +105,7 @@ def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., 
 
     Args:
         original: MindSpore's own method.
-        scopes: tells which flags are in force.
+        scopes: object that returns the flags in force.
     """
 
     @functools.wraps(original)

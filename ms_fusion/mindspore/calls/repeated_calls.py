@@ -88,7 +88,7 @@ class CallRecords:
     """The records of the last calls of all Cells in this process.
 
     Attributes:
-        scopes: tells which flags are in force.
+        scopes: object that returns the flags in force.
         of: maps a Cell to the record of its last call.
         kernels: maps the ``id`` of a live Cell to the same record, but only if a single kernel is
             equivalent to the Cell's graph.
@@ -265,7 +265,7 @@ IDENTITY_HASH: Any = object.__hash__
 SPECIAL_PHASES = ("save", "prefill", "increment")
 """Values of `Cell.phase` that MindSpore handles specially."""
 PROBE_CALLS = (8, 24)
-"""The repeated calls, counted from 1, that also check whether the graph is a single kernel.
+"""Numbers of the repeated calls, from 1, that also check whether the graph is a single kernel.
 
 A net that is called only a few times is not checked. The second check is needed if other threads
 launched kernels during the first check.

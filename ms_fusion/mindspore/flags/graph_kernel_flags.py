@@ -430,7 +430,7 @@ FLAGS = {item.name: item for item in fields(GraphKernelFlags)}
 """Maps the name of each flag to its dataclass field, which has the metadata."""
 
 _NAME_PREFIXES = {"cluster_ops": "", "expand_ops": "expand:"}
-"""Families of lists whose items `changes` shows one by one, each with the prefix of its items."""
+"""Family of lists whose items `changes` shows one by one → the prefix of each shown item."""
 _FAMILIES = dict.fromkeys(
     name.partition("_")[2].removesuffix("_only")
     for name, item in FLAGS.items()

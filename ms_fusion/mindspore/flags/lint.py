@@ -192,7 +192,7 @@ def lint(
 
 @dataclass(frozen=True)
 class _LintContext:
-    """The circumstances under which a flag string is checked.
+    """The device, generator and operators for which a flag string is checked.
 
     Attributes:
         device: ``CPU``, ``GPU`` or ``Ascend``.

@@ -297,9 +297,10 @@ def _cpu_flags(preset: str, version: tuple[int, int]) -> GraphKernelFlags:
 _FOR_SPEED = operators_where(lambda operator: operator.mindspore_generator.for_speed)
 _CLUSTERED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_CLUSTERABLE_OPS))
 _EXPANDED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_EXPANDABLE_OPS))
-"""Operators that `aggressive` expands on CPU in addition to `auto`.
+"""Operators that `aggressive` expands on CPU, but `auto` does not.
 
-`EXCLUDED_FROM_AUTO` describes the loss of accuracy, also for `_CLUSTERED_FOR_SPEED`.
+`EXCLUDED_FROM_AUTO` describes the loss of accuracy of these operators and of those in
+`_CLUSTERED_FOR_SPEED`.
 """
 
 

@@ -4,8 +4,8 @@ MindSpore's description of a fused kernel lacks the scalar argument of operators
 so they cannot be clustered. This module replaces the functions and Cells of MindSpore that use such
 an operator. The replacement computes the record's formula with basic operators, in float32. It
 applies to float16 and float32 tensors. Where x is NaN, MindSpore's own SoftShrink and HShrink have
-the gradient dy; the replacements have 0, as their result there is 0. This module imports MindSpore,
-so import it only inside of functions.
+the gradient dy. The replacements have the gradient 0, because their result for NaN is 0. This
+module imports MindSpore, so import it only inside of functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ms_fusion.ops import OPERATORS
 from ms_fusion.ops.op_info import SourceExpansion
 
 np = ops
-"""In the formulas MindSpore's parser finds these functions under the name `np`."""
+"""Functions that MindSpore's parser uses for the name `np` in the formulas."""
 FLOATS = (ms.float16, ms.float32)
 
 

@@ -91,7 +91,7 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 
     Args:
         once: compiles the net inside of `supervise_attempt`.
-        net: the net. The first attempt is the one that succeeded in its previous compilation.
+        net: the net. If it was compiled before, the attempt that succeeded then is tried first.
     """
     attempt = Attempt()
     # Some objects cannot be keys of a weak dictionary.

@@ -151,7 +151,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
     """Changes `flags` as tuning found to be fastest for this net; returns the new flags.
 
-    If the flags change, the user is told once why.
+    If the flags change, the user gets one message with the reason.
     """
     if generator_of(flags) != "ms_fusion":
         return flags

@@ -1,6 +1,6 @@
-"""Handles PyNative mode, in which MindSpore fuses only what it compiles.
+"""Handles PyNative mode, in which MindSpore fuses only compiled functions.
 
-This can be a training step, a Cell or a gradient.
+A training step, a Cell or a gradient can be compiled.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
 def end_failed_recordings() -> None:
     """Makes MindSpore end the recording of a gradient whose forward function raises an error.
 
-    MindSpore 2.10 itself continues to record: it then records all PyNative operations, and compiles
-    the next function under ``@ms.jit`` with one derivative more, which some operators do not have.
+    MindSpore 2.10 itself continues to record. It then records all PyNative operations, and
+    differentiates the next ``@ms.jit`` function once more than necessary. The compilation fails if
+    an operator has no such higher derivative.
     """
     owner: Any = importlib.import_module("mindspore.ops.composite.base")
     original = getattr(owner, "_pynative_func_grad_forward", None)

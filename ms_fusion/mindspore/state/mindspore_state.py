@@ -1,6 +1,6 @@
 """Reads and sets MindSpore's context, environment variables, kernel directory and compile server.
 
-This module exceeds 500 lines because what it sets is recorded and restored together.
+This module exceeds 500 lines because all these settings are recorded and restored together.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from ms_fusion.mindspore.state.cell_attributes import CALLED_NET, CELL_FLAGS
 class OneShape(nn.Cell):
     """A Cell that calls a net and is compiled for the shapes of the arguments.
 
-    MindSpore uses shapes declared by ``set_inputs`` only if they are those of the outermost Cell.
-    This Cell is the outermost one and declares no shapes, so those of the net have no effect.
+    MindSpore uses shapes declared by ``set_inputs`` only if the outermost Cell declares them. This
+    Cell is the outermost Cell and declares no shapes, so shapes declared by the net have no effect.
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
