@@ -157,8 +157,7 @@ class FusedKernel:
             as separate kernels, µs; None if not measured.
         predicted_saving_us: saving per call from the cost model, µs; None without a model.
         accuracy: errors against float64, one entry for each kind of inputs.
-        generator: generator of the kernel: ``mindspore``, ``ms_fusion``, or ``onnxruntime`` for a
-            fused operator of ONNX Runtime.
+        generator: generator that built the kernel: ``mindspore``, ``ms_fusion`` or ``onnxruntime``.
         build: record of the build; None unless `generator` is ``ms_fusion``.
         subgraph: name of the compiled sub-graph that contains the kernel.
         time_spread_us, unfused_time_spread_us: half the interquartile range of these times, µs.

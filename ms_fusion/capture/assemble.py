@@ -45,7 +45,7 @@ def assemble(
     """Builds the ledger of one net.
 
     Args:
-        joined: the original operators, the kernels, and which operator is in which kernel.
+        joined: the original operators, the kernels, and the assignment of operators to kernels.
         title: name of the net.
         device: bandwidth and launch cost, which the predictions use.
         device_target: ``CPU``, ``GPU`` or ``Ascend``.

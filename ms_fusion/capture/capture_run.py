@@ -39,7 +39,7 @@ CALLS_TIMED = 7
 MORE_CALLS, MORE_S = 31, 1.0
 """A fast net is called up to `MORE_CALLS` times or for `MORE_S` seconds, whichever ends first."""
 CALLS_COMPARED = range(9, 2001)
-"""Minimum and maximum number of turns of a comparison.
+"""Minimum and maximum number of turns of a comparison; a turn calls each variant once.
 
 With fewer turns, the median of the time ratios has no confidence bounds.
 """

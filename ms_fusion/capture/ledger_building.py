@@ -96,7 +96,8 @@ def build_ledger(
 def _dumps_of(directory: Path) -> Dumps:
     """Returns the dumps of one run.
 
-    The result has no graphs if MindSpore built none, because simplification left no operator.
+    If MindSpore's simplification left no operator, MindSpore built no graph, and the result has
+    none.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)

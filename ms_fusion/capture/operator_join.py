@@ -1,11 +1,11 @@
 """Finds which original operators are in which fused kernel, from the dumps of one compilation.
 
 MindSpore renames and rewrites operators, and generated operators have no link to their origin. So
-the join compares each dumped graph with the next one. It uses what MindSpore never changes in the
-compilation step between the two graphs:
+the join compares each dumped graph with the next dumped graph. It relies on properties that
+MindSpore preserves in the compilation step between the two graphs:
 
 ``before → expanded``: An operator keeps its name, or one sub-graph replaces it. The order of the
-operators stays.
+operators does not change.
 ``expanded → clustered``: Operators are only moved into clusters. A value is identified by its
 structure, which is the expression that computes it.
 ``clustered → built``: A kernel is a whole cluster or a part of one, and has the cluster's name. Its
@@ -268,9 +268,9 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Finds the first of `nodes` that is in a kernel; returns a list with its last kernel's name.
+    """Returns a list with the name of the last kernel that contains the first possible node.
 
-    Returns an empty list if none of the nodes is in a kernel.
+    That is the first of `nodes` that is in any kernel. The list is empty if there is no such node.
     """
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 

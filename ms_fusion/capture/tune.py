@@ -35,7 +35,7 @@ from tbe_impl.tuning.progress_bar import Progress, show_progress
 from tbe_impl.tuning_store import Choice
 
 COMPARISON_S = 2.0
-"""Longest duration of one comparison, s; a tenth of the total time if this is shorter."""
+"""Longest duration of one comparison, s; at most a tenth of the total time is used."""
 MIN_KERNEL_S = 1.0
 """Tuning of a kernel starts only if at least this time remains, s."""
 OPERATOR_FAMILIES: dict[str, frozenset[str]] = {
@@ -83,9 +83,9 @@ def tune(
     again.
 
     Two variants are compared in turns; each turn calls both variants once. A variant counts as
-    faster only if two numbers say so: the median of the time ratios of the turns, with 99 %
-    confidence, and the ratio of the minimum times. Exclusions and a decision against fusion are
-    recorded only if a second measurement confirms them.
+    faster only if it is faster by two measures: the median of the time ratios of the turns, with
+    99 % confidence, and the ratio of the minimum times. Exclusions and a decision against fusion
+    are recorded only if a second measurement confirms them.
 
     Args:
         net: as for `explain`; weights, random state and context are restored.

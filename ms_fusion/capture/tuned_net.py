@@ -144,7 +144,7 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """The choice that the first measurements suggest: whether to fuse, and what to exclude.
+        """The choice that the first measurements suggest: fusion or none, and excluded operators.
 
         It becomes the final `choice` if it is the default or if a second measurement confirms it.
         """

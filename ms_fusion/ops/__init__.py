@@ -64,7 +64,7 @@ ONNX_OPERATORS: Mapping[str, tuple[OpInfo, OnnxOperator]] = MappingProxyType(
         for form in (OnnxOperator(one) if isinstance(one, str) else one,)
     }
 )
-"""Operator type of ONNX's own domain → its record, and how ONNX spells it."""
+"""Operator type of ONNX's own domain → (its record, the `OnnxOperator` with ONNX's form of it)."""
 
 UNKNOWN = OpInfo("")
 """The record of an operator type that no module describes."""
@@ -76,7 +76,7 @@ def operator_info(name: str) -> OpInfo:
 
 
 def record_name(onnx: str) -> str:
-    """Returns the record's name of an ONNX operator type; without a record, the type itself."""
+    """Returns the name of the record for an ONNX operator type; the type if it has no record."""
     return ONNX_OPERATORS[onnx][0].name if onnx in ONNX_OPERATORS else onnx
 
 

@@ -83,7 +83,7 @@ def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
 
 
 def _hard_swish(call: Call) -> Any:
-    """Computes max(x, −3) · hard_sigmoid(x); without the maximum it would be NaN at −∞."""
+    """Computes max(x, −3) · hard_sigmoid(x); the maximum prevents NaN at x = −∞."""
     return np.maximum(call.inputs[0], -3) * _hard_sigmoid(call)
 
 

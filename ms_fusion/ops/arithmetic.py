@@ -163,9 +163,9 @@ def _quotient_from_onnx(call: Call) -> Call:
 
 
 def _modulo_from_onnx(call: Call) -> Call:
-    """Chooses the sign of the remainder: the dividend's for floats and with the attribute `fmod`.
+    """Selects Mod for floats and if the attribute `fmod` is set, else FloorMod.
 
-    Else it is the sign of the divisor.
+    The remainder of Mod has the sign of the dividend, that of FloorMod the sign of the divisor.
     """
     is_floating = call.inputs[0].dtype.kind == "f"
     return call.in_form(op="Mod" if call.flag("fmod") or is_floating else "FloorMod")

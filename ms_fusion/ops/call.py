@@ -23,7 +23,7 @@ Array: TypeAlias = "numpy.ndarray"
 ONNX_OP = "onnx_op"
 """Name of a node attribute that holds the operator's ONNX name.
 
-The name is preceded by ``domain.`` if the domain is not ONNX's own.
+The ONNX name is preceded by ``domain.`` if the domain is not ONNX's own.
 """
 ONNX_VERSION = "onnx_version"
 """Name of a node attribute that holds the opset version of the operator's domain."""
@@ -52,8 +52,8 @@ class Call(msgspec.Struct, frozen=True):
             if the operator is lowered. An omitted optional input of ONNX is None.
         output: description of the operator's first result in the graph.
         dtype: dtype of floating-point arithmetic.
-        sizes: sizes of the result: integers, sizes known at run time only, or None if unknown.
-            None if `output` has the sizes.
+        sizes: sizes of the result; each is an integer, an expression that is evaluated at run time,
+            or None if unknown. The whole tuple is None if `output` has the sizes.
     """
 
     node: Node
@@ -164,9 +164,9 @@ def pointwise(function: Callable[[float], float]) -> Formula:
 
 
 def static_result_shape(call: Call) -> tuple[Any, ...]:
-    """Returns the result's sizes in the call or else in the graph.
+    """Returns the sizes of the result: those in the call, else those in the graph.
 
-    If the graph's shape is dynamic, returns the call's argument `shape`.
+    If the shape in the graph is dynamic too, returns the call's argument `shape`.
     """
     if call.sizes is not None:
         return call.sizes

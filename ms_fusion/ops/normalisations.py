@@ -93,7 +93,7 @@ def _reshape_to_channels(x: Array, ndim: int) -> Any:
 
 
 def _batch_norm(call: Call) -> Any:
-    """Computes inference of BatchNorm of (x, scale, shift, mean, variance)."""
+    """Computes BatchNorm of (x, scale, shift, mean, variance) in inference mode."""
     x = call.inputs[0]
     scale, shift, mean, variance = (_reshape_to_channels(one, x.ndim) for one in call.inputs[1:5])
     return (x - mean) * (scale / np.sqrt(variance + call.attribute("epsilon"))) + shift

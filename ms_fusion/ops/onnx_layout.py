@@ -1,4 +1,4 @@
-"""Expresses operators of ONNX that move or repeat elements as MindSpore's."""
+"""Expresses ONNX operators that move or repeat elements by MindSpore's operators."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def view(
     """Returns the adapter of an operator that only changes the shape, or broadcasts.
 
     Args:
-        sizes_of: function that returns the sizes of the result, of which one may be −1, for the
-            sizes of the operand; None if they do not follow from constants. The sizes in the graph
-            are used only in this case, because the shapes that a file declares may be wrong.
+        sizes_of: function of the call and the sizes of the operand. It returns the sizes of the
+            result, of which one may be −1, or None if constants do not determine them. Only in the
+            last case the sizes in the graph are used, because a file may declare wrong shapes.
     """
 
     def adapter(call: Call) -> Call:
@@ -125,7 +125,7 @@ def split(call: Call) -> Call:
 
 
 def pad(call: Call) -> Call:
-    """Expresses Pad of (x, pads, value, axes); `pads` has the paddings before, then those after."""
+    """Expresses Pad of (x, pads, value, axes); `pads` has all begin paddings before the end ones."""
     x, value = call.inputs[0], call.optional_input(2)
     pads, axes = call.integers("pads", 1) or (), call.integers("axes", 3)
     if call.node.attr("mode", "constant") != "constant" or min(pads, default=0) < 0:

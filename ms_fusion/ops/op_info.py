@@ -317,8 +317,8 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
             no such reason.
         rewriting: equivalent expression of basic operators; empty if there is none.
         rewriting_operators: operator types of `rewriting`.
-        caution: inaccuracy of the fused operator, to give with a suggestion; empty if there is
-            none.
+        caution: remark about the inaccuracy of the fused operator, which each suggestion contains;
+            empty if there is none.
     """
 
     cluster_flag: VerifiedFlag | None = None
@@ -393,8 +393,9 @@ class OpInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         name: operator type in MindSpore's graphs and in composite JSON.
-        onnx: operator types of ONNX with this meaning that a generated kernel may contain; a
-            string for an operator with the record's own inputs and attributes.
+        onnx: operator types of ONNX with this meaning that a generated kernel may contain. An item
+            is a string if the inputs and attributes are those of the record, else an
+            `OnnxOperator`.
         formula: NumPy formula that defines the operator in float64; None if it is not known.
         lowering: rule that lowers the operator to DSL operations, where this gives better code than
             the traced formula; None to trace the formula.

@@ -107,8 +107,8 @@ def windows(
     """Returns the windows of a pooling operator or its gradient.
 
     Args:
-        node: the operator; its attributes describe the windows if `given` is empty. The attribute
-            `windows`, which the adapter of an ONNX operator adds, has the result.
+        node: the operator; its attributes describe the windows if `given` is empty. If it has the
+            attribute `windows`, which the adapter of an ONNX operator adds, that is the result.
         shape: shape of the input x.
         pooled: shape of the result y; with explicit padding it gives the number of windows.
         given: window, strides, padding mode and data format if they are inputs of the operator, as

@@ -24,7 +24,7 @@ ARGUMENT_MISSING = "its scalar argument is missing from the kernel's description
 
 
 def _hard_shrink(x: Array, threshold: Any) -> Any:
-    """Computes x, and 0 within the threshold; 0 for NaN."""
+    """Computes x where |x| exceeds the threshold, else 0; 0 for NaN."""
     return np.where(x > threshold, x, np.where(x < -threshold, x, 0.0))
 
 
@@ -39,12 +39,12 @@ def _celu_with_operand(call: Call) -> Call:
 
 
 def _shrink_gradient(dy: Array, x: Array, threshold: Any) -> Any:
-    """Computes the gradient of SoftShrink and of HShrink: dy outside of the threshold, else 0."""
+    """Computes the gradient of SoftShrink and HShrink: 0 where |x| ≤ threshold, else dy."""
     return np.where((x >= -threshold) & (x <= threshold), 0 * dy, dy)
 
 
 def _soft_shrink(x: Array, threshold: Any) -> Any:
-    """Computes x moved towards 0 by the threshold, and 0 within the threshold; 0 for NaN."""
+    """Computes sign(x) · (|x| − threshold) where |x| exceeds the threshold, else 0; 0 for NaN."""
     return np.where(x > threshold, x - threshold, np.where(x < -threshold, x + threshold, 0.0))
 
 

@@ -23,7 +23,7 @@ CPU_CLUSTER_OPS = _names_clustered(Cluster.BY_DEFAULT, Cluster.BY_DEFAULT_FOR_MI
 MINDSPORE_GENERATOR_ONLY_OPS = _names_clustered(Cluster.BY_DEFAULT_FOR_MINDSPORE)
 """Subset of `CPU_CLUSTER_OPS` that is clustered by default for MindSpore's own generator only.
 
-For other generators, presets enable these operators.
+For other generators, the presets enable the clustering of these operators by a flag.
 """
 
 CPU_CLUSTERABLE_OPS = _names_clustered(Cluster.BY_FLAG)

@@ -85,7 +85,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 MAX_DEPTH = 100
 """Maximum nesting depth of brackets in the JSON text.
 
-Python's recursion limit is not used: the depth that it leaves varies with the call stack.
+This limit is lower than Python's recursion limit, which also depends on the call stack.
 """
 _POINTER = re.compile(r"_\d+$")
 

@@ -244,7 +244,7 @@ def _states(paths: Iterable[Path]) -> list[list[_State]]:
 
 
 def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], bool]) -> list[Path]:
-    """Returns, for each kernel graph, the last dump for whose pass name `wanted` returns True.
+    """Returns, for each kernel graph, its last dump whose pass name satisfies `wanted`.
 
     A kernel graph without such a dump is skipped.
     """

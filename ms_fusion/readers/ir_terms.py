@@ -85,7 +85,7 @@ class Cursor:
         )
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Returns the match of `pattern` at the position, and moves past it; None if it fails."""
+        """Moves past a match of `pattern` at the position; returns the match, None if none."""
         found = pattern.match(self.text, self.position)
         if found:
             self.position = found.end()

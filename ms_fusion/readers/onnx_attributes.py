@@ -45,9 +45,9 @@ def check_attributes(node: ir.Node, version: int) -> None:
 
 
 def default_attributes(op: str, version: int) -> Mapping[str, Any]:
-    """Returns the defaults of an operator's attributes; a graph or tensor is no default.
+    """Returns the defaults of an operator's attributes, except defaults that are graphs or tensors.
 
-    The bounds of Clip before opset 11 are left out: they are the limits of float32, not numbers.
+    The default bounds of Clip before opset 11 are left out, because they stand for no bound.
     """
     return MappingProxyType({}) if op == "Clip" else _defaults(op, version)
 
@@ -70,7 +70,7 @@ def _defaults(op: str, version: int) -> Mapping[str, Any]:
 
 
 def _python_value(value: bytes | float) -> str | float:
-    """Returns a default as Python's str, int or float: the shortest number of that float32."""
+    """Returns a default as str, int or float; a float has the shortest digits of its float32."""
     if isinstance(value, bytes):
         return value.decode()
     return float(str(np.float32(value))) if isinstance(value, float) else value

@@ -159,7 +159,7 @@ def _canonicalize_domain(model: ir.Model, path: Path) -> None:
 
 
 def _check_values(model: ir.Model, path: Path) -> None:
-    """Raises `InputError` if a graph reads or returns an undefined value, or a name is no string.
+    """Raises `InputError` if a graph uses an undefined value, or if a name is not a string.
 
     The function checks the names of values, operators, operator types and domains.
     """
@@ -246,7 +246,7 @@ def _check_operators(model: ir.Model, path: Path) -> None:
 
 
 LENIENT_OPERATORS = frozenset({"Resize", "Upsample"})
-"""Operators that exporters write without some required inputs; every runtime accepts that."""
+"""Operators that exporters write without some required inputs; every runtime accepts them."""
 
 
 def _check_arity(model: ir.Model, path: Path) -> None:

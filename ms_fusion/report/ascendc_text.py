@@ -94,7 +94,7 @@ def render_run(found: AscendcRun, console: Console) -> None:
 
 
 def print_apis(found: Sequence[ApiFile]) -> None:
-    """Print the names of the host model, a paragraph a header."""
+    """Print the API names that the host model defines, one paragraph per header."""
     for one in found:
         click.echo(one.title)
         click.echo(

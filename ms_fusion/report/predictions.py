@@ -1,6 +1,6 @@
-"""Plots the cost model's predicted savings against the measured ones: a dot per fused kernel.
+"""Plots predicted savings of the cost model against measured savings: a dot per fused kernel.
 
-If a prediction has no measurement, it is a mark in a rug plot below the dots. Both axes are
+A prediction without a measurement is drawn as a mark in a rug plot below the dots. Both axes are
 symmetric-logarithmic: about linear between −1 µs and 1 µs, and logarithmic beyond. So losses, which
 are negative savings, are visible too.
 """
@@ -39,7 +39,7 @@ class Predictions:
         not_made: positions in the rug plot for the fusions that were not built.
         counts: (number of kernels that were built but not measured, number of fusions that were not
             built). Several of them may share one position in the rug plot.
-        right: number of dots whose prediction has the sign of the measurement.
+        right: number of dots whose prediction has the same sign as the measurement.
         near: number of dots whose prediction is within a factor of 2 of the measurement.
         ticks_x, ticks_y: (position, label) of each axis tick.
         line: end points (x, y, x, y) of the line on which prediction and measurement are equal;

@@ -181,7 +181,7 @@ def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
 def _bandwidth(ledger: Ledger) -> float | None:
     """Returns the median of the bandwidths that the cost model predicts for the kernels, GB/s.
 
-    Returns None if it predicts a bandwidth for no kernel.
+    Returns None if the cost model predicts no bandwidth.
     """
     return _median_of_valid(
         kernel.work.bytes / (kernel.stages.read_us + kernel.stages.write_us) / 1e3

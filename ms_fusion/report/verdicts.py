@@ -10,7 +10,7 @@ from ms_fusion.ledger import Accuracy, FusedKernel, Ledger
 from tbe_impl.comparing import TOLERANCE
 
 UNFUSED_ERROR_FACTOR = 2.0
-"""Largest ratio of a fused error to the unfused error with the verdict ``as unfused``."""
+"""Largest ratio (fused error ÷ unfused error) for which the verdict is ``as unfused``."""
 
 
 def is_good(verdict: str) -> bool:

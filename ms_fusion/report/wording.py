@@ -144,8 +144,8 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
     """Returns the `Accuracy` with the largest error; None if none contains an error.
 
-    An `Accuracy` for inputs with special values (``edges``) counts only if there is no other. The
-    errors are compared by their relative size if any relative error is known, else in ULP.
+    An `Accuracy` for inputs with special values (``edges``) counts only if there is no other
+    `Accuracy`. Relative errors are compared if any of them is known, else errors in ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries

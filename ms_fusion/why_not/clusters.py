@@ -12,10 +12,10 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
 
     The algorithm visits the operators from the end of the program backwards. An operator that is in
     no cluster yet starts a cluster. The cluster absorbs the clusterable producers of its operators,
-    the clusterable producers of these, and so on; a producer that is in a cluster already is
-    absorbed with this whole cluster. To avoid a cycle, some operators are not absorbed. Let X be an
-    outside operator whose result the new cluster reads. If X depends on an operator that the
-    cluster would absorb, this operator and its producers stay outside.
+    then the clusterable producers of these producers, and so on. If a producer is already in a
+    cluster, that whole cluster is absorbed. To avoid a cycle, some operators are not absorbed. Let
+    X be an outside operator whose result the new cluster reads. If X depends on an operator Y that
+    the cluster would absorb, then Y and the producers of Y stay outside.
 
     Args:
         graph: nodes in topological order.

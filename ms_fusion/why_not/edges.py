@@ -60,8 +60,8 @@ def explain_edges(
     The edges are sorted by bytes at stake, largest first. Two kinds of edges are added to those of
     the graph. If an operator was expanded and then split over several kernels, one edge from the
     operator to itself stands for the values that these kernels exchange. An edge with an empty
-    consumer stands for a value that leaves its sub-graph. Another sub-graph probably reads this
-    value, since it has an input of the same shape and dtype.
+    consumer stands for a value that leaves its sub-graph. Another sub-graph, which has an input of
+    the same shape and dtype, probably reads this value.
 
     Args:
         before: the graph of the original operators.
@@ -250,8 +250,8 @@ class _EdgeExplainer:
     ) -> tuple[str, str, tuple[Refusal, ...]]:
         """Returns why an edge is not fused: (reason code, sentence, refusals).
 
-        Each refusal names one operator that MindSpore did not cluster, or must not build, and says
-        why. If the edge is unfused for another reason, there are no refusals.
+        Each refusal names one operator that MindSpore did not cluster, or must not build, and the
+        reason. If the edge is unfused for another reason, there are no refusals.
         """
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
@@ -316,7 +316,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """The clusters that contain `culprits`, as they would be without these operators."""
+        """The clusters that contain `culprits`, after the removal of these operators."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -513,7 +513,7 @@ class _EdgeExplainer:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """Returns the names of the kernels that contain `node`; its own name if none does."""
+        """Returns the names of the kernels that contain `node`; without one, the name of `node`."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:

@@ -20,7 +20,7 @@ LIBRARY_OPERATORS = operators_with(Trait.HAS_LIBRARY_KERNEL)
 """Operators with a library kernel; they are clustered only if the cluster list names them."""
 
 IN_PLACE_OPERATORS = operators_with(Trait.IN_PLACE)
-"""Operators that overwrite an input and thus fuse with no other, even if expanded or clustered."""
+"""Operators that overwrite an input; they fuse with no operator, even if expanded or clustered."""
 
 LEVEL_1_OPERATORS = operators_where(lambda operator: operator.mindspore.cluster_level == 1)
 """Operators clustered on CPU only from `--fusion_ops_level=1` on; the default level is higher."""

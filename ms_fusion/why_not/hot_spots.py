@@ -16,10 +16,10 @@ from ms_fusion.ops.op_info import Trait
 
 CONVOLUTIONS = operators_with(Trait.CONVOLUTION)
 REFERENCE_GFLOPS = 10.0
-"""Rate that tells a fast convolution from oneDNN's reference code, GFLOP/s.
+"""Rate in GFLOP/s between those of oneDNN's fast convolutions and of its slow reference code.
 
-A convolution larger than 1×1 that runs below this rate runs the reference code, which reached 1.1
-to 1.3 GFLOP/s on AVX-512.
+A convolution larger than 1×1 with a lower rate is assumed to run the reference code, which reached
+1.1 to 1.3 GFLOP/s on AVX-512.
 """
 KINDS_SHOWN = 4
 """Largest number of operator types in a fused kernel's title; it names the most frequent ones."""
@@ -49,7 +49,7 @@ def hot_spots(
     Args:
         graph: the executed graph.
         times_us: full name of an operator or kernel → µs per call. If the graph does not contain
-            the name, the time is only added to the total, of which the shares are computed.
+            the name, the time only counts in the total time.
         spreads_us: full name of an operator or kernel → spread of its time, µs.
         kernels: full name of a fused kernel → its entry in the ledger.
         count: largest number of results.
@@ -97,7 +97,7 @@ def _title(operators: Sequence[str]) -> str:
 def _judge_node(
     node: Node, graph: Graph, time_us: float, device: str, generator: str, roofs: Device | None
 ) -> tuple[str, str]:
-    """Returns a sentence on what limits an operator's speed, and a remedy ("" if unknown)."""
+    """Returns a sentence on the limit of an operator's speed, and a remedy ("" if unknown)."""
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"

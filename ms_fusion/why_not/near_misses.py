@@ -10,10 +10,11 @@ from ms_fusion.source_paths import is_internal_file
 
 
 def find_rejected_groups(graph: Graph) -> tuple[RejectedCandidate, ...]:
-    """Returns the groups of operators that nearly are the operator of a rule, with the reasons.
+    """Returns the groups of operators that nearly match a rule, with the reasons.
 
-    The rules do not decide what MindSpore fuses. A near miss tells that the net does not compute
-    the operator that it seems to compute. So rules for sequences of operators are not tried.
+    These rules do not determine MindSpore's fusions. A near miss shows that a group of operators
+    does not compute exactly the operator that it resembles. So rules of the kind
+    ``cross-operator`` are not tried.
 
     A group is left out if it is a part of a match. Of groups that share operators, the group of the
     first rule in `DEFAULT_RULES` is returned, and of this rule the largest group.

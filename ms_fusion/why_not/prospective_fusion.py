@@ -47,8 +47,9 @@ class ProspectiveClusters:
         - Both are in one piece, a part of a cluster that remains connected after all possible cuts.
         - The splitter certainly does not cut off one of the two, or merge their piece with another.
         - Both depend on the same intermediate operators, and the same intermediate operators depend
-          on both. An intermediate operator is outside of the piece but must run between two of its
-          members. It could separate the two if it had another relation to one than to the other.
+          on both. An intermediate operator is outside of the piece but must run between two members
+          of the piece. It could separate the two operators if it depended on only one of them, or
+          if only one of them depended on it.
         """
         piece = self._pieces.get(producer.name)
         if (

@@ -33,15 +33,15 @@ ALL_DTYPES = frozenset({"float32", "float16", "int32"})
 VERIFIED_CLUSTER_FLAGS: Mapping[str, VerifiedFlag] = table(
     lambda operator: operator.advice.cluster_flag
 )
-"""A dict from an operator type to what was verified with this type in `--enable_cluster_ops`."""
+"""A dict from an operator type to the verified effect of adding it to `--enable_cluster_ops`."""
 
 VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = table(
     lambda operator: operator.advice.expand_flag
 )
-"""A dict from an operator type to what was verified with this type in `--enable_expand_ops`."""
+"""A dict from an operator type to the verified effect of adding it to `--enable_expand_ops`."""
 
 EXCLUSION_REASONS: Mapping[str, str] = table(lambda operator: operator.advice.no_flag)
-"""A dict from an operator type that is never suggested for a MindSpore flag to the reason.
+"""A dict from an operator type to the reason why no suggestion adds this type to a flag.
 
 The two tables above leave out some dtypes, for these reasons:
 
