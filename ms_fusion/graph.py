@@ -72,8 +72,8 @@ class Value:
     Attributes:
         name: name, unique in the graph.
         shape: sizes; a string or -1 for a size that is unknown before run time.
-        dtype: NumPy's name (``float32``, ``bfloat16``, ``bool`` …); the reader's own text if the
-            value is not a tensor.
+        dtype: NumPy's name (``float32``, ``bfloat16``, ``bool`` …); another text, which depends on
+            the file format, if the value is not a tensor.
         kind: ``input`` (an argument of each call), ``parameter`` (a weight), ``constant``, or
             ``result`` (of a node).
         data: value of a constant (number, string, or nested tuples) if the file contains it, else
@@ -154,7 +154,7 @@ class Node:
 
     @property
     def fused_operator_types(self) -> tuple[str, ...]:
-        """Types of the operators that a custom operator fuses; empty if the graph does not say."""
+        """Types of the operators that a custom operator fuses; empty if the graph names none."""
         return (
             tuple(str(self.attr(OPERATORS_ATTRIBUTE, "")).split()) if self.kernel_provider else ()
         )

@@ -75,8 +75,8 @@ class Accuracy:
     Attributes:
         inputs: kind of the inputs: ``captured`` (the inputs in this run), ``seeded`` (random), or
             ``edges`` (with NaN, ±inf, ±0).
-        fused_max_ulp, unfused_max_ulp: largest error in ULP of the output's dtype, which means
-            little near 0.
+        fused_max_ulp, unfused_max_ulp: largest error in ULP of the output's dtype. It means little
+            for results near 0.
         fused_max_abs, unfused_max_abs: largest absolute error.
         note: mismatches of NaN and infinity, unwritten outputs, and failures; else empty.
         fused_max_rel, unfused_max_rel: largest error, relative to the largest magnitude of the
@@ -335,7 +335,7 @@ class Summary:
         edges: number of values that flow between them.
         launches: kernels launched per call.
         bytes_moved: bytes that all kernels read and write per call.
-        peak_memory_bytes: largest sum of live values at any moment, weights included, in bytes.
+        peak_memory_bytes: largest total size of values alive at once, weights included, in bytes.
         flops: floating-point operations per call.
         time_us: median time of whole calls, µs; None if not measured.
         time_spread_us: half the interquartile range of these times, µs; None if not measured.

@@ -19,7 +19,7 @@ class Step(str):
 
 
 class Milestone(str):
-    """A progress message with an intermediate result, which a log should keep.
+    """A progress message with an intermediate result; logs should keep such messages.
 
     Other progress messages only name the current work.
     """

@@ -81,7 +81,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Chain:
-    """Matches patterns in sequence: each one matches the producer of input ``"x"`` of the next one.
+    """Matches patterns in sequence: each matches the producer of the next pattern's input ``x``.
 
     Layout operators (Reshape, Transpose …) are allowed between two patterns. Names are local to one
     pattern.
@@ -246,8 +246,8 @@ class _PartialMatch:
 def _judge_matches(rule: Rule, search: _Search) -> Iterator[tuple[Match, str]]:
     """Yields (match, reasons of its refusal) for each operator at which the pattern matches.
 
-    If a match passes the checks, this is the first such match, with an empty reason. Otherwise it
-    is the first match with the fewest reasons.
+    If a match at the operator passes the checks, the function yields the first such match, with an
+    empty reason. Otherwise it yields the first match with the fewest reasons.
     """
     order = search.order
     for node in search.graph.nodes:

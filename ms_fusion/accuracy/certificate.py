@@ -32,7 +32,7 @@ from tbe_impl import environment
 from tbe_impl.errors import FusionError
 
 MAX_BYTES = 64 << 20
-"""Size limit in bytes: of all inputs and outputs of a kernel together, and of each tensor.
+"""Limit in bytes for the total of a kernel's inputs and outputs, and for each single tensor.
 
 A kernel that exceeds the limit is not run.
 """

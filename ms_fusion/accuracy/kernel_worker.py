@@ -8,9 +8,9 @@ A kernel of MindSpore's own CPU generator has the entry function ``void OP_kerne
 ``args[0]`` points to a table of four pointers: a function for parallel launch, malloc, free, and
 one unused pointer. The other elements of ``args`` are the addresses of the inputs and outputs. The
 function for parallel launch has the arguments
-``(int (*body)(int task, int tasks, void *data), void *data, int tasks)``. This was derived from the
-machine code of kernels and of their caller (MindSpore 2.10, x86-64). A kernel that is compiled with
-``--kernel_generator=AKG_V2`` has the entry function
+``(int (*body)(int task, int tasks, void *data), void *data, int tasks)``. This convention was
+derived from the machine code of kernels and their caller (MindSpore 2.10, x86-64). A kernel that is
+compiled with ``--kernel_generator=AKG_V2`` has the entry function
 ``void OP(void *callback, int *threads, void **args)``.
 """
 

@@ -131,7 +131,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
-    """Returns a constant, rounded to its own dtype and then cast to `dtype` if it is a float."""
+    """Returns a constant, rounded to its own dtype; floating-point constants are cast to `dtype`."""
     value = graph.values.get(name)
     data = exact.get(name, value.data if value else None)
     if value is None or data is None or isinstance(data, str):
@@ -152,7 +152,7 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
 
 
 def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Casts an array to `dtype` if its own dtype, `name`, is floating-point, else to `name`."""
+    """Casts an array to `dtype` if `name`, its value's dtype, is floating-point, else to `name`."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:

@@ -37,8 +37,8 @@ def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     Floats have a normal distribution with a standard deviation of 2. An input is drawn from
     0.1 … 0.9 instead if an operand of a `POSITIVE_ONLY` operator depends on it. If the graph
     returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If it still returns NaN, they
-    are drawn from 1.1 … 3. If that does not help either, the inputs of the first attempt are
-    returned. Integers are small. Indices are in range.
+    are drawn from 1.1 … 3. If the graph returns NaN for these inputs too, the inputs of the first
+    attempt are returned. Integers are small. Indices are in range.
     """
     drawn: dict[str, Array] = {}
     for everywhere, fussy in (
@@ -136,7 +136,7 @@ def _draw(graph: Graph, seed: int, everywhere: Draw, fussy: Draw) -> dict[str, A
 
 
 def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
-    """Returns the names of these operators' operands, and of all values the operands depend on."""
+    """Returns the names of the operands of `operators`, and of all values that they depend on."""
     reaching: set[str] = set()
     for node in reversed(graph.nodes):
         if node.op in operators or any(name in reaching for name in node.outputs):

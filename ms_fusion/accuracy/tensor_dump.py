@@ -56,8 +56,8 @@ def write_dump_configuration(directory: Path, *, iteration: str = "0") -> Path:
 
     Args:
         directory: directory for the file and the dumped tensors.
-        iteration: which calls of each graph are dumped: ``0`` for the first, ``0|2`` for the first
-            and the third, ``all`` for all.
+        iteration: the calls of each graph to dump: ``0`` for the first call, ``0|2`` for the first
+            and the third call, ``all`` for all calls.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "dump.json"

@@ -14,7 +14,7 @@ _FORMATS = {
     "float32": (23, -126, 127),
     "float64": (52, -1022, 1023),
 }
-"""Dtype → (fraction bits, exponent of the smallest normal number, exponent of the largest one)."""
+"""Dtype → (fraction bits, smallest exponent of a normal number, largest exponent of a number)."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _magnitude(values: Array) -> float:
 
 
 def worst_difference(differences: tuple[UlpDifference, ...]) -> UlpDifference:
-    """Merges the differences of several outputs: maxima of errors, sums of element counts."""
+    """Merges the differences of several outputs; takes maxima of errors, sums of element counts."""
     return UlpDifference(
         max((one.max_ulp for one in differences), default=0.0),
         max((one.max_abs for one in differences), default=0.0),

@@ -37,14 +37,14 @@ from tbe_impl.errors import CaptureError
 UNFUSED_FLAGS = GraphKernelFlags(opt_level=0).render()
 CALLS_TIMED = 7
 MORE_CALLS, MORE_S = 31, 1.0
-"""A fast net is called up to `MORE_CALLS` times or for `MORE_S` seconds, whichever ends first."""
+"""A fast net is called until `MORE_CALLS` calls or `MORE_S` seconds are reached."""
 CALLS_COMPARED = range(9, 2001)
 """Minimum and maximum number of turns of a comparison; a turn calls each variant once.
 
 With fewer turns, the median of the time ratios has no confidence bounds.
 """
 SETTLING_CALLS = 60
-"""Number of warm-up turns.
+"""Number of warm-up turns; a turn calls each variant of the net once.
 
 After these turns, MindSpore has chosen how to run a net, and the net's memory is in large pages.
 """

@@ -1,4 +1,4 @@
-"""Builds the ledger of a capture from its dumps and measurements; adds the kernels' errors."""
+"""Builds the ledger of a capture from its dumps, its measurements and the errors of its kernels."""
 
 from __future__ import annotations
 

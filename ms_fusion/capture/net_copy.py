@@ -114,7 +114,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 @contextlib.contextmanager
 def preserve_state(net: Any) -> Iterator[Callable[[], None]]:
-    """Context manager that restores the parameters of `net` and all random states at its end.
+    """Context manager that restores the parameters of `net` and all random states on exit.
 
     The random states are those of MindSpore, Python and NumPy. Yields a function that restores the
     parameters when it is called inside the ``with`` block.

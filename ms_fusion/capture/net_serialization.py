@@ -5,8 +5,8 @@ constructors of Cells are not called again, since the state of the Cells is seri
 functions are serialized by value if another process cannot import them or if their globals contain
 a net. MindSpore looks up names in the user's modules and reads source code. So the bytes also
 contain the globals of these modules, and the source code of notebook cells. If an object cannot be
-serialized, for example a lock or an open file, `pack` raises an error with the reason, and its
-caller captures the net in its own process.
+serialized, for example a lock or an open file, `pack` raises an error with the reason. The caller
+of `pack` then captures the net in the user's process.
 """
 
 from __future__ import annotations

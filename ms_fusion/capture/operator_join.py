@@ -268,9 +268,9 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Returns a list with the name of the last kernel that contains the first possible node.
+    """Returns a list with the name of the last kernel of a node; empty if no node has a kernel.
 
-    That is the first of `nodes` that is in any kernel. The list is empty if there is no such node.
+    The node is the first of `nodes` that is in a kernel.
     """
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 

@@ -138,7 +138,7 @@ class _Search:
             self.by_key[basic.container, basic.key].append(number)
 
     def home_of(self, number: int) -> str:
-        """For an operator of `after`, returns the kernel of `before` to search for its counterpart.
+        """Returns the kernel of `before` that may hold the counterpart of an operator of `after`.
 
         `number` is the index of the operator in `after`. The result is "" if the operator is
         outside of kernels.
@@ -201,8 +201,8 @@ class _Search:
         """Returns the index of the likely match of an expanded operator; None if there is none.
 
         The likely match is an operator of `before` that has no match yet and was expanded from the
-        same operator type. If there is none, it is the match of the nearest preceding operator in
-        the same kernel.
+        same operator type. If there is no such operator, the likely match is that of the nearest
+        preceding operator in the same kernel.
         """
         basic, place = self.after[number], self.home_of(number)
         for one in self.free[place]:

@@ -246,8 +246,8 @@ def _exclusion_candidates(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields (name, operators to exclude from clustering) for each variant to measure.
 
-    The first variants exclude a family of operators, such as all matrix products. The next ones
-    exclude a single operator type each, in descending order of memory traffic.
+    The first variants each exclude a family of operators, such as all matrix products. The next
+    variants each exclude a single operator type, in descending order of memory traffic.
     """
     moved: Counter[str] = Counter()
     for group in groups:

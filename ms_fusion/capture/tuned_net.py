@@ -1,4 +1,4 @@
-"""Defines the result of tuning a net, which prints as a table."""
+"""Defines the result of tuning a net; the result prints as a table."""
 
 from __future__ import annotations
 
@@ -132,10 +132,9 @@ class TunedNet:
 
     @property
     def best_variant(self) -> Variant:
-        """The best variant: the one without exclusions, unless another one is clearly faster.
+        """The variant without exclusions, unless the fastest one with exclusions is clearly faster.
 
-        In that case, it is the fastest variant with exclusions. Clearly faster means that the
-        difference exceeds the noise and `MARGIN`.
+        Clearly faster means that the difference exceeds the noise and `MARGIN`.
         """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
@@ -144,7 +143,7 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """The choice that the first measurements suggest: fusion or none, and excluded operators.
+        """The choice that the first measurements suggest: whether to fuse, and excluded operators.
 
         It becomes the final `choice` if it is the default or if a second measurement confirms it.
         """

@@ -47,10 +47,10 @@ class Check:
 
     Attributes:
         name: name of the check in the report.
-        status: ``ok``, ``hint`` (worth knowing), ``warning`` (something is lost) or ``broken``
-            (fusion will not work).
+        status: ``ok``, ``hint`` (worth knowing), ``warning`` (fusion may fail or be slower) or
+            ``broken`` (fusion will not work).
         what: the finding, as a sentence.
-        remedy: how to fix what the check found; empty if there is nothing to fix.
+        remedy: the fix for the finding; empty if there is nothing to fix.
     """
 
     name: str

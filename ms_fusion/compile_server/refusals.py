@@ -17,7 +17,7 @@ import msgspec
 from ms_fusion.mindspore.flags.generator_limits import KernelRefusal
 
 FILE = "refused_kernels.jsonl"
-"""Name of the file in the kernel directory.
+"""Name of the file of refusals, which is in the kernel directory.
 
 Each line is a JSON array: the id of the compiling process, then the fields of a `KernelRefusal`.
 """

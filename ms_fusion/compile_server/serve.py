@@ -151,7 +151,7 @@ class _Generator(Protocol):
         """Loads the generator; returns its function that builds a kernel from composite JSON."""
 
     def stand_in(self, text: str, why: str) -> bool:
-        """Creates a slow substitute for a kernel that could not be built; False if impossible.
+        """Creates a slow substitute for a kernel that could not be built; returns False on failure.
 
         For MindSpore's generator the method does nothing and returns True, since MindSpore itself
         runs the operators of such a kernel one by one.

@@ -1,6 +1,6 @@
 """Computes the time in µs that one fused kernel saves over its separate operators, term by term.
 
-    benefit = bytes not moved ÷ bandwidth + launches not paid × launch cost
+    benefit = bytes not moved ÷ bandwidth + launches saved × launch cost
               − loss ÷ bandwidth − recomputation ÷ rate − hidden
 
 - *bytes not moved*: internal results, and inputs shared by several operators; `ms_fusion.cost.work`

@@ -91,7 +91,7 @@ def peak_memory_bytes(graph: Graph) -> int:
 
 
 def _aliased_input(node: Node, position: int) -> str | None:
-    """Returns the input whose memory is also that of output number `position`; None without one."""
+    """Returns the input that occupies the same memory as output `position`; None if none does."""
     if not node.inputs:
         return None
     known = operator_info(node.op)

@@ -190,7 +190,7 @@ def has_unchanged_sources() -> bool:
 
 
 def key_inputs() -> dict[str, object]:
-    """Returns the inputs of the cache key, except for the kernel description, by name.
+    """Returns a dict with the inputs of the cache key, except for the kernel description.
 
     The values can be encoded as JSON.
 

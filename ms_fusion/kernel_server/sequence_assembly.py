@@ -50,8 +50,8 @@ def compile_own(
 
     Returns:
         The compiled parts of the whole group, for the report of `explain`, and the sequence to
-        store. The latter is None if it cannot be stored in the compile cache, for example because
-        one of the kernels is not compiled as a C function.
+        store. The sequence is None if the compile cache cannot store it, for example because one of
+        the kernels is not compiled as a C function.
 
     Raises:
         FusionError: `assemble` raises it, or the compiler fails.
@@ -127,7 +127,7 @@ def assemble(kernel: CompositeKernel) -> Chain:
 
 
 CompiledSequence = KernelSequence[Kernel | OnednnCall]
-"""The compiled stage: our kernels, and descriptions of oneDNN calls."""
+"""A kernel sequence after its compilation: our kernels, and descriptions of oneDNN calls."""
 
 
 def _prepare_step(step: Step[Kernel | OnednnCall]) -> CompiledStep:

@@ -134,7 +134,7 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def known_size(size: Any) -> int:
-    """Returns an extent of a tensor as an integer; all extents are static here."""
+    """Returns an extent of a tensor as an integer; all extents in composite kernels are static."""
     return int(getattr(size, "value", size))
 
 

@@ -24,7 +24,7 @@ from tbe_impl.codegen.program import Layout, layout_of, storable_results
 from tbe_impl.dsl.tensor import Operation, Tensor
 
 GAIN = 0.97
-"""A further value is stored only if the modelled cost is then at most this fraction of before."""
+"""A further value is stored only if that reduces the modelled cost to at most this fraction."""
 TRIES_PER_STEP, STEPS = 6, 3
 """Number of values tried per search step, and number of steps.
 
@@ -162,7 +162,7 @@ def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
 
 
 def _places(group: LoweredGroup) -> dict[int, int]:
-    """Maps the ``id`` of each tensor that the back end can store on request to its index."""
+    """Maps the ``id`` of a tensor to its index in requests to the back end to store tensors."""
     found = storable_results(group.results, group.inputs)
     return {id(tensor): at for at, tensor in enumerate(found)}
 
@@ -323,7 +323,7 @@ def _work(
     def bytes_moved(tensors: Iterable[Tensor]) -> int:
         """Returns the bytes of memory traffic.
 
-        An intermediate that fits into the cache causes none.
+        An intermediate value that fits into the cache causes no traffic.
         """
         sizes = ((id(tensor) in outside, size_bytes(tensor)) for tensor in tensors)
         return sum(size for known, size in sizes if known or size > device.on_chip_bytes)

@@ -64,7 +64,7 @@ ONNX_OPERATORS: Mapping[str, tuple[OpInfo, OnnxOperator]] = MappingProxyType(
         for form in (OnnxOperator(one) if isinstance(one, str) else one,)
     }
 )
-"""Operator type of ONNX's own domain → (its record, the `OnnxOperator` with ONNX's form of it)."""
+"""Operator type of ONNX's own domain → (its record, its `OnnxOperator`)."""
 
 UNKNOWN = OpInfo("")
 """The record of an operator type that no module describes."""

@@ -42,7 +42,7 @@ def transposed_convolution(call: Call) -> Any:
 
 
 def _parameters(call: Call, padding: str, rank: int) -> dict[str, Any]:
-    """Returns the parameters of a 2-D or 3-D DSL convolution; a 1-D one becomes 2-D by size 1."""
+    """Returns the parameters of a DSL convolution; adds an axis of size 1 to a single axis."""
     own = spatial_attributes(call.node)
     more = max(2 - rank, 0)
     return {

@@ -1,4 +1,4 @@
-"""Expresses ONNX operators that move or repeat elements by MindSpore's operators."""
+"""Rewrites ONNX operators that move or repeat elements into MindSpore's operators."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def view(
 
     Args:
         sizes_of: function of the call and the sizes of the operand. It returns the sizes of the
-            result, of which one may be −1, or None if constants do not determine them. Only in the
-            last case the sizes in the graph are used, because a file may declare wrong shapes.
+            result, of which one may be −1, or None if constants do not determine them. Only if it
+            returns None, the sizes in the graph are used, because a file may declare wrong shapes.
     """
 
     def adapter(call: Call) -> Call:
@@ -59,7 +59,7 @@ def unsqueezed_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def reshaped_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the sizes of the result of Reshape; None if they are computed."""
+    """Returns the sizes of the result of Reshape; None if they are computed at run time."""
     told = call.integers("shape", 1)
     return told and tuple(
         own[axis] if size == 0 and not call.flag("allowzero") else size
@@ -68,7 +68,7 @@ def reshaped_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def expanded_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the sizes of the result of Expand; None if they are computed."""
+    """Returns the sizes of the result of Expand; None if they are computed at run time."""
     told = call.integers("shape", 1)
     return told and np.broadcast_shapes(own, told)
 
@@ -125,7 +125,7 @@ def split(call: Call) -> Call:
 
 
 def pad(call: Call) -> Call:
-    """Expresses Pad of (x, pads, value, axes); `pads` has all begin paddings before the end ones."""
+    """Expresses Pad of (x, pads, value, axes); `pads` lists begin paddings, then end paddings."""
     x, value = call.inputs[0], call.optional_input(2)
     pads, axes = call.integers("pads", 1) or (), call.integers("axes", 3)
     if call.node.attr("mode", "constant") != "constant" or min(pads, default=0) < 0:

@@ -1,4 +1,4 @@
-"""Expresses ONNX's convolutions and poolings over one to three axes by MindSpore's operators."""
+"""Rewrites ONNX's convolutions and poolings over one to three axes into MindSpore's operators."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def sliding_windows(call: Call, spans: Sequence[int]) -> PoolingWindows:
 
 
 def convolution(call: Call) -> Call:
-    """Expresses a convolution of (x, weight, bias), or a transposed convolution, by MindSpore's.
+    """Rewrites a convolution of (x, weight, bias), or a transposed one, into MindSpore's form.
 
     Raises:
         InputError: the weight has an unknown size.
@@ -95,7 +95,7 @@ def convolution(call: Call) -> Call:
 
 
 def transposed_convolution(call: Call) -> Call:
-    """Expresses a 2-D ConvTranspose of (x, weight, bias); computes the sizes of its result.
+    """Rewrites a 2-D ConvTranspose of (x, weight, bias); computes the sizes of its result.
 
     Raises:
         InputError: the paddings are not explicit, or the image has an unknown size.
@@ -126,7 +126,7 @@ def transposed_convolution(call: Call) -> Call:
 
 
 def pooling(call: Call) -> Call:
-    """Expresses a max or average pooling; adds its windows as the attribute `windows`.
+    """Rewrites a max or average pooling; adds its windows as the attribute `windows`.
 
     Raises:
         InputError: the operator has a second result, a window may reach beyond the padding, or the
@@ -142,7 +142,7 @@ def pooling(call: Call) -> Call:
 
 
 def average_pooling(call: Call) -> Call:
-    """Expresses an average pooling; the padding counts if ``count_include_pad`` is set.
+    """Rewrites an average pooling; the mean includes the padding if ``count_include_pad`` is set.
 
     Raises:
         InputError: as `pooling`.

@@ -191,7 +191,7 @@ class SourceExpansion(msgspec.Struct, frozen=True, kw_only=True):
     Such an operator cannot be clustered: MindSpore's description of a kernel lacks the scalar.
 
     Attributes:
-        formula: function of (x, scalar) that MindSpore parses. In it, `np` stands for
+        formula: function of (x, scalar) that MindSpore parses. Its code uses `np` as the name of
             `mindspore.ops`, which has the functions `where`, `abs`, `exp`, `maximum` … of NumPy.
         function: qualified name of MindSpore's function of (x, scalar).
         cells: MindSpore's Cells with this operator; for each the qualified name, and the path of

@@ -22,7 +22,7 @@ class PoolingWindows:
 
     Attributes:
         axes: indices of the spatial axes. Each further tuple has one entry per spatial axis.
-        sizes: extents of x; may be sizes known at run time only if `after` is given.
+        sizes: extents of x. If `after` is given, they may be expressions evaluated at run time.
         spans: numbers of elements of a window.
         strides: strides of the windows.
         starts: padding before the first element.
@@ -47,7 +47,7 @@ class PoolingWindows:
 
     @property
     def reaches(self) -> tuple[int, ...]:
-        """The extent of a window on each axis."""
+        """The extent of a window on each axis, including the gaps between dilated elements."""
         dilations = self.dilations or (1,) * len(self.spans)
         return tuple(
             (span - 1) * apart + 1 for span, apart in zip(self.spans, dilations, strict=True)

@@ -34,7 +34,7 @@ def _celu(x: Array, alpha: Any) -> Any:
 
 
 def _celu_with_operand(call: Call) -> Call:
-    """Expresses ONNX's Celu, whose alpha is an attribute."""
+    """Rewrites ONNX's Celu: its attribute alpha becomes an operand."""
     return call.in_form(inputs=(call.inputs[0], call.attribute("alpha")))
 
 

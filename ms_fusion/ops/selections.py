@@ -27,7 +27,7 @@ For other generators, the presets enable the clustering of these operators by a 
 """
 
 CPU_CLUSTERABLE_OPS = _names_clustered(Cluster.BY_FLAG)
-"""Operators that `--enable_cluster_ops` can cluster on CPU and MindSpore's own generator builds."""
+"""Operators that `--enable_cluster_ops` clusters on CPU and that MindSpore's generator builds."""
 
 CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY = _names_clustered(*FOR_OTHER_GENERATORS)
 """Operators that can be clustered on CPU, but that MindSpore's own generator does not build.

@@ -85,7 +85,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 MAX_DEPTH = 100
 """Maximum nesting depth of brackets in the JSON text.
 
-This limit is lower than Python's recursion limit, which also depends on the call stack.
+The limit is fixed, whereas the depth that Python's recursion limit leaves varies with the stack.
 """
 _POINTER = re.compile(r"_\d+$")
 

@@ -83,7 +83,7 @@ _CLUSTER_PASSES = frozenset(
 
 
 def check_directory(top: Path) -> None:
-    """Raises `InputError` if the directory does not exist; the error says how to write dumps."""
+    """Raises `InputError`, which explains how to write dumps, if the directory does not exist."""
     if not top.is_dir():
         raise InputError(
             "there is no such directory",
@@ -98,7 +98,7 @@ def read_dumps(directory: str | Path) -> Dumps:
 
     Raises:
         InputError: the directory does not exist, or holds no dumps or too many files. The error
-            says which files are expected or how to write them.
+            names the expected files or explains how to write them.
         ParseError: one of the dumps is damaged.
     """
     top = Path(directory)

@@ -85,7 +85,7 @@ class Cursor:
         )
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Moves past a match of `pattern` at the position; returns the match, None if none."""
+        """Moves past a match of `pattern` at the position; returns the match, or None."""
         found = pattern.match(self.text, self.position)
         if found:
             self.position = found.end()

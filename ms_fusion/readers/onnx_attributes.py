@@ -1,4 +1,4 @@
-"""Attributes of ONNX operators by the schemas: names and types to check, and defaults.
+"""Checks the attributes of ONNX operators against ONNX's schemas, and provides their defaults.
 
 Attribute values reach generated code, so a string where ONNX requires a number must be refused.
 """
@@ -70,7 +70,7 @@ def _defaults(op: str, version: int) -> Mapping[str, Any]:
 
 
 def _python_value(value: bytes | float) -> str | float:
-    """Returns a default as str, int or float; a float has the shortest digits of its float32."""
+    """Returns a default as str, int or float; a float is the shortest decimal of its float32."""
     if isinstance(value, bytes):
         return value.decode()
     return float(str(np.float32(value))) if isinstance(value, float) else value

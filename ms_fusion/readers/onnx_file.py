@@ -322,8 +322,8 @@ def _input_error(what: str, path: Path, got: str) -> InputError:
 def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
     """Raises `InputError` if the data of a tensor has the wrong size or is in a forbidden file.
 
-    Data outside the model's file must be in a regular file below the model's directory that is not
-    reached through a link.
+    Data outside the model's file must be in a regular file below the model's directory. The path to
+    that file must not contain a link.
     """
     directory = Path(os.path.realpath(path)).parent
     for number, tensor in enumerate(_tensors(proto)):

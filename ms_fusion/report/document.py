@@ -150,7 +150,7 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """Returns what `_wire` returns, for a dataclass.
+    """Returns the wire type of a dataclass and the two converters, as `_wire` does.
 
     The wire type is a msgspec struct with the name and the field names of the dataclass.
     """

@@ -163,7 +163,7 @@ def to_text(ledger: Ledger, *, width: int = TEXT_WIDTH) -> str:
 
 
 def plain_text(render: Callable[[Any, Console], None], found: Any, *, width: int) -> str:
-    """Calls `render(found, console)`, and returns what it prints as text without colours."""
+    """Calls `render(found, console)`, and returns its output as text without colours."""
     stream = io.StringIO()
     console = Console(
         file=stream,

@@ -274,7 +274,7 @@ def _stages(stages: Stages) -> list[float]:
 
 
 def _number(value: float | None) -> float | None:
-    """Returns the number as a sort key, six digits; None for an unknown or non-finite number."""
+    """Returns a number rounded to six digits as a sort key; None if it is unknown or not finite."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 

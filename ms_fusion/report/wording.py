@@ -170,7 +170,7 @@ def operators_text(operators: Sequence[str]) -> str:
 
 
 def build_text(kernel: FusedKernel) -> str:
-    """Returns a line that says how ms_fusion's generator built the kernel.
+    """Returns a line that describes how ms_fusion's generator built the kernel.
 
     The line is empty for a kernel of another generator.
     """

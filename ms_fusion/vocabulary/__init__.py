@@ -39,7 +39,7 @@ def versions() -> tuple[str, ...]:
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """Returns the names of a MindSpore version; for an unknown version, those of the newest known.
+    """Returns the names of a MindSpore version, or of the newest known version for an unknown one.
 
     Args:
         version: version of MindSpore; default: the installed one.

@@ -76,7 +76,8 @@ def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
 def _add_tails(strings: set[str]) -> set[str]:
     """Returns the strings together with all their tails that begin at a word boundary.
 
-    The tails are needed because linkers store a string as the tail of a longer one (tail merging).
+    The tails are needed because a linker may store a string as the tail of a longer string (tail
+    merging).
     """
     return strings | {one[at.start() :] for one in strings for at in _TAIL.finditer(one)}
 

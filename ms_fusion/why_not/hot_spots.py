@@ -22,7 +22,7 @@ A convolution larger than 1×1 with a lower rate is assumed to run the reference
 1.1 to 1.3 GFLOP/s on AVX-512.
 """
 KINDS_SHOWN = 4
-"""Largest number of operator types in a fused kernel's title; it names the most frequent ones."""
+"""Largest number of operator types in a fused kernel's title; the most frequent come first."""
 
 ISA_REMEDY = (
     "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at "
@@ -54,7 +54,7 @@ def hot_spots(
         kernels: full name of a fused kernel → its entry in the ledger.
         count: largest number of results.
         device: device of the measurement. The speed of MindSpore's own convolution is judged only
-            if it is CPU.
+            on CPU.
         generator: generator of the fused kernels.
         roofs: bandwidth and peak rate of the device. If they are given, the result names the roof
             that bounds each operator, and the share of this roof that the operator reaches.

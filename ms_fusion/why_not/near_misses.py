@@ -1,4 +1,4 @@
-"""Finds groups of operators that a rule nearly matches, such as a GELU with another constant."""
+"""Finds groups of operators that a rule nearly matches, such as a GELU with a wrong constant."""
 
 from __future__ import annotations
 

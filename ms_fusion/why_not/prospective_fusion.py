@@ -63,7 +63,7 @@ class ProspectiveClusters:
 
     @cached_property
     def _edges(self) -> tuple[Edge, ...]:
-        """The edges whose ends are in one cluster."""
+        """The edges whose two operators are in one cluster."""
         cluster = self._cluster
         return tuple(
             edge
@@ -166,7 +166,7 @@ class ProspectiveClusters:
         return found
 
     def _intermediate_dependencies(self, name: str, piece: str) -> tuple[int, int] | None:
-        """Returns two bit sets, parts of `_intermediate_operators` of `piece`.
+        """Returns two bit sets, each a subset of the `_intermediate_operators` of `piece`.
 
         The first set holds the intermediate operators that depend on the operator `name`. The
         second set holds those on which this operator depends. Returns None if the operator is not

@@ -18,9 +18,9 @@ from ms_fusion.graph import Graph, Node
 
 PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
 FOLDED_BEFORE, FOLDED_BEHIND = "folded_before", "folded_behind"
-"""Names of the attributes with the types of the operators folded into a product.
+"""Names of two attributes that list the types of the operators folded into a product.
 
-The first attribute lists the operators before the product, the second those after it.
+The first attribute lists the operators before the product, the second those after the product.
 """
 HEADS = (0, 2, 1, 3)
 

@@ -28,8 +28,8 @@ def install(scopes: Scopes) -> None:
     """Replaces methods of MindSpore's class Cell by our faster methods; idempotent.
 
     Args:
-        scopes: object that returns the flags in force. A call takes the fast path only if they are the same
-            as at the Cell's last call.
+        scopes: object that returns the flags in force. A call takes the fast path only if the flags
+            are the same as at the Cell's last call.
     """
     from mindspore import nn
 

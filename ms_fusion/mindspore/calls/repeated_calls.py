@@ -159,7 +159,7 @@ class CallRecords:
         return True
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
-        """Returns whether MindSpore's own methods compile the Cell, and its shapes are static.
+        """Returns whether MindSpore's own methods compile the Cell, and all its shapes are static.
 
         `COMPILE_MEMBERS` lists these methods.
         """
@@ -169,7 +169,7 @@ class CallRecords:
         )
 
     def is_called_as_mindspore_has_it(self, last: CallRecord, cell: Any) -> bool:
-        """Returns whether MindSpore's own methods call the Cell, and its `construct` is unchanged.
+        """Returns whether MindSpore's own methods call the Cell, and `construct` is unchanged.
 
         `CALL_MEMBERS` lists these methods. `construct` is compared with that of the call `last`.
         """

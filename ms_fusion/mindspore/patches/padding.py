@@ -81,7 +81,7 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
 def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
     """Returns a boolean tensor for each padded axis: True for input elements, False for padding.
 
-    The tensor has the rank of the input, and the extent 1 in all axes except the padded axis.
+    Each tensor has the rank of the input, and the extent 1 in all axes except the padded axis.
     """
     made = []
     for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):

@@ -73,7 +73,7 @@ _SERVER = "ms_fusion/compile_server/serve.py"
 
 
 def _list_source_expansions() -> Iterator[Replacement]:
-    """Lists the functions and Cells that are replaced by the records of operators."""
+    """Lists the functions and Cells whose replacement is defined by the record of an operator."""
     file = "ms_fusion/mindspore/patches/source_expansions.py"
     for operator in ops.OPERATORS.values():
         expansion = operator.mindspore.source_expansion
@@ -196,7 +196,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         ),
     ),
 }
-"""Maps the period of a replacement (its begin and end) to the functions that are replaced."""
+"""Maps a period (its begin and end) to the functions that are replaced in this period."""
 
 
 def page() -> str:

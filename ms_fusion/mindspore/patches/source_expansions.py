@@ -36,7 +36,7 @@ def bind_formula(expansion: SourceExpansion) -> Callable[[Any, float], Any]:
 
 # MindSpore parses the inner functions.
 def replace_function(expansion: SourceExpansion, function: Any) -> Callable[..., Any]:
-    """Returns the replacement of a function of MindSpore with a tensor and a scalar argument."""
+    """Returns the replacement of a MindSpore function that has a tensor and a scalar argument."""
     formula, least = bind_formula(expansion), expansion.least_scalar
     (first, _), (second, scalar_parameter) = inspect.signature(function).parameters.items()
     default = scalar_parameter.default
@@ -119,7 +119,7 @@ CELLS = {
     for name, path in one.cells
     for owner in [find_object(name)]
 }
-"""Class of a Cell → its attributes during a compilation."""
+"""Class of a Cell → the attributes that are replaced during a compilation."""
 
 
 @contextlib.contextmanager

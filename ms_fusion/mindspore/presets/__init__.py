@@ -1,4 +1,4 @@
-"""Applies presets: sets their flags, checks nets, wraps compilations and repeats failed ones.
+"""Applies presets: sets their flags, checks nets, wraps compilations, retries failed compilations.
 
 A preset is a named set of MindSpore's fusion flags. In: the name of a preset, flags. Out: changed
 state of MindSpore, a record of the settings in force, and functions that restore the state. Must

@@ -43,7 +43,7 @@ def compile_under_flags(
         net: a Cell, a function, or the object whose method is compiled.
         inputs: arguments of the call.
         flags: the flags that apply to the net; empty if no preset is in force.
-        preset: name of the preset that set the flags; empty if the user overrides its flags.
+        preset: name of the preset that set the flags; empty if the user overrides these flags.
     """
 
     def compile_once(attempt: compile_retry.Attempt) -> Result:

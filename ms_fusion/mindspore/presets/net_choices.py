@@ -149,7 +149,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
 
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
-    """Changes `flags` as tuning found to be fastest for this net; returns the new flags.
+    """Changes `flags` to the variant that was fastest in the tuning of this net; returns them.
 
     If the flags change, the user gets one message with the reason.
     """

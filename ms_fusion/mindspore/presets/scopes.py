@@ -92,7 +92,7 @@ class _State:
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
     users_flags: str | None = None
-    """Value of the environment variable with the flags before our first setting.
+    """Value of the environment variable for flags before we first set it.
 
     A value that the user sets later takes precedence over our settings.
     """

@@ -146,7 +146,7 @@ class SpecializedNet:
     def single_shape_net(self) -> Callable[..., Any]:
         """Returns a Cell that calls the net, but has no input shapes declared by ``set_inputs``.
 
-        `explain` uses it, since MindSpore would compile the net itself for the declared shapes.
+        `explain` uses this Cell, since MindSpore would compile `net` for the declared shapes.
         """
         from ms_fusion.mindspore.state.outer_cell import OneShape
 

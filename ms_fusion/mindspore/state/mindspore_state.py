@@ -48,7 +48,7 @@ FRONT_END_PHASE = "export.front_end"
 FAILURES_VARIABLE = "MS_OM_PATH"
 
 compile_lock = threading.RLock()
-"""Held during every compilation: MindSpore's graph mode is not thread-safe."""
+"""Lock that is held during every compilation: MindSpore's graph mode is not thread-safe."""
 
 DUMPED_PASSES = (
     "graph_build,graph_kernel_expander,graph_kernel_cluster,graph_kernel_splitter,graph_kernel_cse,"

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class FusionWarning(UserWarning):
-    """Warning that a preset has no effect, or another effect than documented, in this process."""
+    """Warning that a preset has no effect, or not the documented effect, in this process."""
 
 
 @dataclass(frozen=True)
