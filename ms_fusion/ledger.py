@@ -359,9 +359,9 @@ class SeenShape:
     Attributes:
         shapes: shapes and dtypes of the inputs (``8x128:float32``).
         padded_to: batch size after padding; 0 without padding.
-        reason: reason why the inputs were not padded although there are buckets; else empty.
+        reason: reason why the inputs were not padded to a given batch size; else empty.
         calls: number of calls.
-        compilations: number of compilations for these shapes; 0 if the bucket was already compiled.
+        compilations: number of compilations for these shapes; 0 if the padded shapes were compiled.
         seconds: total time of these compilations, s; each includes one call.
         kept: whether the compilation is still cached.
     """

@@ -56,9 +56,9 @@ class OperatorJoin:
 def join(dumps: Dumps) -> OperatorJoin:
     """Joins the original operators in `dumps` with the kernels that were built from them.
 
-    If the dumps lack the intermediate graphs, as at a low dump level, the original operators are
-    derived from the kernels. If the dumps lack the executed graph, as on some devices, the graph
-    after splitting is used instead.
+    If the dumps lack the intermediate graphs (``MS_DEV_SAVE_GRAPHS`` below 2), the original
+    operators are derived from the kernels. If the dumps lack the executed graph, as on some
+    devices, the graph after splitting is used instead.
     """
     before, expanded, clustered = (
         {module.entry: module.graph for module in modules}
@@ -380,8 +380,8 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
     """Makes node names unique in all of `parts`, which hold one kernel graph each.
 
-    MindSpore restarts its name counters for each net. If an earlier element of `parts` contains the
-    name of a node, the node's name gets the name of its kernel graph as a prefix.
+    MindSpore restarts its name counters for each net. If an earlier element of `parts` has a node
+    of the same name, the later name gets the name of the later kernel graph as a prefix.
     """
     originals: set[str] = {""}
     built: set[str] = {""}

@@ -106,7 +106,7 @@ def _instance_norm(call: Call, root: Root = _reciprocal_root) -> Any:
 
 
 def _softmax_from_onnx(call: Call) -> Call:
-    """Checks the axis: before opset 13, ONNX flattens the axes from the given axis on."""
+    """Refuses a softmax over several axes: before opset 13, it covers all axes from `axis` on."""
     axis, ndim = int(call.attribute("axis")), call.inputs[0].ndim
     if call.number(ONNX_VERSION) < 13 and axis % max(ndim, 1) != ndim - 1:
         raise InputError(

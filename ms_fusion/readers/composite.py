@@ -85,7 +85,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 MAX_DEPTH = 100
 """Maximum nesting depth of brackets in the JSON text.
 
-The limit is fixed, whereas the depth that Python's recursion limit leaves varies with the stack.
+A fixed limit is needed, because the depth at which Python's recursion fails depends on the caller.
 """
 _POINTER = re.compile(r"_\d+$")
 

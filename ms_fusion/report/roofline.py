@@ -1,8 +1,8 @@
 """Draws the roofline of the fused kernels: arithmetic intensity against speed, both logarithmic.
 
 The plot has one roof for matrix products and one for all other arithmetic. A roof consists of the
-bandwidth and a peak rate, which are read from the ledger's environment. If the environment does not
-contain one of these numbers, it is computed from the times that the cost model predicts for the
+bandwidth and a peak rate, which are read from the ledger's environment. A number that the
+environment does not contain is computed from the times that the cost model predicts for the
 kernels. The bandwidth is then the median of bytes ÷ (time of reading and writing), and the peak
 rate is the median of FLOP ÷ (time of computing). If a kernel was measured above its roof, the roof
 is raised to the speed of this kernel. A kernel that was not timed is plotted at the speed that the

@@ -473,9 +473,9 @@ class _EdgeExplainer:
     def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
         """Returns the traits of the kernel that contains the last or first part of `node`.
 
-        If no kernel contains `node`, returns the traits of a hypothetical kernel. This kernel
-        contains `node`. If `last` is True, it also contains the operators of each kernel that
-        computes an input of `node`, unless that kernel contains a reduction or moves data.
+        If no kernel contains `node`, returns the traits of a hypothetical kernel that contains
+        `node`. If `last` is True, the hypothetical kernel also contains the operators of each
+        kernel that computes an input of `node` without a reduction or data movement.
 
         Args:
             node: the operator; it may be split over several kernels.

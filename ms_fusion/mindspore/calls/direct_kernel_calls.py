@@ -119,7 +119,7 @@ class DirectKernel:
     def __call__(self, args: Sequence[Any]) -> Any:
         """Runs the kernel on tensors of the recorded shapes and returns the results of the net.
 
-        Returns None if MindSpore has to execute the call instead, because its profiler is
+        Returns None if MindSpore has to execute the call instead, because MindSpore's profiler is
         initialized, a parameter has moved, or an argument is not contiguous.
         """
         if self._profiler.is_initialized:
@@ -206,8 +206,8 @@ def _match_by_address(
 ) -> DirectKernel | None:
     """Matches the buffers of a kernel launch to arguments, parameters and results by address.
 
-    Returns None if two of these tensors share an address, or if a buffer is not the memory of one
-    whole tensor, for example if it is only a part of a tensor.
+    Returns None if two of these tensors share an address, or if the memory of a buffer is not that
+    of one whole tensor.
     """
     from mindspore import Tensor
 

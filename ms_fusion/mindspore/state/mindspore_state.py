@@ -372,7 +372,7 @@ class _FixedDepth(threading.local):
 
 _fixed_depth = _FixedDepth()
 _outer_values: list[str | None] = []
-"""Values of the flags variable before each active `override_flags`, outermost first."""
+"""Values of MindSpore's environment variable before each `override_flags`, outermost first."""
 _last_flags = ""
 
 
@@ -385,7 +385,7 @@ def has_fixed_flags() -> bool:
 
 
 def users_flags() -> str | None:
-    """Returns the user's own value of MindSpore's flags variable; None if it is not set.
+    """Returns the user's value of MindSpore's environment variable for flags; None if not set.
 
     During a compilation the variable contains our flags instead.
     """
@@ -394,7 +394,7 @@ def users_flags() -> str | None:
 
 @contextlib.contextmanager
 def override_flags(text: str) -> Iterator[None]:
-    """Sets MindSpore's flags variable during the ``with`` block, then restores it.
+    """Sets MindSpore's environment variable for flags in the ``with`` block, then restores it.
 
     So child processes that are started outside of the block do not inherit the flags.
     """
@@ -408,7 +408,7 @@ def override_flags(text: str) -> Iterator[None]:
 
 
 def _leave_flags() -> None:
-    """Sets MindSpore's flags variable at exit to the flags of the last compilation.
+    """Sets MindSpore's environment variable for flags at exit to those of the last compilation.
 
     At exit MindSpore reads the variable again and compares the passes in it with those of the
     compilations. MindSpore crashes if the variable names fewer passes.
