@@ -272,8 +272,8 @@ def measure_launch_us() -> float:
     """Measures the time that one more operator adds to a compiled graph of MindSpore on CPU, µs.
 
     It compiles two graphs, of 1 and of `LAUNCHES` + 1 operators on 16 elements, and calls them in
-    turn. The cost follows from the shortest call of each graph. It is cached on disk, per processor
-    and version of MindSpore. The caller must switch fusion off before the call.
+    turn. The cost follows from the shortest call of each graph. The result is cached on disk, per
+    processor and version of MindSpore. The caller must switch fusion off before the call.
     """
     import time
 

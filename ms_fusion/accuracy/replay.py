@@ -131,7 +131,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
-    """Returns a constant, rounded to its own dtype; floating-point constants are cast to `dtype`."""
+    """Returns a constant, rounded to its own dtype; floating-point values are cast to `dtype`."""
     value = graph.values.get(name)
     data = exact.get(name, value.data if value else None)
     if value is None or data is None or isinstance(data, str):

@@ -36,9 +36,9 @@ def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
     Floats have a normal distribution with a standard deviation of 2. An input is drawn from
     0.1 … 0.9 instead if an operand of a `POSITIVE_ONLY` operator depends on it. If the graph
-    returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If it still returns NaN, they
-    are drawn from 1.1 … 3. If the graph returns NaN for these inputs too, the inputs of the first
-    attempt are returned. Integers are small. Indices are in range.
+    returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If the graph still returns
+    NaN, all floats are drawn from 1.1 … 3. If that gives NaN too, the inputs of the first attempt
+    are returned. Integers are small. Indices are in range.
     """
     drawn: dict[str, Array] = {}
     for everywhere, fussy in (

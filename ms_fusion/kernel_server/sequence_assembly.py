@@ -168,7 +168,7 @@ def _compile_sequence(
 def _prepare_graph(graph: Graph) -> Graph:
     """Changes the graph so that oneDNN can compute its operators; returns the new graph.
 
-    Among other things it changes layouts, removes broadcasts and transposes, and stores constants.
+    The function changes layouts, removes broadcasts and transposes, and stores constants.
     """
     graph = fold_transposes(remove_broadcasts(propagate_channels_last(widen_to_float64(graph))))
     return store_constants(graph, partition_group(graph))

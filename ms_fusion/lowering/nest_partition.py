@@ -145,7 +145,7 @@ def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
 
 
 def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
-    """Returns the back end's indices of the named values, without values that it cannot store."""
+    """Returns the back end's indices of the named values; skips values that cannot be stored."""
     places = _places(group)
     return tuple(
         sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})

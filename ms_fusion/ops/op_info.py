@@ -50,10 +50,10 @@ class Trait(enum.Flag):
         HAS_LIBRARY_KERNEL: MindSpore has a library kernel for it. It is fused only if a flag such
             as `--enable_cluster_ops` names it.
         IN_PLACE: overwrites an input.
-        FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. It casts float64 inputs
-            to float32, and the result back to float64.
-        NO_CPU_KERNEL: MindSpore has no kernel of it on CPU. It raises an error before it forms
-            groups, so no flag fuses the operator there.
+        FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. MindSpore casts float64
+            inputs to float32, and the result back to float64.
+        NO_CPU_KERNEL: MindSpore has no kernel for it on CPU. MindSpore raises an error before it
+            forms groups, so no flag fuses the operator on CPU.
         ANY_LAYOUT: an elementwise operator or a reduction that our generator builds for any order
             of the axes of an image.
         LIMITED_DOMAIN: returns NaN for operands outside a limited range, for example below 0.
@@ -408,8 +408,8 @@ class OpInfo(msgspec.Struct, frozen=True):
         batch: how the operator keeps the samples of a batch separate; None if it may mix them.
         mindspore: how MindSpore's fusion passes treat the operator.
         mindspore_generator: how MindSpore's own kernel generator treats the operator.
-        whole: whether MindSpore passes the operator to our generator without expanding it, although
-            it could. The expansion would compute in float32 and return float32.
+        whole: whether MindSpore passes the operator to our generator unexpanded, although MindSpore
+            could expand it. The expansion would compute in float32 and return float32.
         excluded: reason why the operator is never clustered for our generator; empty if it may be
             clustered.
         advice: changes that fuse the operator.

@@ -67,7 +67,7 @@ def max_pool(where: PoolingWindows, x: Array) -> Array:
 def max_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
     """Returns the gradient of max pooling.
 
-    The gradient of a window goes to its first maximum or to its first NaN.
+    The gradient of a window goes to the window's first maximum, or to the window's first NaN.
     """
     total, inner = _pad(where, np.zeros_like(x), 0)
     level, free = max_pool(where, x), np.ones(gradient.shape, bool)

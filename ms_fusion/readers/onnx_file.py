@@ -252,7 +252,7 @@ LENIENT_OPERATORS = frozenset({"Resize", "Upsample"})
 def _check_arity(model: ir.Model, path: Path) -> None:
     """Raises `InputError` if an ONNX operator has a wrong number of inputs or outputs.
 
-    Also raises it if an input is missing that the operator's schema requires.
+    Also raises `InputError` if the operator's schema requires an input that is missing.
     """
     version = model.opset_imports.get("", 0)
     known: dict[str, onnx.defs.OpSchema | None] = {}

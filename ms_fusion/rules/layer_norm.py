@@ -49,7 +49,7 @@ def _divide_by_deviation(centred: Pattern) -> OneOf:
 
 
 def scaled_norm(x: Pattern) -> Op:
-    """Returns the pattern of decomposed (x − mean) / √(variance + ε) · scale."""
+    """Returns the pattern of (x − mean) / √(variance + ε) · scale, decomposed into operators."""
     return Op("Mul", _divide_by_deviation(_subtract_mean(x)), "scale")
 
 

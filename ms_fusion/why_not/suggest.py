@@ -1,9 +1,9 @@
 """Suggests the smallest change that fuses an edge, from tables of verified changes.
 
 Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator.
-During this verification, ms_fusion did not let the generator build kernels that it cannot build
-safely. The edge was not fused before the change and fused after it, and the results differed from a
-float64 reference by less than 1e-3. The tests repeat all changes, alone and in pairs.
+During this verification, ms_fusion refused the kernels that MindSpore's generator cannot build
+safely. The change turned the edge from unfused to fused, and the results differed from a float64
+reference by less than 1e-3. The tests repeat all changes, alone and in pairs.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 """Operator → (names of the leading inputs that are images, name of the result).
 
-The names are those of oneDNN's arguments. The name of the result is empty if it is not an image.
+The names are those of oneDNN's arguments. If the result is not an image, its name is empty.
 """
 REDUCTIONS = operators_with(Trait.ANY_LAYOUT | Trait.REDUCTION)
 ELEMENTWISE = operators_with(Trait.ANY_LAYOUT) - REDUCTIONS

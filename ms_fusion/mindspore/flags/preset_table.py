@@ -187,9 +187,9 @@ def resolve(
         flags: explicit flags, merged into the flags of the preset
             (`ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`).
         generator: generator of the kernels: ``mindspore``, or ``ms_fusion`` for our generator.
-            Our generator builds some operators that MindSpore's cannot build, so with it fewer
-            operators are excluded from fusion. It is used only on CPU, for the presets `auto`,
-            `basic`, `aggressive` and `expert`.
+            Our generator builds some operators that MindSpore's cannot build, so fewer operators
+            are excluded from fusion. It is used only on CPU, for the presets `auto`, `basic`,
+            `aggressive` and `expert`.
 
     Raises:
         InputError: the preset or device does not exist, the flags are malformed, or the version is
