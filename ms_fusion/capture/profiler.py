@@ -22,7 +22,7 @@ def profile_in_turns(
     directory: Path,
     notes: list[str],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Profiles the variants of a net in alternating turns, so that all run under the same load.
+    """Profiles the variants of a net in turns, so that other load affects all variants equally.
 
     Returns:
         A dict from the name of a variant to the times of its operators: a dict from the full name

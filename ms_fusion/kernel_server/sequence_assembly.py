@@ -46,7 +46,7 @@ def compile_own(
 ) -> tuple[tuple[BuildStep, ...], StoredSequence | None]:
     """Compiles the kernels for those operators of a group that oneDNN does not compute.
 
-    They are stored in the kernel cache, so that the first call of the group need not compile them.
+    The kernels are stored in the kernel cache, so that the first call of the group compiles none.
 
     Returns:
         The compiled parts of the whole group, for the report of `explain`, and the sequence to

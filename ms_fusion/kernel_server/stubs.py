@@ -61,6 +61,7 @@ def _stub(name: str, buffers: int) -> str:
 def subnormals() -> str:
     """Returns the C code of the functions `keep_subnormals` and `restore_subnormals`.
 
-    The first stops the processor from flushing subnormal numbers to 0; the second undoes this.
+    The first function stops the processor from flushing subnormal numbers to 0; the second function
+    restores the previous mode.
     """
     return SUBNORMALS.read_text("utf-8")

@@ -1,7 +1,7 @@
 """Imports the modules that formulas and lowering rules use, when a formula or rule first runs.
 
 Some processes only read the tables of operators and run no formula, for example to enable a preset
-(a named set of MindSpore's fusion flags). They need not wait for the imports of NumPy and the DSL.
+(a named set of MindSpore's fusion flags). Such processes need not import NumPy and the DSL.
 """
 
 from __future__ import annotations

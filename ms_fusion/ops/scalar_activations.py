@@ -1,6 +1,7 @@
 """Activation functions with a scalar argument that MindSpore's description of a kernel lacks.
 
-They cannot be clustered; our presets expand MindSpore's functions and Cells of them instead.
+These operators cannot be clustered. Our presets expand the functions and Cells of MindSpore that
+use them.
 """
 
 from __future__ import annotations

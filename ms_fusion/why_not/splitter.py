@@ -27,13 +27,13 @@ REDUCTION_FIRST_OPERATORS = operators_where(
 )
 """Operators whose expansion begins with a reduction and ends elementwise.
 
-Such an operator joins its producers and its consumers.
+Such an operator is fused with its producers and with its consumers.
 """
 
 BROADCAST_LAST_OPERATORS = operators_where(
     lambda operator: Split.ENDS_IN_BROADCAST in operator.mindspore.split
 )
-"""Operators whose expansion ends in a broadcast, so that no reduction joins them.
+"""Operators whose expansion ends in a broadcast, so that they are not fused with a reduction.
 
 This was measured on MindSpore 2.10.
 """

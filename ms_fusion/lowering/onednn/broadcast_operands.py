@@ -16,7 +16,7 @@ def remove_broadcasts(graph: Graph) -> Graph:
     """Removes each `BroadcastTo` that repeats one matrix and is read only by matrix products.
 
     For example, MindSpore lowers `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) to a
-    BroadcastTo of w to (64, 512, 512) and a BatchMatMul. This writes and reads the weight 64 times.
+    BroadcastTo of w to (64, 512, 512) and a BatchMatMul. So w is written and read 64 times.
     """
     if not any(node.op in PRODUCTS for node in graph):
         return graph

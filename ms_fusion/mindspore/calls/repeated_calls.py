@@ -3,10 +3,10 @@
 A call is repeated if its arguments have the same shapes and dtypes as in the Cell's last call, and
 the Cell and the flags have not changed.
 
-At each call MindSpore computes a key from the arguments and looks up the compiled graph. This takes
-more than half of the call time of a small net. Instead, this module compares shapes and dtypes with
-those of the Cell's last call. MindSpore handles the call if anything has changed since the last
-call, or if an argument is not a plain tensor.
+At each call MindSpore computes a key from the arguments and looks up the compiled graph. The lookup
+takes more than half of the call time of a small net. Instead, this module compares shapes and
+dtypes with those of the Cell's last call. MindSpore handles the call if anything has changed since
+the last call, or if an argument is not a plain tensor.
 
 `CallRecords` holds a record of the last call of each Cell. `wrap_compile_and_run` skips the graph
 lookup. `wrap_call` skips all of MindSpore's Python code if the graph has only one kernel.

@@ -1,6 +1,6 @@
 """Defines MindSpore's flags for our generator on CPU.
 
-With them MindSpore clusters most operators, and does not split the clusters into smaller kernels.
+With these flags MindSpore clusters most operators, and does not split clusters into kernels.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
 
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
-    """Changes `flags` to the variant that was fastest in the tuning of this net; returns them.
+    """Returns `flags`, changed to the variant that was fastest in the tuning of this net.
 
     If the flags change, the user gets one message with the reason.
     """
