@@ -12,7 +12,7 @@ COMPARED_LENGTH_MAX = 80
 difflib takes quadratic time, and no valid name is longer.
 """
 ADVISED_NAMES_MAX = 3
-"""Largest number of suggestions; a name with more near names gets no suggestion."""
+"""Largest number of suggestions; a name that resembles more valid names gets no suggestion."""
 OPPOSITES = (
     {"enable", "disable"},
     {"max", "min"},

@@ -35,7 +35,7 @@ def work_of(node: Node, graph: Graph) -> Work:
 
 
 def _flops(node: Node) -> int:
-    """Returns the FLOPs per element; the caller multiplies by the elements of its `WorkRule`."""
+    """Returns the FLOPs per element; the operator's `WorkRule` defines the elements to count."""
     return operator_info(node.op).flops or 0
 
 

@@ -162,7 +162,7 @@ def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
 
 
 def _places(group: LoweredGroup) -> dict[int, int]:
-    """Maps the ``id`` of a tensor to its index in requests to the back end to store tensors."""
+    """Maps the ``id`` of a tensor to the index by which the back end is requested to store it."""
     found = storable_results(group.results, group.inputs)
     return {id(tensor): at for at, tensor in enumerate(found)}
 

@@ -203,7 +203,7 @@ def _remedy_steps(
 
 
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """Returns what `_remedy_steps` returns, for kernels that ms_fusion's generator builds.
+    """Returns the same as `_remedy_steps`, for kernels that ms_fusion's generator builds.
 
     The steps only use flags from the presets of this generator. The tests build kernels with these
     flags. Returns an empty tuple if no such steps are known.

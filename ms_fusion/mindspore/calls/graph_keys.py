@@ -36,7 +36,7 @@ class Scopes(Protocol):
 
 
 _first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
-"""Maps a net to a dict from MindSpore's key of a call to the flags at the first such call.
+"""Maps a net to a dict: MindSpore's key of a call → the flags at the first call with this key.
 
 The flags are those of the innermost ``with fusion():`` block; they are empty if the first call was
 outside of all blocks. A net that was compiled before ms_fusion was active is mapped to None.

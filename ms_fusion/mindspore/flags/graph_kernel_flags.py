@@ -436,7 +436,7 @@ _FAMILIES = dict.fromkeys(
     for name, item in FLAGS.items()
     if item.metadata["kind"] == "list"
 )
-"""Families of lists.
+"""Families of flags whose values are lists.
 
 For example, the family ``cluster_ops`` has the lists ``enable_cluster_ops``,
 ``disable_cluster_ops`` and ``enable_cluster_ops_only``.

@@ -372,7 +372,7 @@ class _FixedDepth(threading.local):
 
 _fixed_depth = _FixedDepth()
 _outer_values: list[str | None] = []
-"""Values of MindSpore's environment variable before each `override_flags`, outermost first."""
+"""Values of the environment variable for flags before each `override_flags`, outermost first."""
 _last_flags = ""
 
 
@@ -408,7 +408,7 @@ def override_flags(text: str) -> Iterator[None]:
 
 
 def _leave_flags() -> None:
-    """Sets MindSpore's environment variable for flags at exit to those of the last compilation.
+    """At exit, sets MindSpore's environment variable to the flags of the last compilation.
 
     At exit MindSpore reads the variable again and compares the passes in it with those of the
     compilations. MindSpore crashes if the variable names fewer passes.
