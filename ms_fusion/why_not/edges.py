@@ -513,7 +513,7 @@ class _EdgeExplainer:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """Returns the names of the kernels that contain `node`, or its own name if there is none."""
+        """Returns the names of the kernels that contain `node`; the name of `node` if none does."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:
