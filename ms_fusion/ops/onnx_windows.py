@@ -13,7 +13,7 @@ from tbe_impl.errors import InputError
 
 
 def place_windows(call: Call, spans: Sequence[int], sizes: Sequence[Any]) -> PoolingWindows:
-    """Returns the windows of a convolution or pooling, without their number.
+    """Returns the windows of a convolution or pooling, but does not count the windows.
 
     Args:
         call: the operator, with ONNX's attributes.

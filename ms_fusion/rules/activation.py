@@ -7,7 +7,7 @@ from ms_fusion.rules.gelu import gelu
 
 
 def silu(x: Pattern) -> OneOf:
-    """Returns the pattern of SiLU, x · sigmoid(x), as one operator or as two."""
+    """Returns the pattern of SiLU, x · sigmoid(x), as one operator or as two operators."""
     return OneOf(Op("SiLU", x), Op("Mul", x, Op("Sigmoid", x)))
 
 

@@ -56,7 +56,7 @@ def scaled_norm(x: Pattern) -> Op:
 def layer_norm(x: Pattern) -> OneOf:
     """Returns the pattern of (x − mean) / √(variance + ε) · scale + shift.
 
-    It matches one operator, or the decomposition into up to ten.
+    The pattern matches one operator, or a decomposition into up to ten operators.
     """
     spelled = _divide_by_deviation(_subtract_mean(x))
     return OneOf(Op("LayerNorm", x), Op("Add", scaled_norm(x), "shift"), spelled)

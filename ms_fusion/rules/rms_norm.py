@@ -11,7 +11,7 @@ _MEAN = is_over_last_axes("the mean of the squares")
 def rms_norm(x: Pattern) -> OneOf:
     """Returns the pattern of x / √(mean(x²) + ε) · scale.
 
-    It matches one operator, or the decomposition into up to six.
+    The pattern matches one operator, or a decomposition into up to six operators.
     """
     power = OneOf(
         Op("ReduceMean", Op("Pow", x, "2.0"), check=_MEAN),
