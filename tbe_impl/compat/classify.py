@@ -132,7 +132,7 @@ def classify(
 
     Args:
         ins: tensor descriptions. For ``norm`` and ``tuple_reduce``, the last item is the list of
-            reduced axes. For ``reduce``, the item ``value`` of one description is this list.
+            reduced axes. For ``reduce``, one description has this list under the key ``value``.
         mode: ``elewise``, ``broadcast``, ``reduce``, ``norm`` or another pattern of the CANN
             toolkit.
         extra_params: parameters of the pattern. As in the CANN toolkit, a list of axes under

@@ -95,7 +95,7 @@ def _parse_error_table(table: str) -> dict[str, Callable[..., Any]]:
 
 
 def get_error_message(args: Mapping[str, Any]) -> str:
-    """Formats an error's dict, with ``errCode`` and other keys, as a message."""
+    """Returns the message for an error's dict, which has ``errCode`` and other keys."""
     code = args.get("errCode", "")
     rest = ", ".join(f"{key}: {value}" for key, value in args.items() if key != "errCode")
     return f"[{code}] {rest}"

@@ -26,7 +26,8 @@ def gather_variant(
 
     In the variant, `params` have the shape (batch, before, rows, rest) and `indices` have the shape
     (batch, count). The axis is 2, and there is 1 batch axis. `before` is the product of the sizes
-    between the batch axes and `axis`; `rest` is the product of the sizes after `axis`.
+    between the batch axes and `axis`, `rows` is the size of `axis`, and `rest` is the product of
+    the sizes after `axis`.
 
     Args:
         params, indices: the declared tensor descriptions.
@@ -63,8 +64,8 @@ def gather_nd_variant(
 ) -> list[Any]:
     """Returns the variant [params, indices, batch_dims] of ``gather_nd``.
 
-    In the variant, `params` have the shape (batch, indexed axes, rest) and `indices` have the shape
-    (batch, count, depth). There is 1 batch axis.
+    In the variant, `params` have the shape (batch, *indexed, rest) and `indices` have the shape
+    (batch, count, depth). `depth` is the number of indexed axes. There is 1 batch axis.
 
     Args:
         params, indices: the declared tensor descriptions; the last size of `indices` is known.

@@ -56,7 +56,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 _COLLECTIONS_ALIASES = {name: getattr(collections.abc, name) for name in collections.abc.__all__}
-"""Names that Python up to 3.9 also had in `collections`, from where old operators import them."""
+"""Names of `collections.abc` that old operators import from `collections` (until Python 3.9)."""
 
 _lock = threading.RLock()
 _depth = 0

@@ -351,7 +351,7 @@ def _can_convert_on(chip: Soc, source: str, target: str) -> bool:
 
 
 def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
-    """Casts a tensor to `dtype`; unlike an explicit cast, it does not prevent `cast_back`."""
+    """Casts a tensor to `dtype`; unlike an operator's own cast, this does not prevent `cast_back`."""
     if tensor.dtype == dtype:
         return tensor
     cast_to = find_operation("cast_to")
@@ -436,7 +436,7 @@ def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _is_exempt_from_cast_back(output: Tensor, dtype: str) -> bool:
-    """Whether `cast_back` keeps the dtype of an output although it casts others to `dtype`."""
+    """Whether `cast_back` keeps the dtype of this output instead of casting it to `dtype`."""
     return (
         not output.op.input_tensors
         or output.dtype in ("bool", "uint8", "int8")

@@ -215,7 +215,7 @@ def variable_shape(
 
     Unknown sizes at the same position, counted from the last axis, share one variable in all
     inputs. Thus elementwise operators see equal shapes. An input that contains the axes of a
-    reduction has its own variable. For some patterns, the function returns other values:
+    reduction has its own variable. For some patterns, the result has another form:
 
     - ``transpose``: one shape, not in a list.
     - ``concat``: the shapes of the joined tensors, which share no variables.

@@ -32,7 +32,7 @@ def fault(error_code: str, message: str, **info: Any) -> OperatorError:
 
 
 class CheckError(OperatorError):
-    """An `OperatorError` that is raised regardless of the values of the unknown sizes."""
+    """An `OperatorError` whose cause does not depend on the values of unknown sizes."""
 
 
 def refusal(error_code: str, message: str, **info: Any) -> CheckError:

@@ -167,7 +167,7 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
     """Raises `OperatorError` unless the value is valid for at least one of the parameter kinds.
 
-    In this case, the error is the one that the check for the first kind raised.
+    If no kind fits, the raised error is the error of the check for the first kind.
     """
     refused: OperatorError | None = None
     for kind in kinds:
@@ -436,7 +436,7 @@ def check_dtype(
 def check_format(
     data_format: Any, check_list: Sequence[str] | None = None, param_name: str = ""
 ) -> None:
-    """Raises `CheckError` unless `data_format` is in `check_list`; by default, in all formats."""
+    """Raises `CheckError` unless `check_list` contains `data_format`; default: all formats."""
     known = list(ALL_FORMAT_LIST if check_list is None else check_list)
     if isinstance(check_list, str):
         # a single format instead of a list

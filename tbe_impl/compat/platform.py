@@ -338,7 +338,7 @@ PRODUCTS: Mapping[str, Any] = MappingProxyType(
         "is_lhisi_version": lambda: False,
     }
 )
-"""Name in ``topi.cce.util`` → function that queries the chip family, or one of its results."""
+"""Name in ``topi.cce.util`` → a function that queries the chip family, or a chip family's name."""
 
 CONSTANTS: Mapping[str, Any] = MappingProxyType(
     {

@@ -128,7 +128,7 @@ def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
 
 
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
-    """Returns the build options of an operator type; without a type, a dict: type → its options."""
+    """Returns the build options of an operator type; by default, of all types, as a dict by type."""
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found
 

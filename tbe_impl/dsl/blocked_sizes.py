@@ -55,7 +55,7 @@ def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def crop(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Crops an array to `shape`; reshapes it instead if `shape` has as many elements.
+    """Crops an array to `shape`; an equal number of elements is reshaped instead.
 
     If both the rank and the number of elements differ from those of `shape`, the array is returned
     unchanged.

@@ -208,8 +208,8 @@ class Var(Expr):
     Attributes:
         name: the name in the operator.
         bound: least and greatest value; None if unknown.
-        axis: None, unless the variable is the original size of one of several axes that a
-            placeholder merges into one axis. In that case, the position of the original axis.
+        axis: for the size of an axis that a placeholder merges with other axes, the position of
+            this axis before merging; None for any other variable.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")

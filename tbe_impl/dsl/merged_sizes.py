@@ -1,6 +1,6 @@
 """Finds the original sizes of axes that were merged into one axis of a tensor.
 
-The size of such an axis is a product of variables, one for each of the original axes.
+The size of the merged axis is a product of variables, one for each of the original axes.
 See `tbe_impl.compat.gather_variants` for the operators that merge axes.
 """
 

@@ -40,7 +40,7 @@ _name_counter = itertools.count()
 PHONY_TAG = "elewise_binary_phony"
 """Tag of a stage that does not read its second operand.
 
-The stage only keeps this operand, an otherwise unused input, in the graph.
+The stage exists to keep this operand, an otherwise unused input, in the graph.
 """
 INPUT_REMEDY = (
     "An input has no loops. A stage is computed inside one that reads it: "
@@ -298,7 +298,7 @@ class Attributes(dict[str, Any]):
 def as_attribute(value: Any) -> Any:
     """Converts an attribute to the form that operators read.
 
-    Numbers become constants and strings become `Text`; both have a ``value``.
+    Numbers become constants and strings become `Text`; both have a property ``value``.
 
     >>> found = as_attribute({"kernel": [3, 5], "format": "NCHW"})
     >>> found["kernel"][1].value, found["format"].value

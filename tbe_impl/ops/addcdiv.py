@@ -33,7 +33,7 @@ def addcdiv_compute(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
     para_check.KERNEL_NAME,
 )
 def addcdiv(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(input_data.get("shape"), param_name="input_data")
     para_check.check_shape(x1.get("shape"), param_name="x1")
     para_check.check_shape(x2.get("shape"), param_name="x2")

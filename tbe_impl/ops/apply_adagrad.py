@@ -1,4 +1,4 @@
-"""Adagrad step; an extra stage orders the outputs.
+"""Adagrad step; an extra stage makes the computation of var' depend on accum'.
 
 accum' = accum + grad²
 var' = var − lr·grad / √accum'

@@ -4,7 +4,7 @@ output = −weight·(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)); w
 The reductions "mean" and "sum" reduce output over all elements; "none" does not reduce it.
 
 Shapes: x, y and weight have the same shape.
-    output has it too with reduction "none"; otherwise output has one element.
+    With reduction "none", output has this shape too; otherwise output has one element.
 dtypes: float16, float32; computed in float32.
 Raises:
     OperatorError: the dtype is unsupported, or the shapes of x and y differ.

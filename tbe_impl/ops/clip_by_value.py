@@ -32,7 +32,7 @@ def clip_by_value_compute(x, low, high, y, kernel_name="clip_by_value"):
     para_check.KERNEL_NAME,
 )
 def clip_by_value(x, low, high, y, kernel_name="clip_by_value"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(x.get("shape"), param_name="x")
     para_check.check_shape(low.get("shape"), param_name="low")
     para_check.check_shape(high.get("shape"), param_name="high")

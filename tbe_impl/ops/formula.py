@@ -15,10 +15,10 @@ class Formula:
     """The definition of an operator.
 
     Attributes:
-        function: a function of arrays by position and attributes by keyword. The arrays are
-            float64, or keep an integer or boolean dtype. It returns an array, or a tuple of arrays
-            for several outputs.
-        also: further names of attributes in operators → name here.
+        function: takes arrays as positional and attributes as keyword arguments. The arrays are
+            float64, or keep an integer or boolean dtype. The function returns an array, or a tuple
+            of arrays for several outputs.
+        also: name of an attribute in operators → name of the function's parameter, if they differ.
 
     >>> twice = Formula(lambda x, *, factor=2.0: factor * x, {"scale": "factor"})
     >>> twice.arguments, dict(twice.attributes), twice(3.0), twice(3.0, scale=5.0, unknown=1)

@@ -77,7 +77,7 @@ _TARGETS = {0: np.float32, 1: np.float16, 3: np.int32}
 
 
 def _cast(x: Any, *, dst_type: int) -> Any:
-    """Returns x as float64, or truncated to int64 where dst_type is int32."""
+    """Returns x as float64; if dst_type is int32, truncates x to int64 instead."""
     return np.trunc(x).astype(np.int64) if dst_type == 3 else np.asarray(x).astype(np.float64)
 
 

@@ -35,7 +35,7 @@ def gelu_grad_compute(dy, x, dx, kernel_name="gelu_grad"):
     para_check.KERNEL_NAME,
 )
 def gelu_grad(dy, x, dx, kernel_name="gelu_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(dy.get("shape"), param_name="dy")
     dtype = dy.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="dy")

@@ -32,7 +32,7 @@ def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"
     para_check.KERNEL_NAME,
 )
 def huber_loss(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(predict.get("shape"), param_name="predict")
     dtype = predict.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")

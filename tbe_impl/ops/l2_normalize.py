@@ -31,7 +31,7 @@ def l2_normalize_compute(x, y, axis, eps=0.0001, kernel_name="l2_normalize"):
     para_check.KERNEL_NAME,
 )
 def l2_normalize(x, y, axis=-1, eps=0.0001, kernel_name="l2_normalize"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     listed = shape_util.wrap_axes_to_positive(

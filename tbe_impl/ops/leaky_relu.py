@@ -28,7 +28,7 @@ def leaky_relu_compute(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
     para_check.KERNEL_NAME,
 )
 def leaky_relu(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")

@@ -32,7 +32,7 @@ def lerp_compute(start, end, weight, y, kernel_name="lerp"):
     para_check.KERNEL_NAME,
 )
 def lerp(start, end, weight, y, kernel_name="lerp"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(start.get("shape"), param_name="start")
     para_check.check_shape(end.get("shape"), param_name="end")
     para_check.check_shape(weight.get("shape"), param_name="weight")

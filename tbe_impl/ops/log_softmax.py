@@ -31,7 +31,7 @@ def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
     para_check.KERNEL_NAME,
 )
 def log_softmax(x, y, axis=-1, kernel_name="log_softmax"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     listed = shape_util.wrap_axes_to_positive(

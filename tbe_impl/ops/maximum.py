@@ -30,7 +30,7 @@ def maximum_compute(x1, x2, y, kernel_name="maximum"):
     para_check.KERNEL_NAME,
 )
 def maximum(x1, x2, y, kernel_name="maximum"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(x1.get("shape"), param_name="x1")
     para_check.check_shape(x2.get("shape"), param_name="x2")
     dtype = x1.get("dtype").lower()

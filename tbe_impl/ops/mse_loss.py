@@ -4,7 +4,7 @@ y = (predict − label)².
 The reductions "mean" and "sum" reduce y over all elements; "none" does not reduce it.
 
 Shapes: predict and label have the same shape.
-    y has it too with reduction "none"; otherwise y has one element.
+    With reduction "none", y has this shape too; otherwise y has one element.
 dtypes: float16, float32.
 Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.

@@ -29,7 +29,7 @@ def reduce_max_compute(x, y, axes, keep_dims, kernel_name="reduce_max"):
     para_check.KERNEL_NAME,
 )
 def reduce_max(x, y, axes, keep_dims=False, kernel_name="reduce_max"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
     rank = len(x.get("shape"))

@@ -34,7 +34,7 @@ def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
     para_check.KERNEL_NAME,
 )
 def reduce_mean(x, y, axes, keep_dims=False, kernel_name="reduce_mean"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     rank = len(x.get("shape"))

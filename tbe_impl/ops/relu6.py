@@ -24,7 +24,7 @@ def relu6_compute(x, y, kernel_name="relu6"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def relu6(x, y, kernel_name="relu6"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(x.get("shape"), param_name="x")
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")

@@ -28,7 +28,7 @@ def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
     para_check.KERNEL_NAME,
 )
 def relu_grad(gradients, features, z, kernel_name="relu_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(gradients.get("shape"), param_name="gradients")
     dtype = gradients.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="gradients")

@@ -31,7 +31,7 @@ def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softm
     para_check.KERNEL_NAME,
 )
 def softmax_grad(softmax, grad_softmax, grad_x, axis=-1, kernel_name="softmax_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     dtype = softmax.get("dtype").lower()
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="softmax")
     listed = shape_util.wrap_axes_to_positive(

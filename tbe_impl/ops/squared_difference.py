@@ -31,7 +31,7 @@ def squared_difference_compute(x1, x2, y, kernel_name="squared_difference"):
     para_check.KERNEL_NAME,
 )
 def squared_difference(x1, x2, y, kernel_name="squared_difference"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
     para_check.check_shape(x1.get("shape"), param_name="x1")
     para_check.check_shape(x2.get("shape"), param_name="x2")
     dtype = x1.get("dtype").lower()

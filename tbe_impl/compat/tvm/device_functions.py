@@ -91,8 +91,8 @@ def extern(
         name, dtype: name and dtype of the result.
 
     Raises:
-        InputError: `fcompute` does not return the value of `call_extern`, or the device function
-            is unknown or gets other numbers of tensors or of scalar parameters.
+        InputError: `fcompute` does not return the value of `call_extern`; the device function is
+            unknown; or it gets a wrong number of tensors or of scalar parameters.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)
@@ -137,7 +137,7 @@ def extern(
 def _check_argument_counts(
     function: str, made: DeviceCall, tensors: Sequence[Tensor], numbers: Sequence[float]
 ) -> None:
-    """Raises `InputError` unless the device function takes so many tensors and numbers."""
+    """Raises `InputError` if a device function gets a wrong number of tensors or scalars."""
     least, most = _TENSOR_COUNTS.get(function, (1, 1))
     scalars = 0 if len(tensors) > 1 else _NUMBER_COUNTS.get(function, 0)
     if least <= len(tensors) <= most and (not scalars or len(numbers) == scalars):
@@ -219,9 +219,9 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any], Sequence[float]], Any]] = {
 }
 """Name of a device function without prefix and suffix → function that returns its expression."""
 _TENSOR_COUNTS = {"pow": (1, 2), "floormod": (2, 2), "truncatemod": (2, 2)}
-"""Device function → least and greatest number of tensors; one for all others."""
+"""Device function → least and greatest number of tensors; unlisted functions take one tensor."""
 _NUMBER_COUNTS = {"exp": 3, "log": 3, "pow": 3}
-"""Device function of one tensor → number of scalar parameters; none for all others."""
+"""Device function of one tensor → number of scalar parameters; unlisted functions take none."""
 
 
 def _device_code_error(name: str) -> InputError:

@@ -40,7 +40,7 @@ assert set(_COMPARISON_NAMES) == COMPARISONS
 
 
 class _Operand:
-    """An operand of an elementwise operation: a tensor or a scalar, with one interface."""
+    """An operand of an elementwise operation: a tensor or a scalar."""
 
     def __init__(self, word: str, value: Any, like: Tensor | str, argument: str):
         self.tensor: Tensor | None = value if isinstance(value, Tensor) else None

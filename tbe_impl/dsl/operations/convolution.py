@@ -30,14 +30,14 @@ from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_s
 from tbe_impl.errors import InputError
 
 LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → layouts in which strides and dilations may have a number per axis."""
+"""Number of spatial axes → layouts; strides may list one number for every axis of a layout."""
 
 
 class _Image:
     """Batch, channels and spatial sizes of an NCHW, NC1HWC0, NCDHW or NDC1HWC0 image.
 
     Raises:
-        InputError: none of these layouts has the number of axes of the image.
+        InputError: the number of axes fits none of these layouts.
     """
 
     def __init__(self, word: str, name: str, shape: Sequence[Any], rank: int):
@@ -149,8 +149,7 @@ def _filter_layout(word: str, weight: Tensor, parameters: Mapping[str, Any], blo
     """Returns the layout of the filter `weight`.
 
     Raises:
-        InputError: the shape of `weight` is not the shape of the declared filter in any layout that
-            the filter may have.
+        InputError: the shape of `weight` does not fit the declared filter in any permitted layout.
     """
     shape, groups = parameters["filter_shape"], parameters["groups"]
     fractal = parameters["blocked"][1]

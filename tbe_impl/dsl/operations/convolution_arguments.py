@@ -66,7 +66,7 @@ def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
 
 
 def first_option(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """Returns the first value in `given` under one of `names` that is not None, else `default`."""
+    """Returns the first of the values ``given[name]`` that is not None, else `default`."""
     return next((given[name] for name in names if given.get(name) is not None), default)
 
 
@@ -253,9 +253,9 @@ def groups_of(
 
 
 def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
-    """Whether the packing of `groups` groups has the properties that ``group_dict`` gives.
+    """Whether the packing of `groups` groups agrees with all values in ``group_dict``.
 
-    `known` contains the values of ``group_dict``; properties that it lacks are not compared.
+    `known` contains the values of ``group_dict``; absent keys are not compared.
     """
     outer, inner = known["cout_ori"] // groups, known["cin_ori"] // groups
     together, packs = group_packing(outer, inner, groups, block)

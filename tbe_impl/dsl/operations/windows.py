@@ -409,7 +409,7 @@ def pooling2d(
         pooling_mode: ``MAX`` or ``AVG``. ``GMP`` (max) and ``GAP`` (mean) reduce the whole plane.
         padding_mode: ``SAME`` or ``VALID``; used if `data_mode` is 1.
         pad: above, below, left, right; used if `data_mode` is 0.
-        data_mode: 1 for TensorFlow, where a mean excludes the padding. 0 for Caffe, where it
+        data_mode: 1 for TensorFlow, where a mean excludes the padding. 0 for Caffe, where a mean
             includes the padding.
         ceil_mode: 0 rounds the number of windows up, 1 rounds it down; used if `data_mode` is 0.
     """

@@ -9,7 +9,7 @@ padding: one number; four numbers (above, below, left, right); same (also −1);
 Shapes: x and grad_x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), bias (O,), y and
     grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of x, `conv2d_grad_weight` only that
     of weight. On a device, images are in NC1HWC0 and weights in FRACTAL_Z.
-dtypes: float16 inputs of the cube; gradients are summed in float32.
+dtypes: float16; gradients are summed in float32.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -18,12 +18,12 @@ from tbe import dsl, tvm
 from tbe.common.utils import para_check, shape_util
 
 DTYPES = ("float16",)
-"""What the cube multiplies."""
+"""dtypes of inputs that the cube unit supports."""
 FORMATS = {
     **dict.fromkeys(("x", "y", "grad_x", "grad_y"), "5HD"),
     **dict.fromkeys(("weight", "grad_weight"), "FracZ"),
 }
-"""How the cube wants tensors laid out; all others as they are."""
+"""Tensor → its layout for the cube unit; other tensors keep their layout."""
 WINDOW = (
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT, para_check.OPTION_ATTR_STR),
@@ -34,7 +34,7 @@ WINDOW = (
 
 
 def check_params(inputs, *more):
-    """Returns the check of an operator with one result and the attributes of a window."""
+    """Returns a decorator that checks the arguments of an operator with `inputs` input tensors."""
     return para_check.check_op_params(
         *[para_check.REQUIRED_INPUT] * inputs,
         para_check.REQUIRED_OUTPUT,
@@ -50,7 +50,7 @@ def sizes(tensor):
 
 
 def two(number):
-    """Height and width of one number, or of two."""
+    """Returns the pair (height, width); a single number counts for both."""
     return [number, number] if isinstance(number, int) else list(number)
 
 
@@ -78,7 +78,7 @@ def build(compute, inputs, kernel_name):
     """Builds the kernel of a graph from the descriptions of its inputs.
 
     Args:
-        compute: function of placeholders; makes the graph.
+        compute: a function from the placeholders of the inputs to the result.
         inputs: name → description, in order.
         kernel_name: name of the kernel.
     """
@@ -99,7 +99,7 @@ def build_forward(inputs, window, kernel_name, activation=None):
         inputs: name → description of x, weight, and a bias if there is one.
         window: stride, padding, dilation and groups.
         kernel_name: name of the kernel.
-        activation: function of the sum in the dtype of x.
+        activation: a function of conv(x, weight) + bias; None for no activation.
     """
     filter_shape = list(inputs["weight"].get("ori_shape"))
     stride, padding, dilation, groups = window
@@ -129,7 +129,7 @@ def build_forward(inputs, window, kernel_name, activation=None):
 
 
 def gradient_arguments(x, filter_shape, stride, padding, dilation, groups):
-    """Returns the arguments of the gradients of a convolution of x."""
+    """Returns the options for the DSL operations that compute the gradients of a convolution."""
     strides, dilations = two(stride), two(dilation)
     rows, columns = around_image(sizes(x)[2:4], filter_shape, strides, padding, dilations)
     return {
