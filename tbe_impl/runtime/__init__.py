@@ -4,10 +4,11 @@ In: C source, arrays.
 Out: libraries in the on-disk cache, results.
 Must not: depend on operators, or decide which C code is generated.
 
-Kernels that run one after the other are one type, `sequence.KernelSequence`, in four stages:
+Kernels that run one after the other have one type, `sequence.KernelSequence`. A sequence passes
+through four stages, which differ in the type of its steps:
 
-- planned: what each step computes, a region of operators or a library call;
-- compiled: generated kernels, and library calls;
-- stored: plain values, as JSON in the compile cache, that name the libraries of the kernels;
-- callable: C functions, which `sequence.link` joins to one C function.
+- planned: a step is a region of operators or a library call;
+- compiled: a step is a generated kernel or a library call;
+- stored: a step is plain values that name the kernel's library, as JSON in the compile cache;
+- callable: a step is a C function. `sequence.link` joins the steps to one C function.
 """

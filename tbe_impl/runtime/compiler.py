@@ -1,4 +1,4 @@
-"""Finds and runs the C compiler under a time limit; libraries are in the store."""
+"""Finds the C compiler, runs it under a time limit, and caches libraries in the store."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def build(
         source: the generated text.
         options: as for `recipe`.
         symbols: symbols that the library must contain.
-        cache: the store; the user's by default.
+        cache: the store; default: the user's store.
 
     Raises:
         MissingError: there is no compiler.

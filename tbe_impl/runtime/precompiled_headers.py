@@ -52,7 +52,7 @@ def find(
         head: the include lines, from `head_of`.
         compiler: the C compiler.
         flags: the compiler flags of generated texts, including the include path.
-        store: the store that holds them.
+        store: the store that holds the precompiled headers.
     """
     if key in _rejected_keys:
         return None

@@ -1,6 +1,6 @@
 """A sequence of kernels that run one after the other, from its plan to one C function.
 
-The stage of a `KernelSequence` is the type of its kernels; `tbe_impl.runtime` lists the stages.
+The type of its kernels is the stage of a `KernelSequence`; `tbe_impl.runtime` lists the stages.
 `KernelSequence.convert` takes a sequence to its next stage. Reading a stored sequence does not load
 NumPy: the compile server publishes cached kernels without it.
 """
@@ -81,7 +81,7 @@ class KernelSequence(msgspec.Struct, Generic[KernelT], frozen=True, forbid_unkno
     steps: tuple[Step[KernelT], ...] = msgspec.field(name="places")
 
     def convert(self, convert: Callable[[Step[KernelT]], OtherT]) -> KernelSequence[OtherT]:
-        """Returns the sequence with other kernels for the same arrays: its next stage."""
+        """Returns the next stage of the sequence: `convert` replaces the kernel of each step."""
         return KernelSequence(
             self.names,
             tuple(
@@ -143,8 +143,8 @@ class _Chain(ctypes.Structure):
 def link(sequence: KernelSequence[CFunction | None]) -> CFunction | None:
     """Returns a sequence of C functions as one C function; None if a step has no C function.
 
-    It takes the buffers of the inputs, then of the outputs. The scratch memory stays allocated for
-    the next call of any sequence.
+    The C function takes the buffers of the inputs, then of the outputs. The scratch memory stays
+    allocated for the next call of any sequence.
 
     Raises:
         MissingError: there is no C compiler.

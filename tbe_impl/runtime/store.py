@@ -1,7 +1,7 @@
-"""The on-disk store: all that is cached, as entries of one format and one set of rules.
+"""The on-disk store: keeps all cached results as entries of one format.
 
 An entry is the file ``<root>/<kind>/<key><suffix>``; `store_kinds` lists the kinds. These rules
-hold for all of them:
+hold for all entries:
 
 - **Key.** `make_key`: SHA-256 of the inputs, the machine, the package version and the schema. An
   entry does not expire: it is stale when no process computes its key any more.
@@ -9,8 +9,8 @@ hold for all of them:
   them, and the file is regular. Links are not followed below the root. Size limit and SHA-256 over
   content, schema, kind and key are checked before use (`store_entry`); `read_record` also checks
   the types of the content. Other entries are treated as absent and replaced by the next write.
-- **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees all of it or
-  nothing. Directories have mode 0700, files 0600. Files that are loaded and measured results are
+- **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete
+  entry or none. Directories have mode 0700, files 0600. Files that are loaded and measured results are
   synced to disk. A lock per key prevents several processes from building the same file; the lock of
   a process that hangs is ignored after some time.
 - **Size.** Above `LIMIT_BYTES`, the least recently used entries of all kinds are removed, except
@@ -93,7 +93,7 @@ class Entry:
         kind, key: kind and key of the entry.
         path: its file.
         bytes: size of the file.
-        used: time of the last use, in seconds since 1970; of a measured result, of its storage.
+        used: time of the last use, in seconds since 1970; for a measured result, time of storage.
     """
 
     kind: Kind
@@ -196,8 +196,8 @@ class Store:
     def write(self, kind: Kind, key: str, content: bytes) -> None:
         """Stores `content` under `key`; replaces an earlier entry.
 
-        A failure is ignored, since the content can be computed again; for a measured result it is
-        a warning.
+        If the entry cannot be written, it is not stored: its content can be computed again. For a
+        measured result, this failure causes a warning.
         """
         entry = self._path(kind, key)
         if self._fallback is not None and not kind.is_measured:
@@ -221,7 +221,7 @@ class Store:
             _say(f"{kind.content} is not kept: {error}", kind)
 
     def write_record(self, kind: Kind, key: str, record: Any) -> None:
-        """Stores a record as JSON, as `write`."""
+        """Stores a record as JSON; otherwise like `write`."""
         self.write(kind, key, msgspec.json.encode(record))
 
     def records(
@@ -318,7 +318,7 @@ class Store:
     def verify(self) -> tuple[tuple[Entry, str], ...]:
         """Checks every entry; returns the invalid entries, each with the reason.
 
-        Such an entry is never used.
+        An invalid entry is never used.
         """
         wrong = []
         for entry in self.entries():
@@ -376,7 +376,7 @@ class Store:
         return place
 
     def _read(self, kind: Kind, key: str) -> bytes | None:
-        """Checks an entry and marks it as used; returns it with its trailer, or None."""
+        """Checks an entry, marks it as used, returns it with its trailer; None if invalid."""
         entry = self._path(kind, key)
         try:
             check_owner(self.root.stat(), self._place)
@@ -446,7 +446,7 @@ class Store:
         return gone
 
     def _reap(self, *, older_than_s: float) -> None:
-        """Deletes files in the working directory of at least this age, of killed processes."""
+        """Deletes old files, left over from killed processes, in the working directory."""
         now = time.time()
         place = self.root / WORK
         with contextlib.suppress(OSError, CacheError):
@@ -483,7 +483,7 @@ def _delete(path: Path) -> bool:
 
 
 def _say(text: str, kind: Kind) -> None:
-    """Logs that an entry is not used or kept; for measured results, as a warning, once."""
+    """Logs that an entry cannot be used or stored; warns once if it is a measured result."""
     if not kind.is_measured:
         _log.info("%s", text)
     elif text not in _logged_messages:

@@ -1,7 +1,7 @@
 """Checks the directory of the store; replaces an unusable one by a private directory.
 
-A directory may be unusable: read-only, full, a file, a dangling link, mounted noexec or of another
-user. The process then warns once and uses a directory of its own, which is removed at exit.
+A directory is unusable if it is read-only, full, mounted noexec, owned by another user, a file, or
+a dangling link. The process then warns once and uses a private directory, which it removes at exit.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _can_write(root: Path) -> bool:
 
 
 def find_directory_problem(root: Path, error: Exception) -> str | None:
-    """Returns why `root` is unusable if this caused `error`; None if something else did."""
+    """Returns the problem of `root` that caused `error`; None if `error` has another cause."""
     if isinstance(error, OSError) and error.errno in PLACE_ERRORS:
         return f"{root}: {error.strerror}"
     try:

@@ -233,7 +233,7 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
     """Drops each index of a fused loop that is directly followed by an index of the same axis.
 
-    The following index has a smaller step. It alone then covers the values of both indices.
+    The following index has a smaller step, so it alone covers the values of both indices.
     """
     following = (*parts[1:], None)
     return tuple(

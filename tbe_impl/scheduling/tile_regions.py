@@ -229,9 +229,9 @@ class Regions:
         return math.prod(steps[id(axis)] for axis in (*stage.op.axis, *stage.op.reduce_axis))
 
     def has_whole_tiles(self, stage: StageRecord) -> bool:
-        """Whether no split in the stages around `stage` leaves a partial tile.
+        """Whether every split in the enclosing stages of `stage` produces whole tiles only.
 
-        The stages around it are those in whose loops it is computed, directly or indirectly.
+        `stage` is computed, directly or indirectly, inside a loop of each enclosing stage.
         """
         parent, seen = self.parent(stage), 0
         while parent is not None and seen <= len(self.record.stages):
