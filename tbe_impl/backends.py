@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class KernelGraph:
-    """What a back end compiles.
+    """The graph of a kernel, as the input of a back end.
 
     Attributes:
         name: readable name of the kernel.
@@ -54,7 +54,7 @@ class Backend(Protocol):
 
     @property
     def can_run(self) -> bool:
-        """Whether this processor can run what the back end compiles."""
+        """Whether this processor can run the kernels of the back end."""
 
     def plan(self, graph: KernelGraph, options: Options) -> Planned:
         """Prepares a graph for compilation.
@@ -115,7 +115,7 @@ class CannBackend:
 
 CPU = CpuBackend()
 BACKENDS: tuple[Backend, ...] = (CPU, NumpyBackend(), CannBackend())
-"""Every back end. If one cannot build a kernel, the next one that can run here replaces it."""
+"""All back ends, in order of preference; see `replacement_of`."""
 RUNNABLE_NAMES = tuple(one.name for one in BACKENDS if one.can_run)
 """Names of the back ends that a call of a kernel may request."""
 _BY_NAME: Mapping[str, Backend] = {one.name: one for one in BACKENDS}
@@ -150,7 +150,10 @@ def find_runnable(name: str, *, place: str | None = None) -> Backend:
 
 
 def replacement_of(backend: Backend) -> Backend | None:
-    """Returns the back end that runs if `backend` cannot build a kernel; None if there is none."""
+    """Returns the replacement for a back end that cannot build a kernel; None if there is none.
+
+    The replacement is the next back end of `BACKENDS` that can run on this processor.
+    """
     behind = BACKENDS[BACKENDS.index(backend) + 1 :]
     return next((one for one in behind if one.can_run), None)
 

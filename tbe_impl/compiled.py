@@ -1,4 +1,4 @@
-"""Interfaces of what back ends make of a graph: planned, compiled, and a report of the code."""
+"""Interfaces between kernels and back ends: a planned graph, a compiled graph, its code."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ class Kernel:
         return report_of(self)
 
     def _compile_or_replace(self, backend: backends.Backend) -> Compiled:
-        """Compiles the kernel; if the back end cannot, the next one that runs here replaces it."""
+        """Compiles the kernel by `backend` or, if that fails, by the replacement of `backend`."""
         try:
             return self.compiled_by(backend.name)
         except (MissingError, CompileError) as error:

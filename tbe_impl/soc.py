@@ -217,9 +217,9 @@ _OPERATION_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "roun
 
 
 _EQUIVALENT_FAMILY = {"Ascend310B": "Ascend910B"}
-"""Chip family → the family whose tables it uses.
+"""Chip family without tables of its own → the family whose tables apply to it.
 
-Operators do not query the additional instructions of such a chip family.
+The first family has additional instructions, but no operator queries them.
 """
 
 

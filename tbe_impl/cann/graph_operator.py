@@ -49,7 +49,7 @@ class CannSource:
         threads: int,
         results: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, ...]:
-        """Raises `InputError`: only an Ascend chip runs what CANN compiles."""
+        """Raises `InputError`: only an Ascend chip can run the compiled file."""
         raise InputError(
             "the CANN back end writes an operator file and runs nothing",
             place=self.name,
@@ -58,7 +58,7 @@ class CannSource:
         )
 
     def report(self) -> CodeUse:
-        """Returns the operator function and the DSL operations."""
+        """Returns the name of the operator function, and the DSL operations of the graph."""
         return CodeUse((self.name,), words=self.words)
 
 

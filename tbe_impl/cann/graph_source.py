@@ -34,9 +34,9 @@ _ELEMENTWISE_OPERATIONS = frozenset(
 SHAPELESS_OPERATIONS = _ELEMENTWISE_OPERATIONS.union(
     EXPANSIONS, "cast_to vcmp vsel vcmpsel vlogic floor ceil round trunc round_half_up".split()
 )
-"""Operations whose text has no shape, and whose operands have the shape of the result."""
+"""Operations whose source text contains no shape; their operands have the shape of the result."""
 _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
-"""Maps an operation of `tbe_impl.dsl.ext` on integers to (CANN operation, its further operands)."""
+"""Operation of `dsl.ext` on integers → the CANN operation that replaces it, its other operands."""
 
 
 def _expand_float32_relu(use: DslCall) -> Tensor | None:
@@ -68,7 +68,8 @@ _DTYPE_EXPANSIONS: Mapping[str, Callable[[DslCall], Tensor | None]] = {
     "vlrelu": _expand_float32_leaky_relu,
     "broadcast": _expand_bool_broadcast,
 }
-"""CANN operation → its expansion for a dtype that some chips lack; None for other dtypes."""
+"""CANN operation → function that expands its call; returns None for a dtype that all chips support.
+"""
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,11 @@ class ReshapeElimination:
     """The result of `tbe_impl.cann.reshape_elimination.eliminate_reshapes`.
 
     Attributes:
-        shapes: ``id`` of each tensor whose shape changes → its new shape. It has the same number of
-            elements.
-        eliminated: ``id`` of the result of each reshape that is no operation any more.
-        copied: the part of `eliminated` that has to be copied, because a result would otherwise be
-            an input or another result.
+        shapes: ``id`` of each tensor whose shape changes → its new shape, which has the same number
+            of elements.
+        eliminated: ``id`` of the result of each eliminated reshape.
+        copied: the part of `eliminated` for which a copy replaces the reshape. Without the copy, an
+            output of the graph would be the same tensor as an input or another output.
     """
 
     shapes: Mapping[int, tuple[int, ...]]
@@ -127,7 +128,7 @@ def emit_assignments(
         sizes: maps the ``id`` of a variable to its name.
         name_of: function that returns a new valid name. Its arguments are a stage, and whether
             the name denotes the result of the whole stage.
-        eliminated: the reshapes that are no operations, and the shapes that change with them.
+        eliminated: the reshapes to leave out, and the new shapes of tensors.
 
     Raises:
         InputError: a stage cannot be expressed in CANN operations; the error names the stage.
@@ -198,7 +199,7 @@ class _AssignmentWriter:
             self._emit_compute(op, origin, is_whole=is_whole)
 
     def _emit_expansion(self, op: Operation, use: DslCall, origin: Operation) -> bool:
-        """Emits the expansion of an operation to operations that chips have, if there is one."""
+        """Emits the expansion of a DSL operation to CANN operations; returns False without one."""
         if use.name in WINDOW_EXPANSIONS:
             found = WINDOW_EXPANSIONS[use.name](op)
         elif use.name in _DTYPE_EXPANSIONS and use.inputs:
@@ -223,7 +224,7 @@ class _AssignmentWriter:
         self.names[id(op.outputs[0])] = self.names[id(found)]
 
     def _emit_compute(self, op: Operation, origin: Operation, *, is_whole: bool) -> None:
-        """Emits a stage without DSL operation: by operations that move elements, or as raw code."""
+        """Emits a stage without DSL operation, as data movement operations or ``tvm.compute``."""
         if op.kind != "compute" or not op.body:
             raise _unsupported_error(op)
         moved = lower_index_map(op)
@@ -241,9 +242,9 @@ class _AssignmentWriter:
     def _element(
         self, body: Expr, indices: Mapping[int, str], origin: Operation
     ) -> tuple[str, list[str]]:
-        """Returns the text of a stage's element, and the names of its reduction axes.
+        """Returns the source text of one element of a stage, and the names of its reduction axes.
 
-        The reduction axes are assigned first.
+        Emits an assignment for each reduction axis.
         """
         if not isinstance(body, Reduce):
             return element_text(body, {**self.names, **indices}), []

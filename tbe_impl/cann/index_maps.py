@@ -13,9 +13,9 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 def lower_index_map(op: Operation) -> Tensor | None:
     """Lowers a stage with the body ``x[…]`` to ``split``, ``transpose`` and ``broadcast``.
 
-    Each index has to be a constant, or an axis of the stage plus a constant. Axes of the stage that
-    no index reads repeat the elements. Returns None for any other stage, for sizes that are not
-    static, and for a stage that removes axes, which no CANN operation does.
+    Each index has to be a constant, or an axis of the stage plus a constant. The elements repeat
+    along an axis of the stage that no index reads. Returns None for any other stage, for sizes that
+    are not static, and for a stage that removes axes, because no CANN operation removes axes.
     """
     body = op.body[0] if op.body else None
     shape = _static_sizes(op.shape)

@@ -33,9 +33,9 @@ class SourceArgument:
         name: Python name of the parameter.
         dtype: dtype of the tensor.
         description: dtype and shape for the docstring.
-        shape: shape of an input's placeholder. If None, it is the shape in the description that
-            the operator receives. A fixed shape may differ from it in the axes, but not in the
-            number of elements.
+        shape: shape of an input's placeholder. It may differ from the shape in the description
+            that the operator receives, but must have as many elements. If None, the placeholder
+            has the shape in that description.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Eliminates reshapes, for which CANN has no operation, by choosing other shapes for tensors.
 
-Element-wise stages compute the same in any shape. A reshape is eliminated if all tensors on one of
-its sides, up to inputs, results and other reshapes, can take the shape of its other side.
+An element-wise stage computes the same elements in any shape. A reshape becomes superfluous if its
+result, and all tensors that element-wise stages connect to the result, take the shape of the
+operand, or vice versa. The pass eliminates a reshape if all these tensors can change their shape.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class _Eliminator:
         return ReshapeElimination(changed, eliminated, self.copied & eliminated)
 
     def _sources(self, tensor: Tensor) -> list[Tensor]:
-        """Returns the tensors before the reshapes that make a tensor."""
+        """Follows a chain of reshapes back from its result; returns the operand of each reshape."""
         found = []
         while id(tensor) in self.reshapes:
             tensor = self.reshapes[id(tensor)]
@@ -72,7 +73,7 @@ class _Eliminator:
         return found
 
     def _region(self, start: Tensor, shape: Shape) -> set[int] | None:
-        """Returns the tensors that take another shape together with `start`; None if one cannot."""
+        """Returns the tensors that must take `shape` if `start` does; None if one cannot."""
         found: set[int] = set()
         waiting = [start]
         while waiting:
@@ -94,7 +95,7 @@ class _Eliminator:
         return found
 
     def _is_flexible(self, op: Operation) -> bool:
-        """Whether the stage's source text has no shape: a reshape, or an element-wise operation."""
+        """Whether the stage allows other shapes: a reshape, or an element-wise operation."""
         if _is_reshape(op):
             return True
         use, made = op.dsl_call, self.before[id(op.outputs[0])]
@@ -110,7 +111,7 @@ def _is_reshape(op: Operation) -> bool:
 
 
 def _repeats_one_element(op: Operation, rank: int) -> bool:
-    """Whether the stage can fill any shape of this rank with its number, or its only element."""
+    """Whether the stage broadcasts a single element, so that any shape of this rank is possible."""
     is_fill = op.dsl_call is not None and op.dsl_call.name == "broadcast"
     return is_fill and all(
         math.prod(_sizes(one)) == 1 and one.ndim <= rank for one in op.input_tensors

@@ -74,7 +74,7 @@ class OperatorCall:
 
     Attributes:
         positional, keywords: the arguments.
-        inputs, outputs: the array descriptions among the arguments, named by their parameters.
+        inputs, outputs: the array descriptions among the arguments, named after their parameters.
         attributes: name of an attribute → its value; contains all attributes, also defaults.
     """
 
@@ -382,8 +382,8 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 def parse_attribute(text: str, item: OperatorParameter, place: str) -> Any:
     """Converts the string `text` to the value of the attribute `item`.
 
-    The declared kind of the attribute determines the type of the value; without a kind, the default
-    of the attribute does. Without a kind and a default, the string is parsed as a literal.
+    The declared kind of the attribute determines the type of the value. Without a kind, the default
+    determines the type. Without a kind and a default, the string is parsed as a literal.
 
     >>> alpha = OperatorParameter("alpha", "attribute", False, 0.5)
     >>> parse_attribute("1", alpha, "")

@@ -27,11 +27,12 @@ class AscendcRequest:
 
     Attributes:
         file: the kernel file.
-        function: the kernel function; None for the only one.
+        function: name of the kernel function; None if the file has only one.
         inputs, outputs: array descriptions in the order of the kernel's parameters.
-        tiling, arguments, attributes: name → value as text.
-        host: the file with the tiling function; None without one.
-        blocks, workspace: number of cores and bytes; None for the defaults.
+        tiling, arguments, attributes: values, as text, of fields of the tiling structure, scalar
+            parameters of the kernel and attributes of the operator, each by name.
+        host: the file with the tiling function; None if there is no such file.
+        blocks, workspace: number of cores, and bytes of workspace; None for the defaults.
         defines, include: definitions and directories for the compiler.
         soc: the chip.
         strict: whether warnings count as errors.
@@ -65,13 +66,13 @@ class AscendcRun:
         blocks: number of cores.
         arrays: statistics of the inputs, then of the outputs.
         build_us, run_us: time to build and to run the kernel, in µs.
-        findings: what the host model found; errors first.
+        findings: findings of the host model; errors first.
         differences: comparisons of the outputs with the formula.
         buffers: on-chip buffers of core 0.
         instructions: number of instructions of each pipe.
         bytes_read, bytes_written: bytes of global memory that the kernel moved.
         printed: text of the kernel's ``printf``.
-        notes: values that were assumed.
+        notes: differences between the declared output shapes and the inferred ones.
     """
 
     kernel: str
@@ -100,12 +101,13 @@ class AscendcRun:
 def run_ascendc(
     request: AscendcRequest, *, check: str | None = None, save: Path | None = None
 ) -> AscendcRun:
-    """Builds a kernel, runs it on seeded random arrays or given ones, and checks its outputs.
+    """Builds a kernel, runs it on given or seeded random arrays, and checks its outputs.
 
     Args:
         request: what to build.
-        check: a formula over the inputs ``x0``, ``x1`` …, the names of the kernel's parameters, its
-            scalars and attributes; commas separate the formulas of several outputs.
+        check: a formula for the first output, or several formulas separated by commas. A formula
+            refers to the inputs as ``x0``, ``x1`` … or by their parameter names, and to scalar
+            parameters and attributes by their names.
         save: directory that receives each output as a ``.npy`` file.
 
     Raises:

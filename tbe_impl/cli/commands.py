@@ -85,8 +85,8 @@ class BuiltOperator:
 class ArrayFigures:
     """Statistics of an array.
 
-    Minimum, maximum and mean ignore NaN; they are None if the array has no other elements. `nan` is
-    the number of NaNs, and `first` contains the first elements.
+    Minimum, maximum and mean ignore NaN; they are None if every element is NaN. `nan` is the number
+    of NaNs, and `first` contains the first elements.
     """
 
     role: str

@@ -131,7 +131,7 @@ def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
 
 @dataclass(frozen=True)
 class _TimedCall:
-    """A call that is timed; after `seconds` of calls in total it is no longer called."""
+    """A function to time; it is no longer called once its calls took `seconds` in total."""
 
     what: str
     call: Callable[[], Any]

@@ -228,7 +228,7 @@ def prepare(
         outputs, inputs: the tensors of the graph.
         name: readable name for the generated code.
         options: code generation options.
-        cache: cache of compiled libraries; by default the user's.
+        cache: cache of compiled libraries; by default the user's store.
         graph: function that returns the result of `graph_text` for the graph; by default,
             `graph_text` is called.
 
@@ -248,7 +248,7 @@ def plan(
     cache: Store | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph into programs at library stages and looks up each one in the cache.
+    """Divides a graph into programs at library stages; looks up each program in the cache.
 
     Takes the same arguments as `prepare` and raises the same errors.
     """

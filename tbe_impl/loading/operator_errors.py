@@ -114,7 +114,8 @@ def _statement(file: Path | None, line: int | None) -> str:
 def _python_error_remedy(error: BaseException) -> str:
     """Returns a remedy for a Python exception that occurred while an operator file was run.
 
-    If the exception occurred in a file of this package, the remedy also asks the user to report it.
+    If the exception occurred in a file of this package, the remedy also asks the user to report
+    that file and line.
     """
     trace, innermost = error.__traceback__, ""
     while trace is not None:

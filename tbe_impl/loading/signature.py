@@ -20,8 +20,8 @@ from tbe_impl.scheduling.schedule import Schedule
 def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
     """Returns the kernel that an operator builds.
 
-    The kernel is that of the last build request or, if there is no build request, that of the last
-    schedule.
+    The kernel computes the tensors of the last build request. If there is no build request, it
+    computes the outputs of the last schedule.
 
     Args:
         name: name of the kernel if the build request contains no name.
@@ -180,13 +180,15 @@ def _match_shapes(
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Assigns to each tensor the next declared shape with an equal number of elements.
 
+    An operator may read only the first elements of an input. Such an input has fewer elements than
+    its declared shape: if no declared shape matches it, it gets the next declared shape, provided
+    that this shape has more elements and describes an input.
+
     Args:
         tensors: the inputs, or the outputs.
         declared: the declared shapes.
-        others: None if `tensors` are the outputs. If they are the inputs, the number of shapes at
-            the end of `declared` that describe outputs. An input whose number of elements equals
-            that of no declared shape gets the next declared input shape if this shape has more
-            elements: the operator then reads only the first elements of the declared array.
+        others: if `tensors` are the inputs, the number of shapes at the end of `declared` that
+            describe outputs; if `tensors` are the outputs, None.
         unread: ``id(tensor)`` of each input that no output reads; its declared shape may have any
             number of elements.
 
@@ -259,7 +261,7 @@ def _may_be_prefix(
 def _is_padded_to_blocks(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
     """Whether `own` is `declared`, padded to whole blocks of the matrix unit.
 
-    This is possible for shapes with one axis only, such as the shape of a bias.
+    The result is False for shapes with several axes: only a bias is padded in this way.
     """
     return (
         own is not None

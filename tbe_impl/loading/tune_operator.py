@@ -30,7 +30,7 @@ def tune(
         op: an operator, an operator function, or a built kernel.
         build_args, kw: arguments of `Operator.build`.
         steps: maximum number of measurements.
-        seconds: maximum time in seconds; a compilation that is running at its end is completed.
+        seconds: time limit in seconds; a compilation that is running at this time is completed.
         soc: the chip that the operator targets.
         progress: whether to show a progress bar when the error stream is a terminal.
         also: combinations of options to measure in addition to the default candidates.
