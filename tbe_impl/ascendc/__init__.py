@@ -1,6 +1,8 @@
 """Runs Ascend C kernels on this processor.
 
-A kernel's C++ text comes in; out comes a kernel object with `run`, a report of what the model of
-the chip found, and a formula check. `host_model` holds the C++ headers that stand in for CANN's. This
-room compiles and runs native code of the user; it knows no framework.
+In: an Ascend C file, the shapes and dtypes of a call, tiling data or the operator's host file.
+Out: a kernel, and a report of the findings of a modelled chip for each run of the kernel.
+Must not: depend on a framework.
+
+The directory `host_model` contains C++ headers that replace the headers of CANN.
 """

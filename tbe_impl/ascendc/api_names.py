@@ -26,7 +26,7 @@ _NAMESPACES = "AscendC|matmul|optiling|ge|gert|ops|platform_ascendc|matmul_tilin
 
 @dataclass(frozen=True)
 class ApiFile:
-    """A header of the host model: what it is about, and the names that it defines."""
+    """A header of the host model: its file, its title, and the names that it defines."""
 
     name: str
     title: str

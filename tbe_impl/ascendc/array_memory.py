@@ -13,9 +13,10 @@ PADDING_BYTES = 64
 
 
 def allocate(size: int, *, shared: bool = False) -> np.ndarray:
-    """Returns bytes that begin at a multiple of 512, in memory that a forked process shares or not.
+    """Returns an array of `size` bytes that starts at an address divisible by 512.
 
-    Behind them lies the padding that aclrtMalloc adds: up to a multiple of 32 bytes, and 32 more.
+    As with aclrtMalloc, unused memory follows the array: at least up to a multiple of 32 bytes, and
+    32 further bytes. If `shared` is true, a forked process shares the array.
     """
     if shared:
         return np.frombuffer(mmap.mmap(-1, size + PADDING_BYTES), np.uint8)[:size]
@@ -25,7 +26,7 @@ def allocate(size: int, *, shared: bool = False) -> np.ndarray:
 
 
 def allocate_copy(array: np.ndarray, *, shared: bool = False) -> np.ndarray:
-    """Returns a copy of the array in such memory."""
+    """Returns a copy of the array in memory from `allocate`."""
     found = allocate(array.nbytes, shared=shared).view(array.dtype).reshape(array.shape)
     found[...] = array
     return found
@@ -34,7 +35,7 @@ def allocate_copy(array: np.ndarray, *, shared: bool = False) -> np.ndarray:
 def allocate_output(
     shape: Sequence[int], dtype: np.dtype[Any], *, shared: bool = False
 ) -> np.ndarray:
-    """Returns an output array whose bytes are no plausible result."""
+    """Returns an output array, filled with bytes that no kernel is likely to compute."""
     size = prod(shape) * dtype.itemsize
     found = allocate(size, shared=shared)
     found[...] = 0xA5

@@ -1,4 +1,4 @@
-"""Records of what the host model found in a run, with the names of the kernel's variables."""
+"""Records of the host model's findings in a run, with the names of the kernel's variables."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Finding:
     Attributes:
         kind: its kind, such as ``hazard`` or ``alignment``.
         severity: ``error`` or ``warning``.
-        message: what is wrong, with buffers by the names of the kernel's variables.
-        remedy: what to change.
+        message: the fault, in which a buffer has the name of the kernel's variable.
+        remedy: the change that removes the fault.
         file, line: the place in the kernel; an empty file if the finding has no place.
-        core: number of the first core that found it; -1 if no core.
-        count: how often it occurred.
+        core: number of the first core with this finding; -1 if the finding concerns no core.
+        count: number of times that the fault occurred.
         other: a second place, such as the earlier access, as text; empty if there is none.
     """
 
@@ -62,7 +62,7 @@ class BufferUse:
         name: the kernel's variable, or the kind of the buffer.
         bytes: size of one buffer.
         buffers: number of buffers of the queue.
-        file, line: where it was allocated.
+        file, line: place of the allocation.
     """
 
     memory: str
@@ -75,7 +75,7 @@ class BufferUse:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What the host model saw in one run.
+    """The host model's report of one run.
 
     Attributes:
         findings: errors first, then warnings.
@@ -83,7 +83,7 @@ class RunReport:
         buffers: the on-chip buffers of core 0.
         instructions: number of instructions of each pipe, over all cores.
         bytes_read, bytes_written: bytes of global memory that the kernel moved.
-        updated: the inputs that the kernel wrote into.
+        updated: names of the inputs that the kernel wrote to.
     """
 
     findings: tuple[Finding, ...]
@@ -131,7 +131,10 @@ def parse_report(text: str, *, strict: bool = False) -> RunReport:
 
 
 def _buffer_uses(raw: Sequence[Mapping[str, Any]]) -> Iterator[BufferUse]:
-    """Yields one record per queue or buffer; several on one line have the line's names in order."""
+    """Yields one record per queue or buffer, named after its variable.
+
+    If a line of the kernel allocates several buffers, they get the names on the line in order.
+    """
     seen: Counter[tuple[str, int]] = Counter()
     for one in raw:
         if one["index"]:
@@ -166,7 +169,7 @@ def _with_names(text: str) -> str:
 
 
 def _name_at(file: str, line: int, kind: str, *, number: int = 0) -> str:
-    """Returns the variable of the buffer, the `number`-th, that a line of the kernel allocates."""
+    """Returns the variable of buffer `number` (from 0) among the buffers that a line allocates."""
     lines = _lines_of(file)
     text = " ".join(lines[line - 1 : line + 3]) if 0 < line <= len(lines) else ""
     for pattern in (_INIT_CALL, _ASSIGNED, _DECLARED):

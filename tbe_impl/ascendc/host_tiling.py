@@ -35,14 +35,15 @@ class HostTiling:
 
     Attributes:
         operator: name of the operator.
-        blocks: number of cores that it set; 0 if it set none.
+        blocks: number of cores that the function set; 0 if it set none.
         key: the tiling key.
         workspace_bytes: size of the workspace.
         data: the tiling data.
         zero_outputs: whether the operator's definition initialises an output.
         template_values: values of the kernel's template arguments, if the function chose them.
-        notes: differences between the shapes that the shape function infers and the declared ones.
-        aliases: pairs (output, input) of one name in the operator's definition: one memory.
+        notes: differences between the declared and the inferred shapes.
+        aliases: pairs (output, input) that have one name in the operator's definition and thus
+            share memory.
     """
 
     operator: str
@@ -144,7 +145,7 @@ def read_tiling_structures(
 
 
 def _in_order(structures: Mapping[str, str]) -> list[str]:
-    """Returns the declarations so that a nested structure stands before the one that holds it."""
+    """Sorts the declarations so that a nested structure precedes the structure that contains it."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -185,11 +186,11 @@ def run_host_tiling(
 
     Args:
         host: the host file.
-        kernel: the kernel function, which chooses among several operators of the file.
+        kernel: name of the kernel function, which selects one of several operators of the file.
         inputs, outputs: shapes and dtypes.
         attributes: attribute of the operator → its value as text.
-        soc: the chip that the functions see.
-        include, defines: for the compiler.
+        soc: the chip that the functions query.
+        include, defines: include directories and macro definitions for the compiler.
 
     Raises:
         InputError: the file does not compile, has no operator for the kernel, or a function fails.

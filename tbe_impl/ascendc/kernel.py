@@ -44,7 +44,7 @@ DEFAULT_WORKSPACE_BYTES = 16 << 20
 
 
 class KernelFault(FusionError):
-    """The host model found errors in a run: `report` has all findings."""
+    """Raised if the host model finds errors in a run; `report` contains all findings."""
 
     code = "kernel-fault"
 
@@ -90,8 +90,8 @@ class AscendcKernel:
         strict: whether warnings count as errors.
         vector_cores_per_block: 2 if the kernel uses a cube core with two vector cores per block.
         zero_outputs: whether the operator's definition fills outputs with zeros before the kernel.
-        notes: differences between declared shapes and those that the shape function infers.
-        aliases: pairs (output, input) that are one memory: the kernel updates the input's values.
+        notes: differences between declared shapes and the shapes that the shape function infers.
+        aliases: pairs (output, input) that share memory: the kernel updates the input in place.
     """
 
     name: str
@@ -123,9 +123,9 @@ class AscendcKernel:
 
         Args:
             arrays: one array per input, with the declared shape and dtype.
-            backend: ``cpu``, the only one.
-            out: output arrays. Their values from before are defined for the kernel, which may add
-                to them.
+            backend: ``cpu``, the only back end.
+            out: output arrays. The kernel may read their initial values, for example to add to
+                them.
 
         Raises:
             InputError: the number of arrays, a shape or a dtype is wrong.
@@ -195,13 +195,13 @@ class AscendcKernel:
         return tuple(targets) or results, report
 
     def report(self) -> RunReport:
-        """Returns what the host model saw in the last call; before the first, in one with zeros."""
+        """Returns the report of the last call; without a call, runs the kernel on zeros first."""
         if not self._last:
             self.run(*(np.zeros(one.shape, one.numpy) for one in self.inputs))
         return self._last[0]
 
     def with_options(self, **options: Any) -> AscendcKernel:
-        """Returns the kernel with other `blocks`, `strict`, `workspace_bytes` or `arguments`."""
+        """Returns a copy with other `blocks`, `strict`, `workspace_bytes` or `arguments`."""
         return replace(self, **options, _last=[])
 
     @cached_property
@@ -288,14 +288,14 @@ class AscendcOperator:
                 the order of the kernel's pointer parameters.
             function: name of the kernel function; by default the only one of the file.
             tiling: field of the kernel's tiling structure → its value.
-            tiling_key: what TILING_KEY_IS compares with.
-            host: the operator's host file, whose tiling function is run for these shapes; fields in
-                `tiling` are then set over its result. Or the JSON of an operator project, whose
-                names and dtypes are checked.
+            tiling_key: the key with which TILING_KEY_IS compares its argument.
+            host: the operator's host file. Its tiling function computes the tiling data for these
+                shapes; fields in `tiling` then replace computed fields. Alternatively the JSON file
+                of an operator project, which is used to check names and dtypes.
             attributes: attribute of the operator → its value, for `host`.
             arguments: scalar parameter of the kernel → its value.
-            blocks: number of cores; by default what the tiling function sets, or the vector cores
-                of the chip.
+            blocks: number of cores; by default the number that the tiling function sets, or all
+                vector cores of the chip.
             workspace: bytes of workspace.
             defines: definitions for the compiler, ``NAME`` or ``NAME=VALUE``.
             include: directories of included files.
@@ -385,16 +385,17 @@ def load_ascendc(path: str | os.PathLike[str]) -> AscendcOperator:
     """Reads an Ascend C file.
 
     Raises:
-        InputError: the file is missing or no text.
+        InputError: the file is missing, unreadable or too large.
     """
     return AscendcOperator(read_kernel_source(Path(path)))
 
 
 def pointer_roles(function: KernelFunction, inputs: int, outputs: int, file: str) -> dict[str, int]:
-    """Returns what each pointer parameter receives: inputs, outputs, workspace, tiling, in order.
+    """Returns the role of each pointer parameter: inputs, outputs, then workspace and tiling.
 
     Raises:
-        InputError: the kernel has fewer pointers than inputs and outputs, or more than two others.
+        InputError: the kernel has too few pointer parameters for the inputs and outputs, or more
+            than two further ones.
     """
     pointers = [one.name for one in function.pointers]
     rest = pointers[inputs + outputs :]

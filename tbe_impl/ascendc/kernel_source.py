@@ -42,7 +42,7 @@ _BUILT_IN_TYPES = frozenset(
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel function: its name, its type as written, and whether it points."""
+    """A parameter of a kernel function; `type` is the type as written in the file."""
 
     name: str
     type: str
@@ -119,7 +119,7 @@ class KernelSource:
         )
 
     def tiling_type(self, function: KernelFunction) -> str | None:
-        """Returns the name of the tiling structure that the kernel reads; None if it names none."""
+        """Returns the name of the tiling structure in the kernel's text; None if there is none."""
         text = _without_comments(self.text)
         for pattern in _TILING_TYPES:
             found = pattern.search(text)
@@ -145,9 +145,10 @@ class KernelSource:
 
     @property
     def vector_cores_per_block(self) -> int:
-        """2 for a kernel that uses cube cores: such a core has two vector cores; else 1.
+        """2 for a kernel that uses cube cores, each of which has two vector cores; else 1.
 
-        KERNEL_TASK_TYPE_DEFAULT decides; without it, a kernel with a Matmul object uses cube cores.
+        KERNEL_TASK_TYPE_DEFAULT declares this. Without it, a kernel with a Matmul object uses cube
+        cores.
         """
         text = _without_comments(self.text)
         found = re.search(r"\bKERNEL_TASK_TYPE_DEFAULT\s*\(\s*(\w+)", text)
@@ -159,9 +160,9 @@ class KernelSource:
         """Returns the text as C++ that other compilers accept; lines keep their numbers.
 
         Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get the names
-        of `symbol_of`, because some are called as functions of C's library, such as ``fmax``. The
-        missing semicolon of ``n = count ASSERT(count)`` is added: for CANN's compiler, ASSERT is
-        empty there.
+        of `symbol_of`, because some have the name of a C library function, such as ``fmax``. A
+        semicolon is added before the macro in ``n = count ASSERT(count)``, which CANN's compiler
+        accepts because its ASSERT is empty.
         """
         plain = _without_comments(self.text)
         places = [found.span(1) for found in _FUNCTION.finditer(plain)]
@@ -180,7 +181,7 @@ def read_kernel_source(path: Path) -> KernelSource:
     """Reads a kernel file.
 
     Raises:
-        InputError: the file is missing, too large or no text.
+        InputError: the file is missing, unreadable or too large.
     """
     text = read_text(path)
     plain = _without_comments(text)
@@ -210,7 +211,7 @@ def read_text(path: Path) -> str:
     """Returns the text of a C++ file.
 
     Raises:
-        InputError: the file is missing, too large or no text.
+        InputError: the file is missing, unreadable or too large.
     """
     try:
         if not path.is_file():
@@ -228,7 +229,7 @@ def read_text(path: Path) -> str:
 
 
 def included_files(path: Path, directories: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Returns the files that a file includes with quotes, directly or not, as far as they exist."""
+    """Returns the files that a file includes with quotes, directly or indirectly, if they exist."""
     found: dict[Path, None] = {}
     waiting = [path]
     while waiting and len(found) < 2000:
@@ -290,7 +291,7 @@ def _parameter(text: str, number: int) -> Parameter:
 
 
 def _launch_call(found: re.Match[str]) -> str:
-    """Returns the start of a call that takes any arguments and does nothing."""
+    """Returns text that replaces ``name<<<…>>>(``: the start of a call without effect."""
     lines = "\n" * found[0].count("\n")
     first = " ".join(_split_at_commas(found[2])[0].split())
     return f"::host_model::LaunchCall{{static_cast<uint32_t>({first})}}{lines}("

@@ -21,11 +21,11 @@ from tbe_impl.soc import Soc
 
 INPUT, OUTPUT, WORKSPACE, TILING, SCALAR = range(5)
 _lock = threading.Lock()
-"""The host model has one global memory a process: launches take turns."""
+"""The host model has one global memory per process, so launches take turns."""
 
 
 class CrashError(FusionError):
-    """A kernel or a tiling function ended its process."""
+    """A kernel or a tiling function crashed its process."""
 
     code = "kernel-crash"
 
@@ -57,13 +57,13 @@ class _Request(ctypes.Structure):
 
 @dataclass(frozen=True)
 class LaunchArgument:
-    """What a parameter of a kernel receives.
+    """The argument for a parameter of a kernel.
 
     Attributes:
         name: the parameter, for messages.
         kind: INPUT, OUTPUT, WORKSPACE, TILING or SCALAR.
         array: the memory; None for a scalar or a null pointer.
-        is_defined: whether an output has values from before.
+        is_defined: whether the kernel may read the initial values of an output.
         text: value of a scalar.
     """
 
@@ -86,14 +86,14 @@ class KernelLibrary:
 
     @property
     def signature(self) -> str:
-        """One letter a parameter: ``p`` a pointer, ``s`` a scalar, ``c`` a structure."""
+        """One letter per parameter: ``p`` (pointer), ``s`` (scalar) or ``c`` (structure)."""
         text: bytes = self._library.host_model_signature()
         return text.decode("ascii")
 
     def tiling_data(self, fields: Mapping[str, str], before: bytes = b"") -> np.ndarray:
         """Returns the bytes of the kernel's tiling structure with these fields set.
 
-        The other fields are as in `before`, or zero.
+        The other fields have their values from `before`; fields beyond its end are zero.
 
         Raises:
             InputError: a field is unknown, or an array field gets too many values.
@@ -125,10 +125,10 @@ class KernelLibrary:
         strict: bool = False,
         isolated: bool = False,
     ) -> RunReport:
-        """Runs the kernel on `blocks` cores; the arrays of outputs receive its results.
+        """Runs the kernel on `blocks` cores, which write the results to the output arrays.
 
-        With `isolated`, a child process runs it, so that a crash of the kernel is an error of this
-        process and not its end; the arrays of outputs must be shared memory then.
+        If `isolated` is true, a child process runs the kernel, so that a crash of the kernel raises
+        an error in this process. The output arrays must then be in shared memory.
 
         Raises:
             CrashError: the kernel ended the child process by a signal.
@@ -160,10 +160,10 @@ class KernelLibrary:
 
 
 def run_in_child(function: Callable[[], bytes], subject: str, remedy: str) -> bytes:
-    """Returns what the function returns in a forked process.
+    """Calls the function in a forked process and returns its result.
 
     Raises:
-        CrashError: a signal ended the process; `subject` crashed.
+        CrashError: the process ended without a result; the message says that `subject` crashed.
     """
     reader, writer = os.pipe()
     child = os.fork()

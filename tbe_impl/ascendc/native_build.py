@@ -1,4 +1,4 @@
-"""Compiles a kernel's translation unit to a shared library, which is kept in the store."""
+"""Compiles a kernel's translation unit to a shared library in the store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GCC_FLAGS = ("-O1", "-ftree-vectorize", "-fmax-errors=20")
 """With vectorisation, -O1 compiles in three quarters of the time of -O2 and runs as fast."""
 CLANG_FLAGS = ("-O2", "-ferror-limit=20")
 TIME_LIMIT_S = 300.0
-"""ziglang compiles the C++ library, once, which takes a minute."""
+"""Time limit of a compilation; the first one by ziglang also compiles the C++ standard library."""
 SYMBOLS = ("host_model_run", "host_model_signature")
 PRELUDE = "host_model_prelude.h"
 EMPTY_HEADERS, EMPTY_HEADERS_LIMIT = "empty", 40
@@ -118,11 +118,11 @@ def build_library(
         unit: the translation unit.
         source: the kernel file; files that it includes are found beside it.
         include: further directories of included files.
-        symbols: symbols that the library must contain; host files have others than kernels.
+        symbols: symbols that the library must contain; the default is for kernels.
 
     Raises:
         MissingError: there is no C++ compiler.
-        InputError: the kernel does not compile; the error has the first message and its place.
+        InputError: the kernel does not compile; the error has the compiler's first message.
         CompileError: the compiler ran out of time or memory.
     """
     compiler = find_cpp_compiler()
@@ -203,10 +203,10 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
 
 
 def _run_with_empty_headers(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
-    """Runs the compiler; an included file that is nowhere is replaced by an empty one in `place`.
+    """Runs the compiler; replaces each included file that does not exist by an empty file.
 
-    Host files include many headers of CANN of which they use nothing. `place`/``empty`` receives
-    the replacements; ``__has_include`` of them was false until then.
+    Host files include many headers of CANN without using anything from them. The empty files are
+    created in `place`/``empty``, each after a failed attempt to compile.
     """
     root = place / EMPTY_HEADERS
     deepest = root / "1" / "2" / "3"  # so that "../name.h" stays below root
@@ -265,7 +265,7 @@ def _prelude(
 
 
 def _compile_error(error: CompileError, source: Path, place: Path) -> InputError:
-    """Returns the compiler's first error, with the name that the host model lacks, if any."""
+    """Converts the compiler's first error; the message has the name that the host model lacks."""
     try:
         text = (place / "output").read_bytes()[: 1 << 20].decode("utf-8", "replace")
     except OSError:

@@ -54,7 +54,7 @@ class OperatorProject:
     Attributes:
         operator: its name.
         dtypes: name of each input, then of each output → permitted NumPy dtypes, one per variant of
-            the operator; empty if the project names none.
+            the operator; empty if all dtypes are permitted.
         inputs: number of inputs.
         attributes: names of its attributes.
     """
@@ -71,10 +71,12 @@ class OperatorProject:
         attributes: Mapping[str, Any],
         place: str,
     ) -> dict[str, str]:
-        """Returns name of each array → dtype, for arrays with these dtypes in order.
+        """Checks the dtypes of a call; returns a dict from the name of each array to its dtype.
+
+        `inputs` and `outputs` are the dtypes in parameter order.
 
         Raises:
-            InputError: there are more arrays than the operator has, no variant has the dtypes, or
+            InputError: there are too many arrays, no variant of the operator has these dtypes, or
                 an attribute is unknown.
         """
         names = list(self.dtypes)
@@ -115,7 +117,7 @@ class OperatorProject:
 
 
 def read_operator_project(path: Path, kernel: str) -> OperatorProject:
-    """Reads a project file; with several operators, the one whose kernel function is `kernel`.
+    """Reads a project file; `kernel`, a kernel function, selects one of several operators.
 
     Raises:
         InputError: the file is no project, has no such operator, or names an unknown dtype.

@@ -90,7 +90,7 @@ def write_translation_unit(
         instance: the function with template arguments, such as ``add<float>``.
         tiling: field of the tiling structure → its value as text.
         tiling_text: C++ that defines tiling structures, such as the operator's tiling header.
-        default_tiling: name of the structure that GET_TILING_DATA reads, if in `tiling_text`.
+        default_tiling: name of the structure in `tiling_text` that GET_TILING_DATA reads.
         dtypes: name of an input or output → NumPy dtype; defines ``DTYPE_X`` and ``ORIG_DTYPE_X``.
         defines: definitions of the user, ``NAME`` or ``NAME=VALUE``.
 
@@ -127,7 +127,7 @@ def write_translation_unit(
 
 
 def _structure(fields: Mapping[str, str]) -> str:
-    """Returns a structure with these fields, for a kernel whose tiling structure is not given."""
+    """Returns C++ of a tiling structure with these fields, for a kernel that declares none."""
     lines = []
     for name, value in fields.items():
         if "." in name:

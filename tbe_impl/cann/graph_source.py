@@ -68,8 +68,7 @@ _DTYPE_EXPANSIONS: Mapping[str, Callable[[DslCall], Tensor | None]] = {
     "vlrelu": _expand_float32_leaky_relu,
     "broadcast": _expand_bool_broadcast,
 }
-"""CANN operation → function that expands its call; returns None for a dtype that all chips support.
-"""
+"""CANN operation → function that expands a call whose dtype some chips lack, or returns None."""
 
 
 @dataclass(frozen=True)
