@@ -29,8 +29,8 @@ MAX_CONCAT_TENSORS = 63
 def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) -> None:
     """Raises `CheckError` if the pattern does not permit these inputs or extra parameters.
 
-    The numbers of inputs and of tensors to concatenate are checked. An extra parameter may be
-    missing or not permitted.
+    Checks the number of inputs, the number of tensors of ``concat``, and that `extra` contains the
+    required parameter and no forbidden parameter.
     """
     needed = REQUIRED_PARAMETERS.get(pattern)
     if needed and needed not in extra:
@@ -197,7 +197,7 @@ def classify(
 def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
     """Returns the variant [target, indices, updates] for the inputs (indices, updates, shape).
 
-    The target is a tensor description with the shape that the third input contains.
+    The target is a tensor description whose shape is the value of the third input.
 
     Raises:
         OperatorError: the values of the third input are unknown at build time.

@@ -94,7 +94,7 @@ class FilterGradientBase:
             format, kernel name.
         op_name: name of the operator.
         fusion_mode: whether the operator is part of a fused operator.
-        options: options of the operator.
+        options: stored unchanged, for the code of the operator.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ _FALLBACK_INSTRUCTIONS = {
     "vsubrelu": "vsub",
     "vmod": "vmul",
 }
-"""DSL operation → substitute for the operation's own instruction on chips that lack it.
+"""DSL operation → substitute for the operation's own instruction on chips without this instruction.
 
 The dtypes of the substitute decide which dtypes the operation supports on such a chip.
 """
@@ -219,7 +219,7 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether the operation `word` is a rounding that the chip performs by one conversion.
+    """Whether the operation `word` is a rounding that the chip performs by one instruction.
 
     The target dtype of the conversion is the dtype in the arguments, or int32 by default.
     """

@@ -303,7 +303,7 @@ def _count_or_variable(given: Any, name: str) -> Any:
 def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
     """Returns the shape of an input whose axes are merged.
 
-    If the size of a merged axis is unknown, it is the product of one symbolic variable for each of
+    If the size of a merged axis is unknown, it is a product of symbolic variables, one for each of
     the original axes.
     """
     sizes: list[Any] = []

@@ -70,12 +70,12 @@ def register_operator_compute(
 
 
 def is_unknown(given: Any) -> bool:
-    """Whether a tensor description, or any in a list of descriptions, has an unknown size."""
+    """Whether a tensor description, or any description in a list, has an unknown size."""
     return has_unknown_size(given if isinstance(given, (list, tuple)) else [given])
 
 
 def is_unknown_rank_input(given: Any) -> bool:
-    """Whether a tensor description, or any in a list of descriptions, has an unknown rank."""
+    """Whether a tensor description, or any description in a list, has an unknown rank."""
     listed = given if isinstance(given, (list, tuple)) else [given]
     return any(isinstance(item, dict) and list(item.get("shape", ())) == [-2] for item in listed)
 

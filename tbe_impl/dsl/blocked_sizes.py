@@ -55,7 +55,7 @@ def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def crop(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Crops an array to `shape`; an equal number of elements is reshaped instead.
+    """Crops an array to `shape`, or reshapes it if `shape` has the same number of elements.
 
     If both the rank and the number of elements differ from those of `shape`, the array is returned
     unchanged.

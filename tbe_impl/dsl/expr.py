@@ -276,7 +276,7 @@ class IterVar(Expr):
 
 
 class Binary(Expr):
-    """A binary operator, named by a key of `BINARY_SYMBOLS`."""
+    """A binary operator applied to two operands; `op` is a key of `BINARY_SYMBOLS`."""
 
     __slots__ = ("a", "b", "op")
 
@@ -301,7 +301,7 @@ class Binary(Expr):
 
 
 class Call(Expr):
-    """A scalar function, named by a key of `tbe_impl.dsl.functions.FUNCTIONS`."""
+    """A call of a scalar function; `name` is a key of `tbe_impl.dsl.functions.FUNCTIONS`."""
 
     __slots__ = ("args", "name")
 

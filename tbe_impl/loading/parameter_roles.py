@@ -1,7 +1,8 @@
 """Infers the role of each operator parameter: input, output, attribute or kernel name.
 
 Decorators such as ``check_op_params`` and ``op_info_register`` declare the roles. Without such a
-decorator, the roles follow from the signature, the use in the source code and the number of inputs.
+decorator, the roles follow from the signature, from the use of the parameters in the source code,
+and from the number of inputs.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def _guess_roles(
     outputs: int,
     attributes: Collection[str],
 ) -> tuple[OperatorParameter, ...]:
-    """Infers roles from the names, the defaults and the use in the source code.
+    """Infers roles from the names and defaults of the parameters and their use in the source code.
 
     The inputs are the first `inputs` parameters that may be tensors and are not outputs.
     """

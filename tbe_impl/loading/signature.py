@@ -136,7 +136,7 @@ def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
 
 
 def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
-    """Returns the number of outputs, at the start of their list, that overwrite inputs.
+    """Returns the number of leading outputs that overwrite inputs.
 
     Operators of optimizers list each such output twice.
     """

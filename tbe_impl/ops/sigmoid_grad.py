@@ -1,4 +1,4 @@
-"""Gradient of sigmoid as a function of its result.
+"""Gradient of sigmoid, computed from the result y of sigmoid.
 
 z = dy·y·(1 − y).
 

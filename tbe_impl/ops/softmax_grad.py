@@ -1,4 +1,4 @@
-"""Gradient of softmax as a function of its result.
+"""Gradient of softmax, computed from the result of softmax.
 
 grad_x = softmax·(grad_softmax − Σ softmax·grad_softmax); Σ over `axis`.
 

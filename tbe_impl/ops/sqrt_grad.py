@@ -1,4 +1,4 @@
-"""Gradient of sqrt as a function of its result.
+"""Gradient of sqrt, computed from the result y of sqrt.
 
 z = dy / (2·y).
 

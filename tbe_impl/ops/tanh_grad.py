@@ -1,4 +1,4 @@
-"""Gradient of tanh as a function of its result.
+"""Gradient of tanh, computed from the result y of tanh.
 
 z = dy·(1 − y²).
 

@@ -55,7 +55,7 @@ class Step(msgspec.Struct, Generic[KernelT], frozen=True, forbid_unknown_fields=
     """One kernel of a sequence and the arrays that it reads and writes.
 
     Attributes:
-        kernel: the kernel, in the stage of the sequence.
+        kernel: the kernel; its type depends on the stage of the sequence.
         reads, writes: names of the arrays that the kernel reads and writes.
         written_bytes: bytes of each written array.
     """

@@ -9,10 +9,10 @@ hold for all entries:
   them, and the file is regular. Links are not followed below the root. Size limit and SHA-256 over
   content, schema, kind and key are checked before use (`store_entry`); `read_record` also checks
   the types of the content. Other entries are treated as absent and replaced by the next write.
-- **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete
-  entry or none. Directories have mode 0700, files 0600. Files that are loaded and measured results are
-  synced to disk. A lock per key prevents several processes from building the same file; the lock of
-  a process that hangs is ignored after some time.
+- **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete entry
+  or none. Directories have mode 0700, files 0600. Measured results, and files for the loader or the
+  C compiler, are synced to disk. A lock per key prevents several processes from building the same
+  file; the lock of a process that hangs is ignored after some time.
 - **Size.** Above `LIMIT_BYTES`, the least recently used entries of all kinds are removed, except
   those in use: mapped by a process, or used in the last minute. Measured results stay.
 - **Failure.** If the directory is unusable, a process warns once and builds into a private

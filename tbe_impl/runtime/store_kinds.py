@@ -1,6 +1,6 @@
 """The kinds of entries of the store.
 
-The module that uses a kind knows what its keys depend on and what its content means.
+The module that uses a kind defines its cache keys and the meaning of its content.
 """
 
 from __future__ import annotations

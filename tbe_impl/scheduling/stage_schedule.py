@@ -26,7 +26,7 @@ AXIS_METHODS = frozenset("bind_buffer compute_align partition specialize storage
 """Stage methods whose first argument is an axis of the operation, or a current or former loop."""
 
 AXIS_REQUIRED_METHODS = frozenset("bind parallel storage_align unroll vectorize".split())
-"""Stage methods whose first argument must be a loop or an axis; others may omit it."""
+"""Stage methods with a required loop or axis as first argument; other methods may omit it."""
 
 STAGE_METHODS = frozenset(
     "allocate_at allocate_root block_sync_all buffer_align buffer_stride buffer_tile "

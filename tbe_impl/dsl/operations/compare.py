@@ -1,4 +1,4 @@
-"""DSL operations that compare and select: comparisons to bool or packed bits, and selects."""
+"""DSL operations for comparison, to bool or to packed bits, and for selection."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_s
 from tbe_impl.errors import InputError
 
 LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → layouts; strides may list one number for every axis of a layout."""
+"""Number of spatial axes → layouts in whose axis order strides and dilations may be listed."""
 
 
 class _Image:

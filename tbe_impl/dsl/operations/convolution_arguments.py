@@ -66,7 +66,7 @@ def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
 
 
 def first_option(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """Returns the first of the values ``given[name]`` that is not None, else `default`."""
+    """Returns ``given[name]`` for the first of `names` with a value that is not None, or `default`."""
     return next((given[name] for name in names if given.get(name) is not None), default)
 
 
