@@ -1,7 +1,7 @@
 """Back ends, which compile DSL graphs: the protocol, and the ordered table `BACKENDS`.
 
 A back end plans a graph (`Backend.plan`). The plan is compiled (`Planned.compile`), and the result
-is called with arrays (`Compiled.run`); see `tbe_impl.compiled`. The rooms of the back ends are
+is called with arrays (`Compiled.run`); see `tbe_impl.compiled`. The package of a back end is
 imported on first use.
 """
 
@@ -29,8 +29,8 @@ class KernelGraph:
     Attributes:
         name: readable name of the kernel.
         inputs, outputs: the tensors of the graph.
-        scheduled: the outputs of the graph with the memory copies and partial sums of a manual
-            schedule; equal to `outputs` without such a schedule.
+        scheduled: if a manual schedule adds memory copies or partial sums to the graph, the outputs
+            of the changed graph; else equal to `outputs`.
         text: function that returns the result of `graph_text` for `scheduled`.
     """
 

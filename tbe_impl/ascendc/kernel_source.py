@@ -159,8 +159,8 @@ class KernelSource:
     def compilable_text(self) -> str:
         """Returns the text as C++ that other compilers accept; lines keep their numbers.
 
-        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get the names
-        of `symbol_of`, because some have the name of a C library function, such as ``fmax``. A
+        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get names
+        from `symbol_of`, because some have the name of a C library function, such as ``fmax``. A
         semicolon is added before the macro in ``n = count ASSERT(count)``, which CANN's compiler
         accepts because its ASSERT is empty.
         """

@@ -1,8 +1,9 @@
 """Eliminates reshapes, for which CANN has no operation, by choosing other shapes for tensors.
 
-An element-wise stage computes the same elements in any shape. A reshape becomes superfluous if its
-result, and all tensors that element-wise stages connect to the result, take the shape of the
-operand, or vice versa. The pass eliminates a reshape if all these tensors can change their shape.
+An element-wise stage computes the same elements in any shape. The pass gives the shape of a
+reshape's operand to its result and to all tensors that element-wise stages connect to the result.
+The reshape is then superfluous. If one of these tensors must keep its shape, the pass tries the
+opposite: it gives the shape of the result to the operand and to all tensors connected to it.
 """
 
 from __future__ import annotations

@@ -419,9 +419,9 @@ _NAMES_BY_PREFIX: tuple[tuple[str, Names], ...] = (
     ("tbe.dsl.compute", {**_CHECKING_NAMES, **_UTIL_NAMES}),
     ("tbe.dsl.instrinsic", {**_PLATFORM, **_UTIL_NAMES}),
 )
-"""Pairs of a package name and the names that the package and every module below it define.
+"""Pairs (package, names): the package and every module below it define these names.
 
-The first pair that matches a module counts.
+For a module, the first pair with a matching package counts.
 """
 
 

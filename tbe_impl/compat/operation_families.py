@@ -351,7 +351,7 @@ def _can_convert_on(chip: Soc, source: str, target: str) -> bool:
 
 
 def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
-    """Casts a tensor to `dtype`; unlike an operator's own cast, this does not prevent `cast_back`."""
+    """Casts a tensor to `dtype`; unlike an operator's cast, this does not prevent `cast_back`."""
     if tensor.dtype == dtype:
         return tensor
     cast_to = find_operation("cast_to")

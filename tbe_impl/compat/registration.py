@@ -128,7 +128,7 @@ def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
 
 
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
-    """Returns the build options of `op_type`; without `op_type`, a dict of the options of all types."""
+    """Returns the build options of `op_type`; by default, a dict of the options of all types."""
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found
 

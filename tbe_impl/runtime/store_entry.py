@@ -1,7 +1,7 @@
 """Reads and seals the files of the store; checks owner, mode, file type, size and SHA-256.
 
-An entry is one file: the content, then a trailer of `TRAILER_BYTES` bytes: a line break, the
-SHA-256 of content, schema, kind and key in hexadecimal digits, and a line break. The trailer thus
+An entry is one file: the content, then a trailer of `TRAILER_BYTES` bytes. The trailer is a line
+break, the SHA-256 of content, schema, kind and key in hexadecimal digits, and a line break. It thus
 reveals an entry that is damaged or truncated, or has another key, kind or format. A library with a
 trailer can be loaded, and GCC reads precompiled headers with a trailer, because the loader and GCC
 ignore bytes after the data. All checks are made on open file descriptors, so that no file can be

@@ -66,7 +66,7 @@ def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
 
 
 def first_option(given: Mapping[str, Any], *names: str, default: Any = None) -> Any:
-    """Returns ``given[name]`` for the first of `names` with a value that is not None, or `default`."""
+    """Returns ``given[name]`` for the first of `names` whose value is not None, else `default`."""
     return next((given[name] for name in names if given.get(name) is not None), default)
 
 
