@@ -17,7 +17,7 @@ TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-1
 For a narrow dtype the tolerance is about four rounding errors. For float32 it covers another
 summation order."""
 STEP_SHARE = 0.01
-"""Maximum share of elements that may differ because rounding affects a floor, comparison or cast."""
+"""Maximum share of elements that may differ because rounding alters a floor, comparison or cast."""
 
 
 @dataclass(frozen=True)

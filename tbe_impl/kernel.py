@@ -132,7 +132,7 @@ class Kernel:
         return cast("PlannedKernel", self._plan(backends.CPU))
 
     def compiled_by(self, backend: str) -> Compiled:
-        """Returns the kernel as a back end compiles it.
+        """Returns the kernel, compiled by a back end.
 
         Args:
             backend: name of an entry of `tbe_impl.backends.BACKENDS`. The `source` of ``cann`` is

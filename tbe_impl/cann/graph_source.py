@@ -1,4 +1,4 @@
-"""Writes a graph as Python source that `tbe_impl` and CANN both run, one CANN operation a line.
+"""Writes a graph as Python source that `tbe_impl` and CANN both run: one CANN operation per line.
 
 Operations of `tbe_impl.dsl.ext` are expanded to CANN operations
 (`tbe_impl.dsl.operations.expansions`). Convolutions and poolings become operations on the
@@ -36,7 +36,7 @@ SHAPELESS_OPERATIONS = _ELEMENTWISE_OPERATIONS.union(
 )
 """Operations whose source text contains no shape; their operands have the shape of the result."""
 _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
-"""Operation of `dsl.ext` on integers → the CANN operation that replaces it, its other operands."""
+"""Extension operation on integers → the CANN operation that replaces it, and further operands."""
 
 
 def _expand_float32_relu(use: DslCall) -> Tensor | None:
@@ -68,7 +68,7 @@ _DTYPE_EXPANSIONS: Mapping[str, Callable[[DslCall], Tensor | None]] = {
     "vlrelu": _expand_float32_leaky_relu,
     "broadcast": _expand_bool_broadcast,
 }
-"""CANN operation → function that expands a call whose dtype some chips lack, or returns None."""
+"""CANN operation → function: expands a call if some chips lack its dtype, else returns None."""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def run_ascendc(
     """Builds a kernel, runs it on given or seeded random arrays, and checks its outputs.
 
     Args:
-        request: what to build.
+        request: the kernel file and its build arguments.
         check: a formula for the first output, or several formulas separated by commas. A formula
             refers to the inputs as ``x0``, ``x1`` … or by their parameter names, and to scalar
             parameters and attributes by their names.

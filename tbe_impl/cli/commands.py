@@ -239,7 +239,7 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
     """Builds an operator and runs it on seeded random arrays.
 
     Args:
-        request: what to build.
+        request: the operator and its build arguments.
         check: whether to compare the outputs with the operator's definition, evaluated in float64,
             and, if a formula of the operator is known, with this formula.
         formula: a formula to compare the outputs with; see `tbe_impl.cli.formula`.

@@ -64,7 +64,7 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
     """Times a compiled kernel that was already called once, with preallocated outputs.
 
     Args:
-        request: what to build.
+        request: the operator and its build arguments.
         loop: number of calls of the kernel and of the copy. The NumPy definition is called as
             often, but for at most about `NUMPY_SECONDS` in total.
 

@@ -1,6 +1,6 @@
 """Builds the variants of ``gather`` and ``gather_nd``; merges axes as the CANN toolkit does.
 
-Operator files depend on merged axes. Whatever the axis of the operator is, they call
+Operator files depend on merged axes. For any axis of the operator, they make the same call
 ``gather(params, indices, batch_dims + 1, batch_dims)``, which is correct for merged axes only.
 """
 

@@ -18,7 +18,7 @@ Key = tuple[int, int]
 
 
 def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
-    """Returns (m, 16) for a size such as 16·m; None for a size that is no such product."""
+    """Returns (m, 16) for a size such as 16·m; None for a size of another form."""
     if isinstance(size, Binary) and size.op == "mul":
         for one, other in ((size.a, size.b), (size.b, size.a)):
             if isinstance(one, Var) and isinstance(other, Const) and int(other.value) > 1:

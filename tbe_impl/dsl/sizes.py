@@ -105,7 +105,7 @@ def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[ra
 
 
 def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
-    """Returns a canonical form of a product: its constant factor and the ids of the other factors.
+    """Returns a canonical form of a product: its constant factor and the `id` of each other factor.
 
     The ids are sorted.
     """
@@ -122,7 +122,7 @@ def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
 
 
 def product(sizes: Sequence[Expr]) -> Expr:
-    """Returns the product of `sizes`; for a shape, it is the number of elements."""
+    """Returns the product of `sizes`, which is the number of elements for a shape."""
     total: Expr = const(1)
     for size in sizes:
         total = total * size

@@ -108,7 +108,7 @@ class Operation:
         axis: the axes of its outputs; empty for a placeholder and for a library stage.
         reduce_axis: the reduction axes.
         body: one expression for each output; empty for a placeholder and for a library stage.
-        dsl_call: the call of the DSL operation that built the stage; None if no such call did.
+        dsl_call: the call of the DSL operation that built the stage; None for any other stage.
         location: the line of the user's code that built the stage.
         number: serial number; it increases in the order of creation.
     """

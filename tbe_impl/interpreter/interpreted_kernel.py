@@ -32,7 +32,7 @@ class InterpretedKernel:
 
     @property
     def source(self) -> str:
-        """The graph as text, one operation a line."""
+        """The graph as text, one operation per line."""
         return show(self.outputs)
 
     def run(

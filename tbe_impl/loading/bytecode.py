@@ -60,7 +60,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
         self.places = tuple(f"{place.rstrip(os.sep)}{os.sep}" for place in places)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Returns the spec of a module; None unless it is a source file below `places`."""
+        """Returns the spec of a module if the module is a source file below `places`, else None."""
         found = PathFinder.find_spec(fullname, path)
         if found is None or type(found.loader) is not SourceFileLoader:
             return None

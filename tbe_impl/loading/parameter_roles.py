@@ -144,7 +144,7 @@ def strip_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attribute(function: Any, name: str) -> Any:
-    """Returns an attribute of `function` or of a function that it wraps; None if all lack it."""
+    """Returns an attribute of `function` or of a function that it wraps; None if none has it."""
     seen: set[int] = set()
     while callable(function) and id(function) not in seen:
         seen.add(id(function))

@@ -180,9 +180,9 @@ def _match_shapes(
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Assigns to each tensor the next declared shape with an equal number of elements.
 
-    An operator may read only the first elements of an input. Such an input has fewer elements than
-    its declared shape: if no declared shape matches it, it gets the next declared shape, provided
-    that this shape has more elements and describes an input.
+    An operator may read only the first elements of an input. Its tensor then has fewer elements
+    than the declared shape. Therefore, an input without a matching declared shape gets the next
+    declared shape if this shape describes an input and has more elements.
 
     Args:
         tensors: the inputs, or the outputs.

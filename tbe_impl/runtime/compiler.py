@@ -100,7 +100,7 @@ _find(environment.COMPILER.read(), os.environ.get("PATH"))
 def march() -> str:
     """Returns the value of the compiler flag ``-march``; empty for unknown architectures.
 
-    It is ``native`` for this processor, or ``haswell`` if `MS_FUSION_ISA` limits kernels to AVX2.
+    The value is ``native``, or ``haswell`` if `MS_FUSION_ISA` limits kernels to AVX2.
     """
     if machine.is_kept_to_avx2():
         return "haswell"

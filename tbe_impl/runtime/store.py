@@ -196,8 +196,8 @@ class Store:
     def write(self, kind: Kind, key: str, content: bytes) -> None:
         """Stores `content` under `key`; replaces an earlier entry.
 
-        If the entry cannot be written, it is not stored: its content can be computed again. For a
-        measured result, this failure causes a warning.
+        A failure to write is ignored, since the content can be computed again. If the content is a
+        measured result, a failure causes a warning.
         """
         entry = self._path(kind, key)
         if self._fallback is not None and not kind.is_measured:

@@ -20,7 +20,7 @@ class Kind:
             whose key ends in ``cc`` for C++ source code.
         is_file: the content is used by its path: the process loads it, or the C compiler reads it.
         is_measured: the content was measured at the user's request. Such an entry is removed by an
-            explicit call only, and a failure to read or write it is a warning.
+            explicit call only, and a failure to read or write it causes a warning.
     """
 
     name: str

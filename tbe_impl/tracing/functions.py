@@ -179,7 +179,7 @@ def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArr
 
 
 def _accumulation_dtype(a: Any, dtype: Any) -> Any:
-    """Returns `dtype`, or if it is None the dtype in which NumPy sums or multiplies `a`.
+    """Returns `dtype` or, if `dtype` is None, the dtype in which NumPy sums or multiplies `a`.
 
     For integers this dtype has at least 64 bits.
     """

@@ -92,7 +92,7 @@ def extern(
 
     Raises:
         InputError: `fcompute` does not return the value of `call_extern`; the device function is
-            unknown; or it gets a wrong number of tensors or of scalar parameters.
+            unknown; or its number of tensors or of scalar parameters is wrong.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)

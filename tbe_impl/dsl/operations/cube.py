@@ -290,8 +290,8 @@ def matmul(
         dst_dtype: dtype of the result. Products are accumulated in float32, or in int32 for integer
             matrices.
         tensor_bias: a row or a matrix that is added to the product.
-        format_out: ``FRACTAL_NZ`` or ``ND``. By default ``FRACTAL_NZ`` if both matrices are in a
-            block layout.
+        format_out: ``FRACTAL_NZ`` or ``ND``. The default is ``FRACTAL_NZ`` if both matrices are in
+            a block layout, else ``ND``.
     """
     return _build_product(
         "matmul",

@@ -44,7 +44,7 @@ def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
 def _fetch(
     tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
 ) -> Expr:
-    """Builds the read of one element of `tensor`; 0 if an index from `looked_up` is out of range.
+    """Builds an expression: an element of `tensor`, or 0 if a `looked_up` index is out of range.
 
     `at` has one index for each axis of `tensor`. `looked_up` maps some of the axes to indices that
     were read from an index tensor; these replace the indices in `at`. If `negative` is true,

@@ -7,8 +7,8 @@ grad_weight = Σ grad_y·x over images and positions
 padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
 
 Shapes: x and grad_x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), bias (O,), y and
-    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of x, `conv2d_grad_weight` only that
-    of weight. On a device, images are in NC1HWC0 and weights in FRACTAL_Z.
+    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of its input x, not the elements;
+    `conv2d_grad_weight` does so for weight. On a device, images are NC1HWC0, weights FRACTAL_Z.
 dtypes: float16; gradients are summed in float32.
 Raises:
     OperatorError: the dtype is unsupported.
