@@ -88,7 +88,7 @@ class Arguments:
     outputs: tuple[Argument, ...]
 
     def bind(self, arrays: Sequence[Any], scalars: Mapping[str, float]) -> BoundArrays:
-        """Checks the input arrays of a call and computes the sizes and shapes that follow.
+        """Checks the input arrays of a call; computes run-time sizes and the output shapes.
 
         Args:
             arrays: one array per input.
@@ -293,9 +293,10 @@ class Arguments:
 def _fill_unknown_sizes(
     shape: tuple[int, ...], given: Sequence[np.ndarray], total: int
 ) -> tuple[int, ...] | None:
-    """Returns `shape` with its unknown sizes replaced by the sizes of one of the arrays `given`.
+    """Replaces the unknown sizes of `shape` by the sizes of the first suitable array of `given`.
 
-    The array has one axis per unknown size. Returns None if no array yields `total` elements.
+    An array is suitable if it has one axis per unknown size, and the result has `total` elements.
+    Returns None if no array is suitable.
     """
     known = [size for size in shape if size >= 0]
     for array in given:

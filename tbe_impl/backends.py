@@ -134,7 +134,7 @@ def find_backend(name: str) -> Backend:
 
 
 def find_runnable(name: str, *, place: str | None = None) -> Backend:
-    """Returns the back end of this name, which can run on this processor.
+    """Returns the back end of this name, and checks that it can run on this processor.
 
     Args:
         name: one of `RUNNABLE_NAMES`.

@@ -107,7 +107,7 @@ class UnsafeError(FusionError):
 
 
 class CaptureError(FusionError):
-    """A net could not be captured: compiled and run, once without and once with fusion."""
+    """A net could not be captured, that is, compiled and run both without and with fusion."""
 
     code = "capture"
 

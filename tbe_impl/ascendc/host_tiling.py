@@ -112,7 +112,7 @@ class HostTensor:
 def read_tiling_structures(
     host: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> TilingStructures:
-    """Returns the tiling structures that a host file and the files it includes declare by macros.
+    """Returns the tiling structures that macros declare in a host file and its included files.
 
     Raises:
         InputError: the file is missing, or includes a missing file.

@@ -66,8 +66,8 @@ def plan(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Cann
     """Writes the operator file of a graph; its parameters are x1, x2, … and y1, y2, …
 
     Raises:
-        InputError: an operation has no equivalent in CANN's DSL, or a size of the graph is no size
-            of an input.
+        InputError: an operation has no equivalent in CANN's DSL, or a size in the graph is not the
+            size of an input axis.
     """
     function = Names(RESERVED_NAMES).new(name)
     source = write_graph(
@@ -91,8 +91,8 @@ def write_graph(
         inputs, outputs: names for the parameters → the tensors, in order.
 
     Raises:
-        InputError: an operation has no equivalent in CANN's DSL, or a size of the graph is no size
-            of an input.
+        InputError: an operation has no equivalent in CANN's DSL, or a size in the graph is not the
+            size of an input axis.
     """
     given, made = list(inputs.values()), list(outputs.values())
     variables = list(variables_of(made))

@@ -112,7 +112,7 @@ def _is_reshape(op: Operation) -> bool:
 
 
 def _repeats_one_element(op: Operation, rank: int) -> bool:
-    """Whether the stage broadcasts one element, so that its result can have any shape of `rank`."""
+    """Whether the stage broadcasts one element; its result can have any shape of rank `rank`."""
     is_fill = op.dsl_call is not None and op.dsl_call.name == "broadcast"
     return is_fill and all(
         math.prod(_sizes(one)) == 1 and one.ndim <= rank for one in op.input_tensors

@@ -75,7 +75,7 @@ class OperatorCall:
     Attributes:
         positional, keywords: the arguments.
         inputs, outputs: the array descriptions among the arguments, named after their parameters.
-        attributes: name of an attribute → its value; contains all attributes, also defaults.
+        attributes: name of an attribute → its value, including default values.
     """
 
     positional: tuple[Any, ...]

@@ -30,7 +30,7 @@ class AutoTune(CompatModule):
     Attributes:
         enable: whether an operator build measures kernel variants and keeps the fastest.
         config: a dict with three settings. ``tuning_step`` is the maximum number of measurements
-            (default 1000). ``seconds`` is the time limit for tuning a kernel (default 60).
+            (default 1000). ``seconds`` is the time limit per kernel, in seconds (default 60).
             ``verbose`` is whether a terminal shows a progress bar (default True).
     """
 

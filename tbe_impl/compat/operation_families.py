@@ -41,7 +41,7 @@ _FALLBACK_INSTRUCTIONS = {
 }
 """DSL operation → substitute for the operation's own instruction on chips without this instruction.
 
-The dtypes of the substitute decide which dtypes the operation supports on such a chip.
+On such a chip, the operation supports the dtypes that the substitute supports.
 """
 
 _OPERATIONS_WITH_CAST_OPERANDS = frozenset(

@@ -181,7 +181,7 @@ def has_session() -> bool:
 
 
 def current_soc() -> Soc:
-    """Returns the current chip: that of the session, or ``Ascend910A`` if no session is open."""
+    """Returns the chip of the current session, or ``Ascend910A`` if no session is open."""
     found = _find_session()
     return found.soc if found else find_soc("Ascend910A")
 

@@ -22,7 +22,7 @@ def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Returns the axes to distribute over the cores, and the split factor of the first of them.
+    """Returns the axes to distribute over the cores, and the split factor of the first such axis.
 
     The split factor of an axis is the size of the parts into which the axis is split. All axes
     after the first are split into parts of size 1.

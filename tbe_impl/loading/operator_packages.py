@@ -78,7 +78,7 @@ class _LazyModule(ModuleType):
 def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]) -> None:
     """Adds lazily imported names to a module.
 
-    `homes` maps each name to the module that defines it and to its name there.
+    `homes` maps each name to the module that defines it, and to its name in that module.
     """
     vars(module)["_homes"] = homes
     module.__class__ = _LazyModule

@@ -156,7 +156,7 @@ def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
     It is impossible if a shape differs from its description in a known rank or size. The first
     items of `found` describe the inputs, and the other items describe the outputs. Each unknown
     size of an output is replaced by the size of the same axis in the broadcast shape of the inputs.
-    If this shape has another rank than the output, the size is replaced by 1.
+    If the broadcast shape has another rank than the output, the size is replaced by 1.
     """
     if len(found) < len(shapes) or not shapes:
         return False

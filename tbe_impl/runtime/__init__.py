@@ -9,6 +9,6 @@ through four stages, which differ in the type of its steps:
 
 - planned: a step is a region of operators or a library call;
 - compiled: a step is a generated kernel or a library call;
-- stored: a step is plain values that name the kernel's library, as JSON in the compile cache;
+- stored: a step is a description that names the kernel's library, as JSON in the compile cache;
 - callable: a step is a C function. `sequence.link` joins the steps to one C function.
 """

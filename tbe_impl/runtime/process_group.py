@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
-"""Command of the watcher: reads the process group's id from a pipe; kills it at end of file."""
+"""Watcher command: reads a process group's id from a pipe; kills the group at end of file."""
 
 
 @contextlib.contextmanager

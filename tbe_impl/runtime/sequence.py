@@ -1,8 +1,8 @@
 """A sequence of kernels that run one after the other, from its plan to one C function.
 
-The type of its kernels is the stage of a `KernelSequence`; `tbe_impl.runtime` lists the stages.
+The type of the kernels in a `KernelSequence` shows its stage; `tbe_impl.runtime` lists the stages.
 `KernelSequence.convert` takes a sequence to its next stage. Reading a stored sequence does not load
-NumPy: the compile server publishes cached kernels without it.
+NumPy, so the compile server can publish cached kernels without NumPy.
 """
 
 from __future__ import annotations

@@ -468,7 +468,7 @@ def user_store() -> Store:
 
 
 def _delete(path: Path) -> bool:
-    """Removes a file, a link (never its target) or a directory; returns whether it is removed."""
+    """Removes a file, a link (never its target) or a directory; returns whether this succeeded."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -63,7 +63,8 @@ def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes
         limit: maximum size of the file in bytes.
 
     Raises:
-        CacheError: the file is missing, too large, no regular file or of another user.
+        CacheError: the file is missing or too large, is not a regular file, or belongs to another
+            user.
     """
     path = f"{place}/{name}"
     try:
@@ -95,7 +96,8 @@ def read_entry(place: Path | str, kind: Kind, key: str) -> bytes:
         kind, key: kind and key of the entry.
 
     Raises:
-        CacheError: the entry is missing, damaged, of another user, key or kind.
+        CacheError: the entry is missing or damaged, belongs to another user, or has another key or
+            kind.
     """
     directory = open_directory(place)
     try:

@@ -207,7 +207,7 @@ class Regions:
         return times
 
     def _steps_around(self, stage: StageRecord, position: int) -> int:
-        """Counts the iterations of the loops of a stage, from the outermost to that at `position`.
+        """Counts the iterations of the outermost loops of a stage, up to the loop at `position`.
 
         Iterations past the end of an axis are not counted.
         """

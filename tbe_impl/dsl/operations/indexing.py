@@ -47,7 +47,7 @@ def _fetch(
     """Builds an expression: an element of `tensor`, or 0 if a `looked_up` index is out of range.
 
     `at` has one index for each axis of `tensor`. `looked_up` maps some of the axes to indices that
-    were read from an index tensor; these replace the indices in `at`. If `negative` is true,
+    were read from an index tensor and replace the indices in `at`. If `negative` is true,
     negative looked-up indices count from the end.
     """
     inside: Any = True
