@@ -12,7 +12,7 @@ from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Selects the items of a tensor description that a tiling function reads; returns None for None."""
+    """Selects the items of a tensor description that a tiling function reads; None for None."""
     if tensor is None:
         return None
     wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
