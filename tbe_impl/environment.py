@@ -95,9 +95,9 @@ _is_off_logged = False
 
 
 def is_off_with_warning() -> bool:
-    """Returns the result of `is_off`; used by functions that are about to change something.
+    """Returns the result of `is_off`; for functions that otherwise change the user's program.
 
-    The first call in a process that returns True also logs a warning.
+    If the result is True, the first such call in a process also logs a warning.
     """
     global _is_off_logged
     if not is_off():
@@ -127,9 +127,9 @@ def threads() -> int:
 def cache_dir() -> Path:
     """Returns the absolute path of the directory for compiled kernels and MindSpore's kernel files.
 
-    The directory need not exist. If its path is relative or starts with ``~``, the first call makes
-    it absolute and sets the environment variable `CACHE_DIR` to the absolute path, because later
-    calls and child processes may have another working directory.
+    The directory need not exist. If its path is relative or starts with ``~``, the first call sets
+    the environment variable `CACHE_DIR` to the absolute path. Later calls and child processes, which
+    may have another working directory, thus get the same directory.
 
     Raises:
         InputError: the directory cannot be made absolute.

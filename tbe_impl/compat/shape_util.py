@@ -202,7 +202,7 @@ def refine_shape_axes(shape: Sequence[Any], axes: Any) -> tuple[list[Any], list[
 
 
 def _merge_axes(axes: Iterable[tuple[Any, bool]]) -> tuple[list[Any], list[int]]:
-    """Merges adjacent axes of one kind; returns all merged sizes, and the positions of reduced axes.
+    """Merges adjacent axes of one kind; returns all merged sizes and the positions of reduced axes.
 
     Args:
         axes: (size, whether the axis is reduced) for each axis.
