@@ -128,8 +128,8 @@ def cache_dir() -> Path:
     """Returns the absolute path of the directory for compiled kernels and MindSpore's kernel files.
 
     The directory need not exist. If its path is relative or starts with ``~``, the first call sets
-    the environment variable `CACHE_DIR` to the absolute path. Later calls and child processes thus get
-    the same directory, although their working directory may differ.
+    the environment variable `CACHE_DIR` to the absolute path. Later calls and child processes thus
+    get the same directory, although their working directory may differ.
 
     Raises:
         InputError: the directory cannot be made absolute.
