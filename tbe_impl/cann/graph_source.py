@@ -119,7 +119,7 @@ def emit_assignments(
     name_of: NameOf,
     eliminated: ReshapeElimination = NO_ELIMINATION,
 ) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
-    """Returns the assignments that build a graph, without dead code, and the output names.
+    """Returns the assignments that build a graph (no dead code), and the names of the outputs.
 
     Args:
         outputs: the results.

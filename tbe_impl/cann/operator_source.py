@@ -94,8 +94,8 @@ def size_lines(
 
     Args:
         inputs, names: the input tensors and the names of their parameters.
-        sizes: maps the ``id`` of a variable to its name. A variable that is no size of an input
-            gets no line.
+        sizes: maps the ``id`` of a variable to its name. Only a variable that is the size of an
+            input axis gets a line.
     """
     left, found = dict(sizes), []
     for name, tensor in zip(names, inputs, strict=True):

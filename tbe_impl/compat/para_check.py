@@ -456,7 +456,7 @@ def check_format(
 def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = False) -> None:
     """Raises `CheckError` if the size ranges of two consecutive inputs are disjoint on an axis.
 
-    Operators without unknown sizes are not checked. With `support_broadcast`, a range that contains
+    Only operators with unknown sizes are checked. With `support_broadcast`, a range that contains
     1 is compatible with every other range.
     """
     if not in_dynamic() or len(inputs) < 2:

@@ -87,8 +87,8 @@ def mad(
 ) -> Any:
     """Multiplies the patches of `im2col_fractal_6d` by a filter; sums have the dtype `res_type`.
 
-    The layout of the filter is (group, k₁, block of columns, column, k₀). The sum is over k₁, the
-    block of elements of a patch, and k₀, the element in the block.
+    The layout of the filter is (group, k₁, block of columns, column, k₀). The sum is over k₁ (the
+    block of elements of a patch) and k₀ (the element in the block).
     """
     less = offset_x if v200_flag else 0
     inner = reduce_axis((0, 2 * BLOCK if res_type in ("int32", "uint32") else BLOCK), "k0")
