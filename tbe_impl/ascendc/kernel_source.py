@@ -160,9 +160,9 @@ class KernelSource:
         """Returns the text as C++ that other compilers accept; lines keep their numbers.
 
         Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get names
-        from `symbol_of`, because some have the name of a C library function, such as ``fmax``. A
-        semicolon is added before the macro in ``n = count ASSERT(count)``, which CANN's compiler
-        accepts because its ASSERT is empty.
+        from `symbol_of`, because some have the name of a C library function, such as ``fmax``.
+        CANN's compiler accepts ``n = count ASSERT(count)`` because its ASSERT is empty; here, a
+        semicolon is added before such a macro.
         """
         plain = _without_comments(self.text)
         places = [found.span(1) for found in _FUNCTION.finditer(plain)]
