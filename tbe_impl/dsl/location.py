@@ -34,8 +34,8 @@ class Location:
 def user_location() -> Location:
     """Returns the location of the innermost stack frame that executes user code.
 
-    Frames of this package are skipped, except those of `tbe_impl.ops`. Frames of NumPy and SciPy
-    are skipped too, so the stages of a traced formula get the line that calls NumPy. Inside
+    Frames of this package are skipped, except those of the operators of `tbe_impl.ops`. Frames of
+    NumPy and SciPy are skipped too, so the stages of a traced formula get the line that calls NumPy. Inside
     `override_location`, the function returns the location given there.
     """
     asked = _location_override.get()
@@ -74,4 +74,6 @@ def is_numpy_frame(frame: FrameType) -> bool:
 @lru_cache(maxsize=1024)
 def _is_own_file(file: str) -> bool:
     inside = file.removeprefix(_PACKAGE_DIRECTORY)
-    return inside != file and not inside.startswith("/ops/")
+    return inside != file and (
+        not inside.startswith("/ops/") or inside == "/ops/kernel_building.py"
+    )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tbe_impl.loading.operator import Operator
 
 HERE = Path(__file__).parent
-_OTHERS = ("__init__", "formula", "formulas")
+_OTHERS = ("__init__", "formula", "kernel_building")
 
 
 def names() -> tuple[str, ...]:

@@ -9,20 +9,15 @@ Raises:
 """
 
 import te.lang.cce
-from te import tvm
+from kernel_building import broadcast_together, build_static
 from te.platform.fusion_manager import fusion_manager
-from te.utils import para_check, shape_util
-from topi import generic
+from te.utils import para_check
 
 
 @fusion_manager.register("add")
 def add_compute(x1, x2, y, kernel_name="add"):
     """Returns the graph of `add`."""
-    _, _, shape = shape_util.broadcast_shapes(
-        shape_util.shape_to_list(x1.shape), shape_util.shape_to_list(x2.shape)
-    )
-    x1 = te.lang.cce.broadcast(x1, shape)
-    x2 = te.lang.cce.broadcast(x2, shape)
+    x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.vadd(x1, x2)
 
 
@@ -34,17 +29,9 @@ def add_compute(x1, x2, y, kernel_name="add"):
 )
 def add(x1, x2, y, kernel_name="add"):
     """Builds the kernel."""
-    para_check.check_shape(x1.get("shape"), param_name="x1")
-    para_check.check_shape(x2.get("shape"), param_name="x2")
-    dtype = x1.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x1")
-    shape_util.compare_tensor_dict_key(x1, x2, "dtype")
-    shape_x1, shape_x2, _ = shape_util.broadcast_shapes(x1.get("shape"), x2.get("shape"))
-    data_x1 = tvm.placeholder(shape_x1, name="data_x1", dtype=dtype)
-    data_x2 = tvm.placeholder(shape_x2, name="data_x2", dtype=dtype)
-    res = add_compute(data_x1, data_x2, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_x1, data_x2, res]}
+    build_static(
+        kernel_name,
+        {"x1": x1, "x2": x2},
+        ("float16", "float32", "int32"),
+        lambda x1, x2: add_compute(x1, x2, y, kernel_name),
     )

@@ -10,10 +10,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("add_n")
@@ -40,7 +40,4 @@ def add_n(xs, y, kernel_name="add_n"):
         tvm.placeholder(item.get("shape"), name=f"data_{index}", dtype=dtype)
         for index, item in enumerate(xs)
     ]
-    res = add_n_compute(data, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [*data, res]})
+    build_kernel(kernel_name, data, add_n_compute(data, y, kernel_name))

@@ -10,9 +10,10 @@ Raises:
     OperatorError: the dtype is unsupported.
 """
 
+from kernel_building import make_flat_placeholders
 from te import tvm
 from te.platform.cce_build import build_config
-from te.utils import para_check, shape_util
+from te.utils import para_check
 
 
 def apply_adagrad_compute(var, accum, lr, grad):
@@ -53,11 +54,9 @@ def apply_adagrad_compute(var, accum, lr, grad):
 )
 def apply_adagrad(var, accum, lr, grad, var_out, accum_out, kernel_name="apply_adagrad"):
     """Builds the kernel with an unmodified default schedule."""
-    dtype = var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float32",), param_name="var")
-    size = shape_util.get_shape_size(var.get("shape"))
-    sizes = {"var": size, "accum": size, "lr": 1, "grad": size}
-    data = [tvm.placeholder((count,), name=name, dtype=dtype) for name, count in sizes.items()]
+    data = make_flat_placeholders(
+        {"var": var, "accum": accum, "lr": lr, "grad": grad}, ("float32",), ("lr",)
+    )
     res = apply_adagrad_compute(*data)
     with tvm.target.cce():
         schedule = tvm.create_schedule([item.op for item in res])

@@ -12,10 +12,9 @@ Raises:
 """
 
 import te.lang.cce
-from te import tvm
+from kernel_building import build_kernel, make_flat_placeholders
 from te.platform.fusion_manager import fusion_manager
-from te.utils import para_check, shape_util
-from topi import generic
+from te.utils import para_check
 
 SCALARS = ("beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
 
@@ -72,15 +71,17 @@ def apply_adam(
     kernel_name="apply_adam",
 ):
     """Builds the kernel."""
-    dtype = var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
-    size = shape_util.get_shape_size(var.get("shape"))
-    states = [tvm.placeholder((size,), name=name, dtype=dtype) for name in ("var", "m", "v")]
-    scalars = [tvm.placeholder((1,), name=name, dtype=dtype) for name in SCALARS]
-    gradient = tvm.placeholder((size,), name="grad", dtype=dtype)
-    res = apply_adam_compute(*states, *scalars, gradient, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [*states, *scalars, gradient, *res]}
-    )
+    inputs = {
+        "var": var,
+        "m": m,
+        "v": v,
+        "beta1_power": beta1_power,
+        "beta2_power": beta2_power,
+        "lr": lr,
+        "beta1": beta1,
+        "beta2": beta2,
+        "epsilon": epsilon,
+        "grad": grad,
+    }
+    data = make_flat_placeholders(inputs, ("float16", "float32"), SCALARS)
+    build_kernel(kernel_name, data, apply_adam_compute(*data, kernel_name))

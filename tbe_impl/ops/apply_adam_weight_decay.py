@@ -11,9 +11,10 @@ Raises:
     OperatorError: the dtype is unsupported.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_kernel, make_flat_placeholders
+from tbe import dsl
 from tbe.common.register import register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 SCALARS = ("lr", "beta1", "beta2", "epsilon", "decay")
 
@@ -65,13 +66,16 @@ def apply_adam_weight_decay(
     kernel_name="apply_adam_weight_decay",
 ):
     """Builds the kernel."""
-    dtype = var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
-    size = shape_util.get_shape_size(var.get("shape"))
-    states = [tvm.placeholder((size,), name=name, dtype=dtype) for name in ("var", "m", "v")]
-    scalars = [tvm.placeholder((1,), name=name, dtype=dtype) for name in SCALARS]
-    gradient = tvm.placeholder((size,), name="grad", dtype=dtype)
-    res = apply_adam_weight_decay_compute(*states, *scalars, gradient, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*states, *scalars, gradient, *res]})
+    inputs = {
+        "var": var,
+        "m": m,
+        "v": v,
+        "lr": lr,
+        "beta1": beta1,
+        "beta2": beta2,
+        "epsilon": epsilon,
+        "decay": decay,
+        "grad": grad,
+    }
+    data = make_flat_placeholders(inputs, ("float16", "float32"), SCALARS)
+    build_kernel(kernel_name, data, apply_adam_weight_decay_compute(*data, kernel_name))

@@ -10,6 +10,7 @@ Raises:
     OperatorError: the dtype is unsupported.
 """
 
+from kernel_building import make_flat_placeholders
 from te import tvm
 from te.platform.cce_build import build_config
 from te.utils import para_check, shape_util
@@ -57,11 +58,12 @@ def apply_momentum(
     kernel_name="apply_momentum",
 ):
     """Builds the kernel with an explicit schedule."""
-    dtype = var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
+    data = make_flat_placeholders(
+        {"var": var, "accum": accum, "lr": lr, "grad": grad, "momentum": momentum},
+        ("float16", "float32"),
+        ("lr", "momentum"),
+    )
     size = shape_util.get_shape_size(var.get("shape"))
-    sizes = {"var": size, "accum": size, "lr": 1, "grad": size, "momentum": 1}
-    data = [tvm.placeholder((count,), name=name, dtype=dtype) for name, count in sizes.items()]
     accum_next, res = apply_momentum_compute(*data, use_nesterov)
     with tvm.target.cce():
         schedule = tvm.create_schedule(res[0].op)

@@ -11,9 +11,10 @@ Raises:
     OperatorError: the dtype is unsupported.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_kernel, make_flat_placeholders
+from tbe import dsl
 from tbe.common.register import register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("ApplyRmsProp", op_mode="static", support_fusion=True)
@@ -50,12 +51,9 @@ def apply_rms_prop(
     kernel_name="apply_rms_prop",
 ):
     """Builds the kernel."""
-    dtype = var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float32",), param_name="var")
-    size = shape_util.get_shape_size(var.get("shape"))
-    sizes = {"var": size, "ms": size, "mom": size, "lr": 1, "grad": size}
-    data = [tvm.placeholder((count,), name=name, dtype=dtype) for name, count in sizes.items()]
-    res = apply_rms_prop_compute(*data, rho, momentum, epsilon, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, *res]})
+    data = make_flat_placeholders(
+        {"var": var, "ms": ms, "mom": mom, "lr": lr, "grad": grad}, ("float32",), ("lr",)
+    )
+    build_kernel(
+        kernel_name, data, apply_rms_prop_compute(*data, rho, momentum, epsilon, kernel_name)
+    )

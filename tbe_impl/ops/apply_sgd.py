@@ -12,10 +12,9 @@ Raises:
 """
 
 import te.lang.cce
-from te import tvm
+from kernel_building import build_kernel, make_flat_placeholders
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("apply_sgd")
@@ -62,16 +61,15 @@ def apply_sgd(
     kernel_name="apply_sgd",
 ):
     """Builds the kernel."""
-    shape, dtype = var.get("shape"), var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="var")
     for other in (accum, grad):
         shape_util.compare_tensor_dict_key(var, other, "shape")
-    size = shape_util.get_shape_size(shape)
-    data = [tvm.placeholder((size,), name=name, dtype=dtype) for name in ("var", "accum", "grad")]
-    scalars = [tvm.placeholder((1,), name=name, dtype=dtype) for name in ("lr", "momentum")]
-    res = apply_sgd_compute(*data, *scalars, weight_decay, dampening, nesterov, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [*data, *scalars, *res]}
+    data = make_flat_placeholders(
+        {"var": var, "accum": accum, "grad": grad, "lr": lr, "momentum": momentum},
+        ("float16", "float32"),
+        ("lr", "momentum"),
+    )
+    build_kernel(
+        kernel_name,
+        data,
+        apply_sgd_compute(*data, weight_decay, dampening, nesterov, kernel_name),
     )

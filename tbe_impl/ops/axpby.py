@@ -8,11 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
-import functools
-
-from tbe import dsl, tvm
+from kernel_building import build_static
+from tbe import dsl
 from tbe.common.register import register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("Axpby", op_mode="static", support_fusion=True)
@@ -31,15 +30,11 @@ def axpby_compute(x1, x2, y, alpha=1.0, beta=1.0, kernel_name="axpby"):
 )
 def axpby(x1, x2, y, alpha=1.0, beta=1.0, kernel_name="axpby"):
     """Builds the kernel; the inputs are flattened to one axis."""
-    para_check.check_shape(x1.get("shape"), param_name="x1")
-    dtype = x1.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x1")
-    shape_util.compare_tensor_dict_key(x1, x2, "shape")
-    shape_util.compare_tensor_dict_key(x1, x2, "dtype")
-    shape = (functools.reduce(lambda one, other: one * other, x1.get("shape"), 1),)
-    data_x1 = tvm.placeholder(shape, name="data_x1", dtype=dtype)
-    data_x2 = tvm.placeholder(shape, name="data_x2", dtype=dtype)
-    res = axpby_compute(data_x1, data_x2, y, alpha, beta, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x1, data_x2, res]})
+    build_static(
+        kernel_name,
+        {"x1": x1, "x2": x2},
+        ("float16", "float32"),
+        lambda x1, x2: axpby_compute(x1, x2, y, alpha, beta, kernel_name),
+        equal=("shape", "dtype"),
+        flatten=True,
+    )

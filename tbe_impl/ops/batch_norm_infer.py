@@ -9,6 +9,7 @@ Raises:
     RuntimeError: scale, offset, mean or variance does not have the shape (C,).
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check
@@ -56,7 +57,8 @@ def batch_norm_infer(
         tvm.placeholder(channel, name=f"data_{name}", dtype=dtype)
         for name in ("scale", "offset", "mean", "variance")
     ]
-    res = batch_norm_infer_compute(data_x, *data, y, epsilon, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, *data, res]})
+    build_kernel(
+        kernel_name,
+        [data_x, *data],
+        batch_norm_infer_compute(data_x, *data, y, epsilon, kernel_name),
+    )

@@ -12,10 +12,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 SMALLEST = 1e-12
 
@@ -63,9 +63,8 @@ def binary_cross_entropy(
     data_weight = None
     if weight is not None:
         data_weight = tvm.placeholder(shape, name="data_weight", dtype=dtype)
-    res = binary_cross_entropy_compute(*data, data_weight, output, reduction, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [*data, data_weight, res]}
+    build_kernel(
+        kernel_name,
+        [*data, data_weight],
+        binary_cross_entropy_compute(*data, data_weight, output, reduction, kernel_name),
     )

@@ -10,9 +10,10 @@ Raises:
     RuntimeError: dst_type is unknown.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_dynamic
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 TARGETS = {0: "float32", 1: "float16", 3: "int32"}
 
@@ -32,17 +33,11 @@ def cast_compute(x, y, dst_type, kernel_name="cast"):
 )
 def cast(x, y, dst_type, kernel_name="cast"):
     """Builds the kernel."""
-    dtype = x.get("dtype").lower()
-    known = ("float16", "float32", "int32", "int8", "uint8")
-    para_check.check_dtype(dtype, known, param_name="x")
     if dst_type not in TARGETS:
         raise RuntimeError(f"dst_type has to be one of {list(TARGETS)}, but is {dst_type}")
-    schedules, tensors = [], []
-    for variant in dsl.classify([x], "elewise"):
-        with dsl.compute():
-            data = tvm.placeholder(shape_util.variable_shape(variant)[0], name="data", dtype=dtype)
-            res = cast_compute(data, y, dst_type, kernel_name)
-        tensors.append([data, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    build_dynamic(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32", "int32", "int8", "uint8"),
+        lambda x: cast_compute(x, y, dst_type, kernel_name),
+    )

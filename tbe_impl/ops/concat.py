@@ -8,6 +8,7 @@ Raises:
     OperatorError: the dtype is unsupported, or the inputs lack the axis.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.utils import para_check, shape_util
 
@@ -27,7 +28,4 @@ def concat(xs, y, concat_dim, kernel_name="concat"):
         tvm.placeholder(item.get("shape"), name=f"data_{index}", dtype=dtype)
         for index, item in enumerate(xs)
     ]
-    res = dsl.concat(data, axis)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, res]})
+    build_kernel(kernel_name, data, dsl.concat(data, axis))

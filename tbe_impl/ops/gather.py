@@ -8,6 +8,7 @@ Raises:
     OperatorError: a dtype is unsupported.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.utils import para_check
 
@@ -25,7 +26,4 @@ def gather(x, indices, y, kernel_name="gather"):
     para_check.check_dtype(indices.get("dtype").lower(), ("int32",), param_name="indices")
     data = tvm.placeholder(x.get("shape"), name="data", dtype=dtype)
     rows = tvm.placeholder(indices.get("shape"), name="rows", dtype="int32")
-    res = dsl.gather(data, rows, 0)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data, rows, res]})
+    build_kernel(kernel_name, [data, rows], dsl.gather(data, rows, 0))

@@ -8,18 +8,19 @@ Raises:
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
-import math
-
-from tbe import dsl, tvm
+from kernel_building import build_dynamic
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
+
+from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
 
 
 @register_operator_compute("Gelu", op_mode="dynamic", support_fusion=True)
 def gelu_compute(x, y, kernel_name="gelu"):
     """Returns the graph of `gelu`."""
     cube = dsl.vmul(x, dsl.vmul(x, x))
-    inner = dsl.vmuls(dsl.vadd(x, dsl.vmuls(cube, 0.044715)), -2.0 * math.sqrt(2.0 / math.pi))
+    inner = dsl.vmuls(dsl.vadd(x, dsl.vmuls(cube, CUBIC)), -SIGMOID_SCALE)
     return dsl.vdiv(x, dsl.vadds(dsl.vexp(inner), 1.0))
 
 
@@ -28,17 +29,7 @@ def gelu_compute(x, y, kernel_name="gelu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def gelu(x, y, kernel_name="gelu"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    schedules, tensors = [], []
-    for variant in dsl.classify([x], "elewise"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
-            res = gelu_compute(data_x, y, kernel_name)
-        tensors.append([data_x, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name, {"x": x}, ("float16", "float32"), lambda x: gelu_compute(x, y, kernel_name)
+    )

@@ -8,25 +8,15 @@ Raises:
     OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
-import te.lang.cce
-from te import tvm
+from kernel_building import build_static, compare
 from te.platform.fusion_manager import fusion_manager
-from te.utils import para_check, shape_util
-from topi import generic
+from te.utils import para_check
 
 
 @fusion_manager.register("greater")
 def greater_compute(x1, x2, y, kernel_name="greater"):
     """Returns the graph of `greater`."""
-    _, _, shape = shape_util.broadcast_shapes(
-        shape_util.shape_to_list(x1.shape), shape_util.shape_to_list(x2.shape)
-    )
-    x1 = te.lang.cce.broadcast(x1, shape)
-    x2 = te.lang.cce.broadcast(x2, shape)
-    one = te.lang.cce.broadcast(tvm.const(1, "float16"), shape)
-    zero = te.lang.cce.broadcast(tvm.const(0, "float16"), shape)
-    chosen = te.lang.cce.vsel(te.lang.cce.vcmp(x1, x2, "gt"), one, zero)
-    return te.lang.cce.cast_to(chosen, "int8")
+    return compare(x1, x2, "gt")
 
 
 @para_check.check_op_params(
@@ -37,17 +27,9 @@ def greater_compute(x1, x2, y, kernel_name="greater"):
 )
 def greater(x1, x2, y, kernel_name="greater"):
     """Builds the kernel."""
-    para_check.check_shape(x1.get("shape"), param_name="x1")
-    para_check.check_shape(x2.get("shape"), param_name="x2")
-    dtype = x1.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x1")
-    shape_util.compare_tensor_dict_key(x1, x2, "dtype")
-    shape_x1, shape_x2, _ = shape_util.broadcast_shapes(x1.get("shape"), x2.get("shape"))
-    data_x1 = tvm.placeholder(shape_x1, name="data_x1", dtype=dtype)
-    data_x2 = tvm.placeholder(shape_x2, name="data_x2", dtype=dtype)
-    res = greater_compute(data_x1, data_x2, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_x1, data_x2, res]}
+    build_static(
+        kernel_name,
+        {"x1": x1, "x2": x2},
+        ("float16", "float32"),
+        lambda x1, x2: greater_compute(x1, x2, y, kernel_name),
     )

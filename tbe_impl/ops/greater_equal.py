@@ -8,21 +8,15 @@ Raises:
     OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_dynamic, compare
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("GreaterEqual", op_mode="dynamic", support_fusion=True)
 def greater_equal_compute(x1, x2, y, kernel_name="greater_equal"):
     """Returns the graph of `greater_equal`."""
-    shape = shape_util.unify_broadcast_shapes([x1.shape, x2.shape])[-1]
-    x1 = dsl.broadcast(x1, shape)
-    x2 = dsl.broadcast(x2, shape)
-    one = dsl.broadcast(tvm.const(1, "float16"), shape)
-    zero = dsl.broadcast(tvm.const(0, "float16"), shape)
-    chosen = dsl.vsel(dsl.vcmp(x1, x2, "ge"), one, zero)
-    return dsl.cast_to(chosen, "int8")
+    return compare(x1, x2, "ge")
 
 
 @register_operator("GreaterEqual")
@@ -33,20 +27,11 @@ def greater_equal_compute(x1, x2, y, kernel_name="greater_equal"):
     para_check.KERNEL_NAME,
 )
 def greater_equal(x1, x2, y, kernel_name="greater_equal"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(x1.get("shape"), param_name="x1")
-    para_check.check_shape(x2.get("shape"), param_name="x2")
-    dtype = x1.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x1")
-    shape_util.compare_tensor_dict_key(x1, x2, "dtype")
-    schedules, tensors = [], []
-    for variant in dsl.classify([x1, x2], "broadcast"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_x1 = tvm.placeholder(shapes[0], name="data_x1", dtype=dtype)
-            data_x2 = tvm.placeholder(shapes[1], name="data_x2", dtype=dtype)
-            res = greater_equal_compute(data_x1, data_x2, y, kernel_name)
-        tensors.append([data_x1, data_x2, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name,
+        {"x1": x1, "x2": x2},
+        ("float16", "float32"),
+        lambda x1, x2: greater_equal_compute(x1, x2, y, kernel_name),
+        mode="broadcast",
+    )

@@ -8,9 +8,8 @@ Raises:
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
-import functools
-
-from tbe import dsl, tvm
+from kernel_building import build_static
+from tbe import dsl
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check
 
@@ -30,12 +29,10 @@ def hard_sigmoid_compute(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name=
 )
 def hard_sigmoid(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name="hard_sigmoid"):
     """Builds the kernel; the inputs are flattened to one axis."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    shape = (functools.reduce(lambda one, other: one * other, x.get("shape"), 1),)
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    res = hard_sigmoid_compute(data_x, y, alpha, beta, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})
+    build_static(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32"),
+        lambda x: hard_sigmoid_compute(x, y, alpha, beta, kernel_name),
+        flatten=True,
+    )

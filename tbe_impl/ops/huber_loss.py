@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_dynamic
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("HuberLoss", op_mode="dynamic", support_fusion=True)
@@ -32,20 +33,11 @@ def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"
     para_check.KERNEL_NAME,
 )
 def huber_loss(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(predict.get("shape"), param_name="predict")
-    dtype = predict.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")
-    shape_util.compare_tensor_dict_key(predict, label, "shape")
-    shape_util.compare_tensor_dict_key(predict, label, "dtype")
-    schedules, tensors = [], []
-    for variant in dsl.classify([predict, label], "elewise"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_predict = tvm.placeholder(shapes[0], name="data_predict", dtype=dtype)
-            data_label = tvm.placeholder(shapes[1], name="data_label", dtype=dtype)
-            res = huber_loss_compute(data_predict, data_label, loss, delta, kernel_name)
-        tensors.append([data_predict, data_label, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name,
+        {"predict": predict, "label": label},
+        ("float16", "float32"),
+        lambda predict, label: huber_loss_compute(predict, label, loss, delta, kernel_name),
+        equal=("shape", "dtype"),
+    )

@@ -9,6 +9,7 @@ Raises:
     OperatorError: the dtype is unsupported, or x has fewer than three axes.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check, shape_util
@@ -50,7 +51,8 @@ def instance_norm(x, gamma, beta, y, epsilon=1e-6, kernel_name="instance_norm"):
     data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
     data_gamma = tvm.placeholder(channel, name="data_gamma", dtype=dtype)
     data_beta = tvm.placeholder(channel, name="data_beta", dtype=dtype)
-    res = instance_norm_compute(data_x, data_gamma, data_beta, y, epsilon, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, data_gamma, data_beta, res]})
+    build_kernel(
+        kernel_name,
+        [data_x, data_gamma, data_beta],
+        instance_norm_compute(data_x, data_gamma, data_beta, y, epsilon, kernel_name),
+    )

@@ -12,10 +12,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("kl_div")
@@ -50,9 +50,8 @@ def kl_div(x, target, y, reduction="batchmean", kernel_name="kl_div"):
         raise RuntimeError(f"reduction has to be batchmean or sum, but is {reduction}")
     data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
     data_target = tvm.placeholder(shape, name="data_target", dtype=dtype)
-    res = kl_div_compute(data_x, data_target, y, reduction, shape[0], kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_x, data_target, res]}
+    build_kernel(
+        kernel_name,
+        [data_x, data_target],
+        kl_div_compute(data_x, data_target, y, reduction, shape[0], kernel_name),
     )

@@ -9,10 +9,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check
-from topi import generic
 
 
 @fusion_manager.register("l2_loss")
@@ -32,7 +32,4 @@ def l2_loss(x, y, kernel_name="l2_loss"):
     para_check.check_shape(shape, param_name="x", min_rank=1)
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
     data = tvm.placeholder(shape, name="data", dtype=dtype)
-    res = l2_loss_compute(data, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})
+    build_kernel(kernel_name, [data], l2_loss_compute(data, y, kernel_name))

@@ -12,9 +12,10 @@ Raises:
     OperatorError: the dtype is unsupported.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_kernel, make_flat_placeholders
+from tbe import dsl
 from tbe.common.register import register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("LambUpdate", op_mode="static", support_fusion=True)
@@ -55,11 +56,9 @@ def lamb_update(
     kernel_name="lamb_update",
 ):
     """Builds the kernel."""
-    dtype = var.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float32",), param_name="var")
-    size = shape_util.get_shape_size(var.get("shape"))
-    data = [tvm.placeholder((size,), name=name, dtype=dtype) for name in ("var", "m", "v", "grad")]
-    res = lamb_update_compute(*data, lr, beta1, beta2, epsilon, weight_decay, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*data, *res]})
+    data = make_flat_placeholders({"var": var, "m": m, "v": v, "grad": grad}, ("float32",))
+    build_kernel(
+        kernel_name,
+        data,
+        lamb_update_compute(*data, lr, beta1, beta2, epsilon, weight_decay, kernel_name),
+    )

@@ -12,10 +12,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("layer_norm")
@@ -66,11 +66,10 @@ def layer_norm(
     data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
     data_gamma = tvm.placeholder(filled, name="data_gamma", dtype=dtype)
     data_beta = tvm.placeholder(filled, name="data_beta", dtype=dtype)
-    res = layer_norm_compute(
-        data_x, data_gamma, data_beta, y, mean, variance, begin, epsilon, kernel_name
-    )
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_x, data_gamma, data_beta, *res]}
+    build_kernel(
+        kernel_name,
+        [data_x, data_gamma, data_beta],
+        layer_norm_compute(
+            data_x, data_gamma, data_beta, y, mean, variance, begin, epsilon, kernel_name
+        ),
     )

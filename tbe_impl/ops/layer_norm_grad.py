@@ -14,10 +14,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("layer_norm_grad")
@@ -88,7 +88,6 @@ def layer_norm_grad(
             ("data_gamma", row),
         )
     ]
-    res = layer_norm_grad_compute(*data, dx, dgamma, dbeta, epsilon, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [*data, *res]})
+    build_kernel(
+        kernel_name, data, layer_norm_grad_compute(*data, dx, dgamma, dbeta, epsilon, kernel_name)
+    )

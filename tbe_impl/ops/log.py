@@ -12,10 +12,9 @@ Raises:
 import math
 
 import te.lang.cce
-from te import tvm
+from kernel_building import build_static
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check
-from topi import generic
 
 
 @fusion_manager.register("log")
@@ -37,12 +36,9 @@ def log_compute(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="log"):
 )
 def log(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="log"):
     """Builds the kernel."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    shape = x.get("shape")
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    res = log_compute(data_x, y, base, scale, shift, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})
+    build_static(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32"),
+        lambda x: log_compute(x, y, base, scale, shift, kernel_name),
+    )

@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or x lacks the axis.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_along_axes
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("LogSoftmax", op_mode="dynamic", support_fusion=True)
@@ -31,19 +32,11 @@ def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
     para_check.KERNEL_NAME,
 )
 def log_softmax(x, y, axis=-1, kernel_name="log_softmax"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    listed = shape_util.wrap_axes_to_positive(
-        [axis] if isinstance(axis, int) else axis, len(x.get("shape"))
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_along_axes(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32"),
+        axis,
+        lambda x, reduced: log_softmax_compute(x, y, reduced, kernel_name),
     )
-    schedules, tensors = [], []
-    for *variant, reduced in dsl.classify([x, listed], "norm"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant, op_mode="norm")
-            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
-            res = log_softmax_compute(data_x, y, reduced, kernel_name)
-        tensors.append([data_x, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

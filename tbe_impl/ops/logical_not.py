@@ -9,10 +9,9 @@ Raises:
 """
 
 import te.lang.cce
-from te import tvm
+from kernel_building import build_static
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check
-from topi import generic
 
 
 @fusion_manager.register("logical_not")
@@ -27,12 +26,4 @@ def logical_not_compute(x, y, kernel_name="logical_not"):
 )
 def logical_not(x, y, kernel_name="logical_not"):
     """Builds the kernel."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("int8",), param_name="x")
-    shape = x.get("shape")
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    res = logical_not_compute(data_x, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})
+    build_static(kernel_name, {"x": x}, ("int8",), lambda x: logical_not_compute(x, y, kernel_name))

@@ -8,6 +8,7 @@ Raises:
     OperatorError: a dtype is unsupported.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check, shape_util
@@ -38,7 +39,8 @@ def masked_fill(x, mask, value, y, kernel_name="masked_fill"):
     data_x = tvm.placeholder((size,), name="data_x", dtype=dtype)
     data_mask = tvm.placeholder((size,), name="data_mask", dtype="int8")
     data_value = tvm.placeholder((1,), name="data_value", dtype=dtype)
-    res = masked_fill_compute(data_x, data_mask, data_value, y, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, data_mask, data_value, res]})
+    build_kernel(
+        kernel_name,
+        [data_x, data_mask, data_value],
+        masked_fill_compute(data_x, data_mask, data_value, y, kernel_name),
+    )

@@ -8,17 +8,16 @@ Raises:
     OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
 
-from tbe import dsl, tvm
+from kernel_building import broadcast_together, build_dynamic
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("Minimum", op_mode="dynamic", support_fusion=True)
 def minimum_compute(x1, x2, y, kernel_name="minimum"):
     """Returns the graph of `minimum`."""
-    shape = shape_util.unify_broadcast_shapes([x1.shape, x2.shape])[-1]
-    x1 = dsl.broadcast(x1, shape)
-    x2 = dsl.broadcast(x2, shape)
+    x1, x2 = broadcast_together(x1, x2)
     return dsl.vmin(x1, x2)
 
 
@@ -30,20 +29,11 @@ def minimum_compute(x1, x2, y, kernel_name="minimum"):
     para_check.KERNEL_NAME,
 )
 def minimum(x1, x2, y, kernel_name="minimum"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(x1.get("shape"), param_name="x1")
-    para_check.check_shape(x2.get("shape"), param_name="x2")
-    dtype = x1.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x1")
-    shape_util.compare_tensor_dict_key(x1, x2, "dtype")
-    schedules, tensors = [], []
-    for variant in dsl.classify([x1, x2], "broadcast"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_x1 = tvm.placeholder(shapes[0], name="data_x1", dtype=dtype)
-            data_x2 = tvm.placeholder(shapes[1], name="data_x2", dtype=dtype)
-            res = minimum_compute(data_x1, data_x2, y, kernel_name)
-        tensors.append([data_x1, data_x2, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name,
+        {"x1": x1, "x2": x2},
+        ("float16", "float32", "int32"),
+        lambda x1, x2: minimum_compute(x1, x2, y, kernel_name),
+        mode="broadcast",
+    )

@@ -11,6 +11,7 @@ Raises:
     RuntimeError: the reduction is unknown.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check, shape_util
@@ -47,7 +48,8 @@ def mse_loss(predict, label, y, reduction="mean", kernel_name="mse_loss"):
         raise RuntimeError(f"reduction has to be mean, sum or none, but is {reduction}")
     data_predict = tvm.placeholder(shape, name="data_predict", dtype=dtype)
     data_label = tvm.placeholder(shape, name="data_label", dtype=dtype)
-    res = mse_loss_compute(data_predict, data_label, y, reduction, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_predict, data_label, res]})
+    build_kernel(
+        kernel_name,
+        [data_predict, data_label],
+        mse_loss_compute(data_predict, data_label, y, reduction, kernel_name),
+    )

@@ -9,10 +9,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_static
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check
-from topi import generic
 
 
 @fusion_manager.register("neg")
@@ -26,12 +26,9 @@ def neg_compute(x, y, kernel_name="neg"):
 )
 def neg(x, y, kernel_name="neg"):
     """Builds the kernel."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
-    shape = x.get("shape")
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    res = neg_compute(data_x, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})
+    build_static(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32", "int32"),
+        lambda x: neg_compute(x, y, kernel_name),
+    )

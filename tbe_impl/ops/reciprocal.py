@@ -8,9 +8,8 @@ Raises:
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
-import functools
-
-from tbe import dsl, tvm
+from kernel_building import build_static
+from tbe import dsl
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check
 
@@ -26,12 +25,10 @@ def reciprocal_compute(x, y, kernel_name="reciprocal"):
 )
 def reciprocal(x, y, kernel_name="reciprocal"):
     """Builds the kernel; the inputs are flattened to one axis."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    shape = (functools.reduce(lambda one, other: one * other, x.get("shape"), 1),)
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    res = reciprocal_compute(data_x, y, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_x, res]})
+    build_static(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32"),
+        lambda x: reciprocal_compute(x, y, kernel_name),
+        flatten=True,
+    )

@@ -10,10 +10,9 @@ Raises:
 """
 
 import te.lang.cce
-from te import tvm
+from kernel_building import build_reduction
 from te.platform.fusion_manager import fusion_manager
-from te.utils import para_check, shape_util
-from topi import generic
+from te.utils import para_check
 
 
 @fusion_manager.register("reduce_prod")
@@ -30,14 +29,12 @@ def reduce_prod_compute(x, y, axes, keep_dims, kernel_name="reduce_prod"):
     para_check.KERNEL_NAME,
 )
 def reduce_prod(x, y, axes, keep_dims=False, kernel_name="reduce_prod"):
-    """Builds the kernel."""
-    shape = x.get("shape")
-    para_check.check_shape(shape, param_name="x", min_rank=1)
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    listed = shape_util.axis_check(len(shape), axes) if axes != [] else list(range(len(shape)))
-    data = tvm.placeholder(shape, name="data", dtype=dtype)
-    res = reduce_prod_compute(data, y, listed, keep_dims, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_reduction(
+        kernel_name,
+        x,
+        ("float16", "float32"),
+        axes,
+        keep_dims,
+        lambda data, listed: reduce_prod_compute(data, y, listed, keep_dims, kernel_name),
+    )

@@ -9,9 +9,10 @@ Raises:
     OperatorError: the dtype is unsupported, or x lacks one of `axes`.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_reduction
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("ReduceSum", op_mode="dynamic", support_fusion=True)
@@ -29,20 +30,12 @@ def reduce_sum_compute(x, y, axes, keep_dims, kernel_name="reduce_sum"):
     para_check.KERNEL_NAME,
 )
 def reduce_sum(x, y, axes, keep_dims=False, kernel_name="reduce_sum"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
-    rank = len(x.get("shape"))
-    listed = shape_util.wrap_axes_to_positive([axes] if isinstance(axes, int) else axes, rank)
-    described = {**x, "rel_pos_to_reduce": "before"}
-    reduced = {"value": listed or list(range(rank)), "rel_pos_to_reduce": "axis"}
-    schedules, tensors = [], []
-    for one, axis in dsl.classify([described, reduced], "reduce", {"keepdims": keep_dims is True}):
-        with dsl.compute():
-            shape = shape_util.variable_shape([one, axis], op_mode="reduce")[0]
-            data = tvm.placeholder(shape, name="data", dtype=dtype)
-            res = reduce_sum_compute(data, y, axis.get("value"), keep_dims, kernel_name)
-        tensors.append([data, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_reduction(
+        kernel_name,
+        x,
+        ("float16", "float32", "int32"),
+        axes,
+        keep_dims,
+        lambda data, listed: reduce_sum_compute(data, y, listed, keep_dims, kernel_name),
+    )

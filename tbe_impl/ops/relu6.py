@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_dynamic
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("Relu6", op_mode="dynamic", support_fusion=True)
@@ -24,17 +25,10 @@ def relu6_compute(x, y, kernel_name="relu6"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def relu6(x, y, kernel_name="relu6"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32", "int32"), param_name="x")
-    schedules, tensors = [], []
-    for variant in dsl.classify([x], "elewise"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
-            res = relu6_compute(data_x, y, kernel_name)
-        tensors.append([data_x, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32", "int32"),
+        lambda x: relu6_compute(x, y, kernel_name),
+    )

@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
+from kernel_building import build_dynamic
 from tbe import dsl, tvm
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("ReluGrad", op_mode="dynamic", support_fusion=True)
@@ -28,20 +29,11 @@ def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
     para_check.KERNEL_NAME,
 )
 def relu_grad(gradients, features, z, kernel_name="relu_grad"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(gradients.get("shape"), param_name="gradients")
-    dtype = gradients.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="gradients")
-    shape_util.compare_tensor_dict_key(gradients, features, "shape")
-    shape_util.compare_tensor_dict_key(gradients, features, "dtype")
-    schedules, tensors = [], []
-    for variant in dsl.classify([gradients, features], "elewise"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_gradients = tvm.placeholder(shapes[0], name="data_gradients", dtype=dtype)
-            data_features = tvm.placeholder(shapes[1], name="data_features", dtype=dtype)
-            res = relu_grad_compute(data_gradients, data_features, z, kernel_name)
-        tensors.append([data_gradients, data_features, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name,
+        {"gradients": gradients, "features": features},
+        ("float16", "float32"),
+        lambda gradients, features: relu_grad_compute(gradients, features, z, kernel_name),
+        equal=("shape", "dtype"),
+    )

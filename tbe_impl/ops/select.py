@@ -9,10 +9,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("select")
@@ -44,9 +44,8 @@ def select(condition, x1, x2, y, kernel_name="select"):
     data_condition = tvm.placeholder(shape, name="data_condition", dtype="int8")
     data_x1 = tvm.placeholder(shape, name="data_x1", dtype=dtype)
     data_x2 = tvm.placeholder(shape, name="data_x2", dtype=dtype)
-    res = select_compute(data_condition, data_x1, data_x2, y, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_condition, data_x1, data_x2, res]}
+    build_kernel(
+        kernel_name,
+        [data_condition, data_x1, data_x2],
+        select_compute(data_condition, data_x1, data_x2, y, kernel_name),
     )

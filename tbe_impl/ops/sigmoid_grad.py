@@ -9,10 +9,9 @@ Raises:
 """
 
 import te.lang.cce
-from te import tvm
+from kernel_building import build_static
 from te.platform.fusion_manager import fusion_manager
-from te.utils import para_check, shape_util
-from topi import generic
+from te.utils import para_check
 
 
 @fusion_manager.register("sigmoid_grad")
@@ -29,17 +28,10 @@ def sigmoid_grad_compute(y, dy, z, kernel_name="sigmoid_grad"):
 )
 def sigmoid_grad(y, dy, z, kernel_name="sigmoid_grad"):
     """Builds the kernel."""
-    para_check.check_shape(y.get("shape"), param_name="y")
-    dtype = y.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="y")
-    shape_util.compare_tensor_dict_key(y, dy, "shape")
-    shape_util.compare_tensor_dict_key(y, dy, "dtype")
-    shape = y.get("shape")
-    data_y = tvm.placeholder(shape, name="data_y", dtype=dtype)
-    data_dy = tvm.placeholder(shape, name="data_dy", dtype=dtype)
-    res = sigmoid_grad_compute(data_y, data_dy, z, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_y, data_dy, res]}
+    build_static(
+        kernel_name,
+        {"y": y, "dy": dy},
+        ("float16", "float32"),
+        lambda y, dy: sigmoid_grad_compute(y, dy, z, kernel_name),
+        equal=("shape", "dtype"),
     )

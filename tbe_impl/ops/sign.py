@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
+from kernel_building import build_dynamic
 from tbe import dsl, tvm
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("Sign", op_mode="dynamic", support_fusion=True)
@@ -28,17 +29,7 @@ def sign_compute(x, y, kernel_name="sign"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sign(x, y, kernel_name="sign"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(x.get("shape"), param_name="x")
-    dtype = x.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    schedules, tensors = [], []
-    for variant in dsl.classify([x], "elewise"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_x = tvm.placeholder(shapes[0], name="data_x", dtype=dtype)
-            res = sign_compute(data_x, y, kernel_name)
-        tensors.append([data_x, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name, {"x": x}, ("float16", "float32"), lambda x: sign_compute(x, y, kernel_name)
+    )

@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_dynamic
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("SiluGrad", op_mode="dynamic", support_fusion=True)
@@ -29,20 +30,11 @@ def silu_grad_compute(dy, x, dx, kernel_name="silu_grad"):
     para_check.KERNEL_NAME,
 )
 def silu_grad(dy, x, dx, kernel_name="silu_grad"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    para_check.check_shape(dy.get("shape"), param_name="dy")
-    dtype = dy.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="dy")
-    shape_util.compare_tensor_dict_key(dy, x, "shape")
-    shape_util.compare_tensor_dict_key(dy, x, "dtype")
-    schedules, tensors = [], []
-    for variant in dsl.classify([dy, x], "elewise"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant)
-            data_dy = tvm.placeholder(shapes[0], name="data_dy", dtype=dtype)
-            data_x = tvm.placeholder(shapes[1], name="data_x", dtype=dtype)
-            res = silu_grad_compute(data_dy, data_x, dx, kernel_name)
-        tensors.append([data_dy, data_x, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_dynamic(
+        kernel_name,
+        {"dy": dy, "x": x},
+        ("float16", "float32"),
+        lambda dy, x: silu_grad_compute(dy, x, dx, kernel_name),
+        equal=("shape", "dtype"),
+    )

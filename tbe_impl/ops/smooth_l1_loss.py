@@ -8,11 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
-import functools
-
-from tbe import dsl, tvm
+from kernel_building import build_static
+from tbe import dsl
 from tbe.common.register import register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("SmoothL1Loss", op_mode="static", support_fusion=True)
@@ -33,15 +32,11 @@ def smooth_l1_loss_compute(predict, label, loss, sigma=1.0, kernel_name="smooth_
 )
 def smooth_l1_loss(predict, label, loss, sigma=1.0, kernel_name="smooth_l1_loss"):
     """Builds the kernel; the inputs are flattened to one axis."""
-    para_check.check_shape(predict.get("shape"), param_name="predict")
-    dtype = predict.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")
-    shape_util.compare_tensor_dict_key(predict, label, "shape")
-    shape_util.compare_tensor_dict_key(predict, label, "dtype")
-    shape = (functools.reduce(lambda one, other: one * other, predict.get("shape"), 1),)
-    data_predict = tvm.placeholder(shape, name="data_predict", dtype=dtype)
-    data_label = tvm.placeholder(shape, name="data_label", dtype=dtype)
-    res = smooth_l1_loss_compute(data_predict, data_label, loss, sigma, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_predict, data_label, res]})
+    build_static(
+        kernel_name,
+        {"predict": predict, "label": label},
+        ("float16", "float32"),
+        lambda predict, label: smooth_l1_loss_compute(predict, label, loss, sigma, kernel_name),
+        equal=("shape", "dtype"),
+        flatten=True,
+    )

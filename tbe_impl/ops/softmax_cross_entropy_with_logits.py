@@ -11,10 +11,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("softmax_cross_entropy_with_logits")
@@ -57,8 +57,4 @@ def softmax_cross_entropy_with_logits(
     res = softmax_cross_entropy_with_logits_compute(
         data_features, data_labels, loss, backprop, kernel_name
     )
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(
-        schedule, {"name": kernel_name, "tensor_list": [data_features, data_labels, *res]}
-    )
+    build_kernel(kernel_name, [data_features, data_labels], res)

@@ -1,4 +1,4 @@
-"""Gradient of softmax, computed from the result of softmax.
+"""Gradient of softmax as a function of its result.
 
 grad_x = softmax·(grad_softmax − Σ softmax·grad_softmax); Σ over `axis`.
 
@@ -8,9 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or the input lacks the axis.
 """
 
-from tbe import dsl, tvm
+from kernel_building import build_along_axes
+from tbe import dsl
 from tbe.common.register import register_operator, register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("SoftmaxGrad", op_mode="dynamic", support_fusion=True)
@@ -31,22 +32,13 @@ def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softm
     para_check.KERNEL_NAME,
 )
 def softmax_grad(softmax, grad_softmax, grad_x, axis=-1, kernel_name="softmax_grad"):
-    """Builds the kernel for static shapes and for dynamic shapes (sizes of -1)."""
-    dtype = softmax.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="softmax")
-    listed = shape_util.wrap_axes_to_positive(
-        [axis] if isinstance(axis, int) else axis, len(softmax.get("shape"))
+    """Builds the kernel for known shapes and for sizes of -1."""
+    build_along_axes(
+        kernel_name,
+        {"softmax": softmax, "grad_softmax": grad_softmax},
+        ("float16", "float32"),
+        axis,
+        lambda softmax, grad_softmax, reduced: softmax_grad_compute(
+            softmax, grad_softmax, grad_x, reduced, kernel_name
+        ),
     )
-    schedules, tensors = [], []
-    for *variant, reduced in dsl.classify([softmax, grad_softmax, listed], "norm"):
-        with dsl.compute():
-            shapes = shape_util.variable_shape(variant, op_mode="norm")
-            data_softmax = tvm.placeholder(shapes[0], name="data_softmax", dtype=dtype)
-            data_grad_softmax = tvm.placeholder(shapes[1], name="data_grad_softmax", dtype=dtype)
-            res = softmax_grad_compute(
-                data_softmax, data_grad_softmax, grad_x, reduced, kernel_name
-            )
-        tensors.append([data_softmax, data_grad_softmax, res])
-        with tvm.target.cce():
-            schedules.append(dsl.auto_schedule(res))
-    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})

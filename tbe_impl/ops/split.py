@@ -9,6 +9,7 @@ Raises:
     RuntimeError: num_split does not divide the size of the axis.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.utils import para_check, shape_util
 
@@ -29,6 +30,4 @@ def split(x, ys, split_dim, num_split, kernel_name="split"):
         raise RuntimeError(f"axis {axis} of size {shape[axis]} does not divide by {num_split}")
     data = tvm.placeholder(shape, name="data", dtype=dtype)
     _, res = dsl.split(data, axis, [shape[axis] // num_split] * num_split)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data, *res]})
+    build_kernel(kernel_name, [data], res)

@@ -8,11 +8,10 @@ Raises:
     OperatorError: the dtype is unsupported, or shapes or dtypes of the inputs differ.
 """
 
-import functools
-
-from tbe import dsl, tvm
+from kernel_building import build_static
+from tbe import dsl
 from tbe.common.register import register_operator_compute
-from tbe.common.utils import para_check, shape_util
+from tbe.common.utils import para_check
 
 
 @register_operator_compute("TanhGrad", op_mode="static", support_fusion=True)
@@ -29,15 +28,11 @@ def tanh_grad_compute(y, dy, z, kernel_name="tanh_grad"):
 )
 def tanh_grad(y, dy, z, kernel_name="tanh_grad"):
     """Builds the kernel; the inputs are flattened to one axis."""
-    para_check.check_shape(y.get("shape"), param_name="y")
-    dtype = y.get("dtype").lower()
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="y")
-    shape_util.compare_tensor_dict_key(y, dy, "shape")
-    shape_util.compare_tensor_dict_key(y, dy, "dtype")
-    shape = (functools.reduce(lambda one, other: one * other, y.get("shape"), 1),)
-    data_y = tvm.placeholder(shape, name="data_y", dtype=dtype)
-    data_dy = tvm.placeholder(shape, name="data_dy", dtype=dtype)
-    res = tanh_grad_compute(data_y, data_dy, z, kernel_name)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data_y, data_dy, res]})
+    build_static(
+        kernel_name,
+        {"y": y, "dy": dy},
+        ("float16", "float32"),
+        lambda y, dy: tanh_grad_compute(y, dy, z, kernel_name),
+        equal=("shape", "dtype"),
+        flatten=True,
+    )

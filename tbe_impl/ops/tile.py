@@ -10,10 +10,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
-from topi import generic
 
 
 @fusion_manager.register("tile")
@@ -39,7 +39,4 @@ def tile(x, y, multiples, kernel_name="tile"):
         raise RuntimeError(f"multiples has to have {len(shape)} numbers, but has {len(multiples)}")
     paired = [size for each in shape for size in (1, each)]
     data = tvm.placeholder(paired, name="data", dtype=dtype)
-    res = tile_compute(data, y, multiples, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})
+    build_kernel(kernel_name, [data], tile_compute(data, y, multiples, kernel_name))

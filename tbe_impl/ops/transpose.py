@@ -9,6 +9,7 @@ Raises:
     RuntimeError: perm is not a permutation of the axes.
 """
 
+from kernel_building import build_kernel
 from tbe import dsl, tvm
 from tbe.common.utils import para_check
 
@@ -26,7 +27,4 @@ def transpose(x, y, perm, kernel_name="transpose"):
     if sorted(perm) != list(range(len(shape))):
         raise RuntimeError(f"perm has to name each of {len(shape)} axes once, but is {perm}")
     data = tvm.placeholder(shape, name="data", dtype=dtype)
-    res = dsl.transpose(data, perm)
-    with tvm.target.cce():
-        schedule = dsl.auto_schedule(res)
-    dsl.build(schedule, {"name": kernel_name, "tensor_list": [data, res]})
+    build_kernel(kernel_name, [data], dsl.transpose(data, perm))

@@ -10,10 +10,10 @@ Raises:
 """
 
 import te.lang.cce
+from kernel_building import build_kernel
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check
-from topi import generic
 
 
 @fusion_manager.register("unsorted_segment_sum")
@@ -40,7 +40,8 @@ def unsorted_segment_sum(x, segment_ids, y, num_segments, kernel_name="unsorted_
         raise RuntimeError(f"segment_ids has to have one number for each of {shape[0]} rows")
     data = tvm.placeholder(shape, name="data", dtype=dtype)
     ids = tvm.placeholder((shape[0],), name="ids", dtype="int32")
-    res = unsorted_segment_sum_compute(data, ids, y, num_segments, kernel_name)
-    with tvm.target.cce():
-        schedule = generic.auto_schedule(res)
-    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, ids, res]})
+    build_kernel(
+        kernel_name,
+        [data, ids],
+        unsorted_segment_sum_compute(data, ids, y, num_segments, kernel_name),
+    )

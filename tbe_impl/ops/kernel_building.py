@@ -1,0 +1,183 @@
+"""Checks, placeholders and schedules that the operators of this folder have in common.
+
+An operator file imports this module by its bare name, as CANN's operators import their helpers.
+A dtype, shape or axis that does not fit raises an OperatorError of `para_check` or `shape_util`.
+"""
+
+from tbe import dsl, tvm
+from tbe.common.utils import para_check, shape_util
+
+
+def check_inputs(inputs, dtypes, equal=("dtype",)):
+    """Checks the descriptions of the inputs and returns their dtype.
+
+    Args:
+        inputs: name → description. The dtype of the first one is checked.
+        dtypes: the supported dtypes.
+        equal: keys of the descriptions with one value for all inputs.
+    """
+    for name, described in inputs.items():
+        para_check.check_shape(described.get("shape"), param_name=name)
+    (name, first), *others = inputs.items()
+    dtype = first.get("dtype").lower()
+    para_check.check_dtype(dtype, dtypes, param_name=name)
+    for _, described in others:
+        for key in equal:
+            shape_util.compare_tensor_dict_key(first, described, key)
+    return dtype
+
+
+def broadcast_together(*tensors):
+    """Returns the tensors, broadcast to their common shape."""
+    shape = shape_util.unify_broadcast_shapes([tensor.shape for tensor in tensors])[-1]
+    return [dsl.broadcast(tensor, shape) for tensor in tensors]
+
+
+def compare(x1, x2, operator):
+    """Returns int8, 1 where the comparison holds; the tensors are broadcast to their common shape.
+
+    `operator` is one of ``eq``, ``ne``, ``lt``, ``le``, ``gt``, ``ge``.
+    """
+    x1, x2 = broadcast_together(x1, x2)
+    one, zero = (dsl.broadcast(tvm.const(value, "float16"), x1.shape) for value in (1, 0))
+    return dsl.cast_to(dsl.vsel(dsl.vcmp(x1, x2, operator), one, zero), "int8")
+
+
+def build_kernel(kernel_name, inputs, results):
+    """Schedules the results, one tensor or a list, and builds the kernel."""
+    with tvm.target.cce():
+        schedule = dsl.auto_schedule(results)
+    listed = results if isinstance(results, (list, tuple)) else [results]
+    dsl.build(schedule, {"name": kernel_name, "tensor_list": [*inputs, *listed]})
+
+
+def build_static(kernel_name, inputs, dtypes, compute, equal=("dtype",), flatten=False):
+    """Builds an element-wise kernel for known shapes.
+
+    Args:
+        kernel_name: name of the kernel.
+        inputs, dtypes, equal: see `check_inputs`.
+        compute: function of the tensors that returns the result.
+        flatten: whether the inputs, which have one shape, are flattened to one axis.
+    """
+    dtype = check_inputs(inputs, dtypes, equal)
+    shapes = [item.get("shape") for item in inputs.values()]
+    padded = shape_util.unify_broadcast_shapes(shapes)
+    if flatten:
+        padded = [(shape_util.get_shape_size(shape),) for shape in shapes]
+    data = make_placeholders(inputs, padded, dtype)
+    build_kernel(kernel_name, data, compute(*data))
+
+
+def make_placeholders(names, shapes, dtype):
+    """Returns a placeholder ``data_NAME`` for each name; further shapes are ignored."""
+    return [
+        tvm.placeholder(shape, name=f"data_{name}", dtype=dtype)
+        for name, shape in zip(names, shapes, strict=False)
+    ]
+
+
+def make_flat_placeholders(inputs, dtypes, scalars=()):
+    """Returns a placeholder with one axis for each input.
+
+    Args:
+        inputs: name → description. The dtype of the first one is that of all placeholders.
+        dtypes: the supported dtypes.
+        scalars: names of the inputs of one element; the others have the size of the first one.
+    """
+    (name, first), *_ = inputs.items()
+    dtype = first.get("dtype").lower()
+    para_check.check_dtype(dtype, dtypes, param_name=name)
+    size = shape_util.get_shape_size(first.get("shape"))
+    return [
+        tvm.placeholder((1 if key in scalars else size,), name=key, dtype=dtype) for key in inputs
+    ]
+
+
+def build_dynamic(kernel_name, inputs, dtypes, compute, equal=("dtype",), mode="elewise"):
+    """Builds an element-wise kernel for known shapes and for sizes of -1.
+
+    Args:
+        kernel_name: name of the kernel.
+        inputs, dtypes, equal: see `check_inputs`.
+        compute: function of the tensors that returns the result.
+        mode: ``elewise`` for inputs of one shape, or ``broadcast``.
+    """
+    dtype = check_inputs(inputs, dtypes, equal)
+    build_variants(
+        kernel_name,
+        dsl.classify([*inputs.values()], mode),
+        lambda variant: make_placeholders(inputs, shape_util.variable_shape(variant), dtype),
+        lambda data, variant: compute(*data),
+    )
+
+
+def build_along_axes(kernel_name, inputs, dtypes, axes, compute):
+    """Builds a normalisation for known shapes and for sizes of -1.
+
+    Args:
+        kernel_name: name of the kernel.
+        inputs, dtypes: see `check_inputs`.
+        axes: one axis, or a list.
+        compute: function of the tensors and the list of axes that returns the result.
+    """
+    (name, first), *_ = inputs.items()
+    dtype = first.get("dtype").lower()
+    para_check.check_dtype(dtype, dtypes, param_name=name)
+    listed = shape_util.wrap_axes_to_positive(
+        [axes] if isinstance(axes, int) else axes, len(first.get("shape"))
+    )
+    build_variants(
+        kernel_name,
+        dsl.classify([*inputs.values(), listed], "norm"),
+        lambda variant: make_placeholders(
+            inputs, shape_util.variable_shape(variant[:-1], op_mode="norm"), dtype
+        ),
+        lambda data, variant: compute(*data, variant[-1]),
+    )
+
+
+def build_reduction(kernel_name, x, dtypes, axes, keep_dims, compute):
+    """Builds a reduction for known shapes and for sizes of -1.
+
+    Args:
+        kernel_name: name of the kernel.
+        x, dtypes: description of the input, and the supported dtypes.
+        axes: one axis, or a list; an empty list stands for all axes.
+        keep_dims: whether the result keeps the reduced axes.
+        compute: function of the tensor and the list of axes that returns the result.
+    """
+    dtype = x.get("dtype").lower()
+    para_check.check_dtype(dtype, dtypes, param_name="x")
+    rank = len(x.get("shape"))
+    listed = shape_util.wrap_axes_to_positive([axes] if isinstance(axes, int) else axes, rank)
+    described = {**x, "rel_pos_to_reduce": "before"}
+    reduced = {"value": listed or list(range(rank)), "rel_pos_to_reduce": "axis"}
+    build_variants(
+        kernel_name,
+        dsl.classify([described, reduced], "reduce", {"keepdims": keep_dims is True}),
+        lambda variant: make_placeholders(
+            ["x"], shape_util.variable_shape(variant, op_mode="reduce"), dtype
+        ),
+        lambda data, variant: compute(*data, variant[1].get("value")),
+    )
+
+
+def build_variants(kernel_name, variants, placeholders, compute):
+    """Builds one kernel from the variants of `dsl.classify`.
+
+    Args:
+        kernel_name: name of the kernel.
+        variants: what `dsl.classify` returns.
+        placeholders: function of a variant that returns the input tensors.
+        compute: function of the input tensors and the variant that returns the result.
+    """
+    schedules, tensors = [], []
+    for variant in variants:
+        with dsl.compute():
+            data = placeholders(variant)
+            res = compute(data, variant)
+        tensors.append([*data, res])
+        with tvm.target.cce():
+            schedules.append(dsl.auto_schedule(res))
+    dsl.build(schedules, {"name": kernel_name, "tensor_list": tensors})
