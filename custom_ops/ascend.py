@@ -216,8 +216,7 @@ def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
     The file may define DTYPES, FORMATS and OTHER_DTYPES, which replace the defaults of
     `build_op_info`.
     """
-    names: Mapping[str, Any] = _load_tbe_function(spec).__globals__
-    return names
+    return _load_tbe_function(spec).__globals__
 
 
 def attributes_of(spec: OpSpec) -> list[str]:

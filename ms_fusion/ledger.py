@@ -455,8 +455,7 @@ class Ledger:
         page: str = _report_module("html").to_html(self)
         if path is None:
             return page
-        written: Path = _report_module("write").write_text(path, page)
-        return written
+        return _report_module("write").write_text(path, page)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Returns the ledger as JSON (docs/ledger.schema.json); with `path`, also writes it there.
@@ -476,8 +475,7 @@ class Ledger:
         Raises:
             ParseError: the text is damaged, or of another schema version.
         """
-        ledger: Ledger = _report_module("document").from_json(text, file=file)
-        return ledger
+        return _report_module("document").from_json(text, file=file)
 
     def _repr_html_(self) -> str:
         """Returns static HTML without scripts, for a notebook."""

@@ -307,8 +307,7 @@ def _instantiate_net(maker: Callable[..., Any], target: str) -> Callable[..., An
             got=type(net).__name__,
             remedy=_FACTORY,
         )
-    result: Callable[..., Any] = net
-    return result
+    return net
 
 
 def _check_arity(net: Callable[..., Any], count: int, target: str) -> None:

@@ -30,7 +30,6 @@ from custom_ops.core.dynamic_kernels import (
 from custom_ops.core.kernel_interface import (
     AnyKernel,
     ArraySpec,
-    OpaqueKernel,
     Procedure,
     outputs_of,
     to_tuple,
@@ -380,8 +379,7 @@ class Computation:
         if spec.procedure is not None:
             return Procedure.from_inputs(spec, self.attributes, given)
         if spec.kernel_builder is not None:
-            whole: OpaqueKernel = spec.kernel_builder(*given, **self.attributes)
-            return whole
+            return spec.kernel_builder(*given, **self.attributes)
         if spec.forward is None:
             raise InputError(
                 f"{spec.name} has no kernel of its own",

@@ -56,17 +56,11 @@ def random_bits(shape: Any, key: Tensor) -> Tensor:
 
 
 def _mix_key(tensor: Tensor, key: Tensor) -> Tensor:
-    made: Tensor = dsl.compute(
-        tensor.shape, lambda *i: tensor(*i) ^ key(0).astype("uint32"), "keyed"
-    )
-    return made
+    return dsl.compute(tensor.shape, lambda *i: tensor(*i) ^ key(0).astype("uint32"), "keyed")
 
 
 def _multiply(tensor: Tensor, factor: int) -> Tensor:
-    made: Tensor = dsl.compute(
-        tensor.shape, lambda *i: tensor(*i) * const(factor, "uint32"), "times"
-    )
-    return made
+    return dsl.compute(tensor.shape, lambda *i: tensor(*i) * const(factor, "uint32"), "times")
 
 
 def random_bits_in_numpy(shape: tuple[int, ...], key: Any) -> Any:

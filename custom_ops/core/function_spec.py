@@ -107,8 +107,7 @@ class FunctionSpec:
         flags = __future__.annotations.compiler_flag
         code = compile(source, file, "exec", flags=flags, dont_inherit=True)
         exec(code, namespace)  # noqa: S102 - the text is generated from records of this package
-        function: Callable[..., Any] = namespace[self.name]
-        return function
+        return namespace[self.name]
 
 
 def function_of_cell(

@@ -142,8 +142,7 @@ def _recompute_hidden_outputs(spec: OpSpec) -> Any:
         saved = dict(zip(spec.saves, tensors, strict=False))
         seen = [one for name, one in saved.items() if name not in spec.hidden]
         saved |= zip(own, to_tuple(spec.recompute_hidden(*seen, **attributes)), strict=True)
-        made: tuple[Any, ...] = written(*saved.values(), *tensors[len(saved) :], **attributes)
-        return made
+        return written(*saved.values(), *tensors[len(saved) :], **attributes)
 
     return compute
 

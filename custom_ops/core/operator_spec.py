@@ -298,8 +298,7 @@ def _to_picklable(value: Any) -> Any:
 def find_spec(name: str) -> OpSpec | None:
     """Returns the spec of this package's operator with this name; None if there is none."""
     operators = import_module("custom_ops.operators")  # imports this module
-    found: OpSpec | None = operators.all_specs().get(name)
-    return found
+    return operators.all_specs().get(name)
 
 
 def _rebuild_spec(members: Mapping[str, Any]) -> OpSpec:

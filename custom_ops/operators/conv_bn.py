@@ -66,8 +66,7 @@ class _FoldedConvolution:
 
     def forward(self, x: Any) -> np.ndarray:
         """Returns the convolution of x with the folded weights, with the activation applied."""
-        made: np.ndarray = self.conv.forward(x, *self.weights)
-        return made
+        return self.conv.forward(x, *self.weights)
 
     def backward(self, grad: Any) -> tuple[np.ndarray, ...]:
         """Returns the gradients of x, weight, bias (if any), gamma and beta."""
@@ -389,8 +388,7 @@ class ConvBN(OperatorCell):
         if not hasattr(self, "_last"):
             return ArrayOperator.backward(self, grad)  # raises: forward was not called
         if self._last is not None:
-            made: tuple[np.ndarray, ...] = self._last.backward(grad)
-            return made
+            return self._last.backward(grad)
         of_y, *of_weights = self.bn.backward(grad)
         return (*self.conv.backward(of_y), *of_weights)
 

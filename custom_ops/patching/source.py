@@ -340,8 +340,7 @@ def _substitute(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
         def visit_Name(self, node: ast.Name) -> Any:
             return copy.deepcopy(value) if node.id == name else node
 
-    made: ast.stmt = Putting().visit(statement)
-    return made
+    return Putting().visit(statement)
 
 
 def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:

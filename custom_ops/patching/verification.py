@@ -150,8 +150,7 @@ def difference(
 
 def array_of(tensor: Any) -> np.ndarray:
     """Returns the tensor as a float64 array."""
-    values: np.ndarray = tensor.astype(ms.float32).asnumpy().astype(np.float64)
-    return values
+    return tensor.astype(ms.float32).asnumpy().astype(np.float64)
 
 
 def root_mean_square(values: np.ndarray) -> float:

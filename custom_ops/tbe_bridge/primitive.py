@@ -78,8 +78,7 @@ def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
     state = (registration, *held.get("attrs", {}).values())
     known = held.get("_tbe_primitive")
     if known is not None and len(known[0]) == len(state) and all(map(is_, known[0], state)):
-        made: TbePrimitive = known[1]
-        return made
+        return known[1]
     key = _key(user, registration)
     found = _primitives.get(key) or TbePrimitive(_build_spec(user, registration), user)
     _primitives[key] = found

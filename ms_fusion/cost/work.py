@@ -56,16 +56,8 @@ def _bytes_written(node: Node, graph: Graph) -> int:
     return sum(value.bytes for value in graph.outputs_of(node))
 
 
-def _no_work(node: Node, graph: Graph) -> Work:
-    return Work()
-
-
 def _read_write_work(node: Node, graph: Graph, flops: int) -> Work:
     return Work(flops, _bytes(_distinct_inputs(node, graph)), _bytes_written(node, graph), 1)
-
-
-def _default_work(node: Node, graph: Graph) -> Work:
-    return _read_write_work(node, graph, _out_elements(node, graph))
 
 
 def _elementwise_work(node: Node, graph: Graph) -> Work:
@@ -202,11 +194,6 @@ def _gather_work(node: Node, graph: Graph) -> Work:
     return Work(0, written + _bytes(indices), written, 1)
 
 
-def _fill_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of an OnesLike, ZerosLike or Fill: it reads a shape, but no values."""
-    return Work(0, 0, _bytes_written(node, graph), 1)
-
-
 def _slice_work(node: Node, graph: Graph) -> Work:
     """Returns the work of a Slice or StridedSlice: it reads only the selected elements."""
     written = _bytes_written(node, graph)
@@ -263,8 +250,10 @@ def _size(size: int | str) -> int:
 
 _RULES: Mapping[WorkRule, Callable[[Node, Graph], Work]] = MappingProxyType(
     {
-        WorkRule.UNKNOWN: _default_work,
-        WorkRule.NONE: _no_work,
+        WorkRule.UNKNOWN: lambda node, graph: _read_write_work(
+            node, graph, _out_elements(node, graph)
+        ),
+        WorkRule.NONE: lambda node, graph: Work(),
         WorkRule.ELEMENTWISE: _elementwise_work,
         WorkRule.SUM: _add_n_work,
         WorkRule.ASSIGN: _assign_work,
@@ -278,7 +267,7 @@ _RULES: Mapping[WorkRule, Callable[[Node, Graph], Work]] = MappingProxyType(
         WorkRule.POOLING: _pooling_work,
         WorkRule.OPTIMIZER: _optimizer_work,
         WorkRule.GATHER: _gather_work,
-        WorkRule.FILL: _fill_work,
+        WorkRule.FILL: lambda node, graph: Work(0, 0, _bytes_written(node, graph), 1),
         WorkRule.SLICE: _slice_work,
         WorkRule.DATA_MOVEMENT: _data_movement_work,
     }

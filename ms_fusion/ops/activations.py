@@ -67,24 +67,11 @@ def _clip_to_bounds(call: Call) -> Any:
     return x
 
 
-def _relu6_gradient(dy: Array, x: Array) -> Any:
-    return np.where((x > 0) & (x < 6), dy, 0 * dy)
-
-
 def _hard_sigmoid(call: Call) -> Any:
     """Computes clip(alpha · x + beta, 0, 1); without attributes clip(x / 6 + 0.5, 0, 1)."""
     x, alpha = call.inputs[0], call.node.attr("alpha")
     scaled = x / 6 if alpha is None else x * alpha
     return _clip(scaled + call.number("beta", default=0.5), 0, 1)
-
-
-def _hard_sigmoid_gradient(dy: Array, x: Array) -> Any:
-    return np.where((x > -3) & (x < 3), dy / 6, 0 * dy)
-
-
-def _hard_swish(call: Call) -> Any:
-    """Computes max(x, −3) · hard_sigmoid(x); the maximum prevents NaN at x = −∞."""
-    return np.maximum(call.inputs[0], -3) * _hard_sigmoid(call)
 
 
 def _hard_swish_gradient(dy: Array, x: Array) -> Any:
@@ -102,10 +89,6 @@ def _selu(call: Call) -> Any:
     return call.number("gamma", default=1.05070098) * _elu(call.inputs[0], alpha)
 
 
-def _leaky_relu(call: Call) -> Any:
-    return _scale_negatives(call.inputs[0], call.attribute("alpha"))
-
-
 def _scale_negatives(x: Array, slope: Any) -> Any:
     return np.where(x < 0, x * slope, x)
 
@@ -119,10 +102,6 @@ def _swish(call: Call, gate: Callable[[Any], Any]) -> Any:
     """Computes x · gate(alpha · x); alpha is 1 in MindSpore."""
     x, alpha = call.inputs[0], call.number("alpha", default=1.0)
     return x * gate(x if alpha == 1.0 else x * alpha)
-
-
-def _elu_gradient(dy: Array, y: Array) -> Any:
-    return np.where(y > 0, dy, dy * (y + 1))
 
 
 def sigmoid(x: Array) -> Any:
@@ -202,7 +181,7 @@ OPERATORS = (
     OpInfo("ReLUGrad", work=WorkRule.ELEMENTWISE, flops=1),
     OpInfo(
         "ReLU6Grad",
-        formula=nary(_relu6_gradient),
+        formula=nary(lambda dy, x: np.where((x > 0) & (x < 6), dy, 0 * dy)),
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=2,
@@ -224,7 +203,7 @@ OPERATORS = (
     ),
     OpInfo(
         "HSigmoidGrad",
-        formula=nary(_hard_sigmoid_gradient),
+        formula=nary(lambda dy, x: np.where((x > -3) & (x < 3), dy / 6, 0 * dy)),
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=3,
@@ -233,7 +212,7 @@ OPERATORS = (
     elementwise(
         "HSwish",
         onnx=(OnnxOperator("HardSwish", lambda call: call.in_form(alpha=1 / 6)),),
-        formula=_hard_swish,
+        formula=lambda call: np.maximum(call.inputs[0], -3) * _hard_sigmoid(call),
         traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         flops=5,
         steps=5,
@@ -287,7 +266,7 @@ OPERATORS = (
     OpInfo("Clip", onnx=("Clip",), formula=_clip_to_bounds),
     OpInfo(
         "EluGrad",
-        formula=nary(_elu_gradient),
+        formula=nary(lambda dy, y: np.where(y > 0, dy, dy * (y + 1))),
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=3,
@@ -431,7 +410,7 @@ OPERATORS = (
     elementwise(
         "LeakyReLU",
         onnx=("LeakyRelu",),
-        formula=_leaky_relu,
+        formula=lambda call: _scale_negatives(call.inputs[0], call.attribute("alpha")),
         traits=Trait.KEEPS_NON_NEGATIVE | Trait.IDENTITY_ON_NON_NEGATIVE,
         flops=2,
         steps=2,

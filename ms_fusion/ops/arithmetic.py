@@ -116,24 +116,11 @@ def _subtract_scaled(x: Array, y: Array, factor: Any) -> Any:
     return x != away if x.dtype == bool else x - away
 
 
-def _fmax(x: Array, y: Array) -> Any:
-    """Computes the maximum; if one operand is NaN, the result is the other operand."""
-    return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
-
-
-def _fmin(x: Array, y: Array) -> Any:
-    return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.minimum(x, y)))
-
-
 def _hypotenuse(x: Array, y: Array) -> Any:
     """Computes √(x² + y²) without overflow of the squares."""
     large, small = np.maximum(np.abs(x), np.abs(y)), np.minimum(np.abs(x), np.abs(y))
     share = small / np.where(large == 0, 1 + 0 * large, large)
     return np.where(np.isinf(large), large, large * np.sqrt(1 + share * share))
-
-
-def _lower_cast(call: Call) -> Any:
-    return call.inputs[0].astype(numpy_dtype(call.output.dtype))
 
 
 def _lower_divide(call: Call) -> Any:
@@ -312,7 +299,7 @@ OPERATORS = (
         "Cast",
         onnx=("Cast",),
         formula=_cast,
-        lowering=_lower_cast,
+        lowering=lambda call: call.inputs[0].astype(numpy_dtype(call.output.dtype)),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
         flops=0,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
@@ -464,10 +451,18 @@ OPERATORS = (
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
     ),
     OpInfo(
-        "Fmax", formula=nary(_fmax), mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS)
+        "Fmax",
+        formula=nary(
+            lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
+        ),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
     OpInfo(
-        "Fmin", formula=nary(_fmin), mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS)
+        "Fmin",
+        formula=nary(
+            lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.minimum(x, y)))
+        ),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
     elementwise(
         "SquaredDifference",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ms_fusion.ops.call import (
-    Array,
     binary,
     nary,
     pointwise,
@@ -29,15 +27,6 @@ from ms_fusion.ops.op_info import (
     WorkRule,
     elementwise,
 )
-
-
-def _xlogy(x: Array, y: Array) -> Any:
-    return np.where(x == 0, 0 * x, x * np.log(y))
-
-
-def _xdivy(x: Array, y: Array) -> Any:
-    return np.where(x == 0, 0 * x, x / y)
-
 
 OPERATORS = (
     elementwise(
@@ -237,13 +226,13 @@ OPERATORS = (
     ),
     OpInfo(
         "Xlogy",
-        formula=nary(_xlogy),
+        formula=nary(lambda x, y: np.where(x == 0, 0 * x, x * np.log(y))),
         batch=ELEMENTWISE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),
     OpInfo(
         "Xdivy",
-        formula=nary(_xdivy),
+        formula=nary(lambda x, y: np.where(x == 0, 0 * x, x / y)),
         batch=ELEMENTWISE,
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
     ),

@@ -36,10 +36,6 @@ def _reshape(call: Call) -> Array:
     return call.inputs[0].reshape(static_result_shape(call))
 
 
-def _broadcast(call: Call) -> Array:
-    return np.broadcast_to(call.inputs[0], static_result_shape(call))
-
-
 def _transpose(call: Call) -> Array:
     return np.transpose(
         call.inputs[0], call.integers("perm", 1) if len(call.inputs) > 1 else call.integers("perm")
@@ -247,7 +243,7 @@ OPERATORS = (
     OpInfo(
         "BroadcastTo",
         onnx=(OnnxOperator("Expand", onnx_layout.view(onnx_layout.expanded_sizes)),),
-        formula=_broadcast,
+        formula=lambda call: np.broadcast_to(call.inputs[0], static_result_shape(call)),
         traits=Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.FIRST_INPUT,
         batch=BatchRule(Batch.ELEMENTWISE, sizes=frozenset({1})),

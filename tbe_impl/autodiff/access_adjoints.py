@@ -155,14 +155,13 @@ def _build_stage(places: ReadAccess, value: Expr, solution: _Solution, *, any_of
         body: Expr = Reduce("max" if any_of else "sum", here, solution.free, condition)
     else:
         body = here if condition is None else select(condition, here, zero)
-    made: Tensor = compute(
+    return compute(
         places.tensor.shape,
         lambda *index: substitute(
             body, {id(old): new for old, new in zip(solution.index, index, strict=True)}
         ),
         fresh_name("gradient"),
     )
-    return made
 
 
 def _solve_axes(places: ReadAccess) -> _Solution | None:
@@ -401,10 +400,9 @@ def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Te
     made = reshape_to(rows, tensor.shape)
     if not any_of:
         return made
-    truth: Tensor = compute(
+    return compute(
         made.shape, lambda *i: make_binary("gt", made(*i), const(0, "float32")), fresh_name("gate")
     )
-    return truth
 
 
 def reshape_to(tensor: Tensor, shape: Sequence[Expr]) -> Tensor:

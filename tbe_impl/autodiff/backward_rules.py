@@ -149,12 +149,11 @@ def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjo
         ones = compute(places.shape, lambda *_: const(1.0, "float32"), fresh_name("ones"))
         taken = _OPERATIONS["unsorted_segment_sum"](ones, places, size)
         taken = reshape_to(taken, [*source.shape[:batch], source.shape[along]])
-        made: Tensor = compute(
+        return compute(
             source.shape,
             lambda *i: make_binary("gt", taken(*i[:batch], i[along]), const(0, "float32")),
             fresh_name("gate"),
         )
-        return made
 
     return [(source, Adjoint(value, cache(hit)))]
 
@@ -173,8 +172,7 @@ def _flatten_batch_indices(places: Tensor, batch: int, size: Expr) -> Tensor:
         inside = make_binary("and", here >= 0, here < cast("int64", size))
         return select(inside, cast("int64", flat * size) + here, const(-1, "int64"))
 
-    made: Tensor = compute(places.shape, number, fresh_name("gradient_places"))
-    return made
+    return compute(places.shape, number, fresh_name("gradient_places"))
 
 
 def _segment_ids(use: DslCall) -> Tensor:
@@ -191,8 +189,7 @@ def _constant_indices(numbers: Any) -> Tensor:
             found = select(make_binary("eq", index, const(at)), cast("int32", number), found)
         return found
 
-    made: Tensor = compute([len(numbers)], pick, fresh_name("rows"))
-    return made
+    return compute([len(numbers)], pick, fresh_name("rows"))
 
 
 def _segment_sum_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
@@ -259,8 +256,7 @@ def _make_row_update_backward(sign: int) -> Rule:
 
 
 def _negate(tensor: Tensor) -> Tensor:
-    made: Tensor = compute(tensor.shape, lambda *i: call("neg", tensor(*i)), fresh_name("gradient"))
-    return made
+    return compute(tensor.shape, lambda *i: call("neg", tensor(*i)), fresh_name("gradient"))
 
 
 def _scatter_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:

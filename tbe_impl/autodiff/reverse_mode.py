@@ -158,8 +158,7 @@ class _ReversePass:
         found = self._total_adjoint(tensor)
         if found is not None:
             return found.value
-        zeros: Tensor = broadcast(const(0, tensor.dtype), tensor.shape)
-        return zeros
+        return broadcast(const(0, tensor.dtype), tensor.shape)
 
     def _check_steps(self, value: Expr) -> None:
         """Raises `InputError` if `value` depends on an integer that has no derivative.

@@ -63,8 +63,7 @@ def sum_adjoints(adjoints: Sequence[Adjoint]) -> Adjoint:
                 found = make_binary("or", found, gate(*index))
             return found
 
-        made: Tensor = compute(value.shape, one, fresh_name("gate"))
-        return made
+        return compute(value.shape, one, fresh_name("gate"))
 
     return Adjoint(value, either)
 
@@ -198,5 +197,4 @@ def _reduce_over_same_axes(
         condition = None if body.condition is None else substitute(body.condition, new)
         return Reduce(operation, substitute(source, new), body.axes, condition)
 
-    made: Tensor = compute(op.outputs[0].shape, repeat_reduction, fresh_name(name))
-    return made
+    return compute(op.outputs[0].shape, repeat_reduction, fresh_name(name))

@@ -41,8 +41,7 @@ _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
 
 def _expand_float32_relu(use: DslCall) -> Tensor | None:
     (x,) = use.inputs
-    found: Tensor | None = OPERATIONS["vmaxs"](x, 0.0) if x.dtype == "float32" else None
-    return found
+    return OPERATIONS["vmaxs"](x, 0.0) if x.dtype == "float32" else None
 
 
 def _expand_float32_leaky_relu(use: DslCall) -> Tensor | None:
@@ -50,8 +49,7 @@ def _expand_float32_leaky_relu(use: DslCall) -> Tensor | None:
     if x.dtype != "float32":
         return None
     below = OPERATIONS["vmuls"](x, use.parameters["scalar"])
-    found: Tensor = OPERATIONS["vcmpsel"](x, 0.0, "gt", x, below)
-    return found
+    return OPERATIONS["vcmpsel"](x, 0.0, "gt", x, below)
 
 
 def _expand_bool_broadcast(use: DslCall) -> Tensor | None:
@@ -59,8 +57,7 @@ def _expand_bool_broadcast(use: DslCall) -> Tensor | None:
     if x.dtype != "bool":
         return None
     repeated = OPERATIONS["broadcast"](OPERATIONS["cast_to"](x, "float16"), use.parameters["shape"])
-    found: Tensor = OPERATIONS["vcmp"](repeated, 0.5, "gt", "bool")
-    return found
+    return OPERATIONS["vcmp"](repeated, 0.5, "gt", "bool")
 
 
 _DTYPE_EXPANSIONS: Mapping[str, Callable[[DslCall], Tensor | None]] = {

@@ -43,8 +43,7 @@ def lower_index_map(op: Operation) -> Tensor | None:
     moved = OPERATIONS["broadcast"](moved, shape)
     if moved is not body.tensor:
         return moved
-    copy: Tensor | None = OPERATIONS["vmuls"](moved, 1.0) if is_float(moved.dtype) else None
-    return copy
+    return OPERATIONS["vmuls"](moved, 1.0) if is_float(moved.dtype) else None
 
 
 def _static_sizes(sizes: Sequence[Expr]) -> list[int] | None:
@@ -71,5 +70,4 @@ def _slice(tensor: Tensor, axis: int, start: int, size: int) -> Tensor:
         return tensor
     parts = [start, size, int(whole.value) - start - size]
     place = 1 if start else 0
-    sliced: Tensor = OPERATIONS["split"](tensor, axis, [part for part in parts if part])[1][place]
-    return sliced
+    return OPERATIONS["split"](tensor, axis, [part for part in parts if part])[1][place]

@@ -299,8 +299,7 @@ class InstructionParameters:
         self._notes().clear()
 
     def _notes(self) -> dict[str, Any]:
-        found: dict[str, Any] = session().build_config.setdefault("_instructions", {})
-        return found
+        return session().build_config.setdefault("_instructions", {})
 
 
 INSTRUCTION_PARAMETERS = InstructionParameters()

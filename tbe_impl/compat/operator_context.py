@@ -318,8 +318,7 @@ def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
 
 def _size_of_axis(name: str, axis: int) -> Var:
     """Returns the symbolic variable for the size of an axis of the declared (unmerged) array."""
-    found: Var = session().variables.setdefault(name, Var(name, "int32", (1, None), axis))
-    return found
+    return session().variables.setdefault(name, Var(name, "int32", (1, None), axis))
 
 
 def _variable_shapes(inputs: Sequence[Any], name: str = "dim") -> list[Any]:

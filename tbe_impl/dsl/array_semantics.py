@@ -141,14 +141,13 @@ def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = Fa
 
     A reduction of zero elements gives the identity element of `op`.
     """
-    found: Array = _REDUCTIONS[op](
+    return _REDUCTIONS[op](
         source,
         axis=axes,
         keepdims=keepdims,
         initial=identity_element(op, source.dtype),
         **({"dtype": source.dtype} if op in ("sum", "prod") else {}),
     )
-    return found
 
 
 def identity_element(op: str, dtype: np.dtype[Any]) -> Any:

@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 _serial_numbers = itertools.count()
 
 
+Operator = Callable[[Any, Any], Any]
+
+
+def _make_operator(op: str) -> Operator:
+    """Returns the method that builds ``self op other``."""
+    return lambda self, other: make_binary(op, self, other)
+
+
+def _make_reflected_operator(op: str) -> Operator:
+    """Returns the method that builds ``other op self``."""
+    return lambda self, other: make_binary(op, other, self)
+
+
 class Expr:
     """A node of a scalar expression; every node has a dtype."""
 
@@ -34,59 +47,25 @@ class Expr:
         """The operands of this node."""
         return ()
 
-    def __add__(self, other: Any) -> Expr:
-        return make_binary("add", self, other)
-
-    def __radd__(self, other: Any) -> Expr:
-        return make_binary("add", other, self)
-
-    def __sub__(self, other: Any) -> Expr:
-        return make_binary("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Expr:
-        return make_binary("sub", other, self)
-
-    def __mul__(self, other: Any) -> Expr:
-        return make_binary("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Expr:
-        return make_binary("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Expr:
-        return make_binary("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Expr:
-        return make_binary("div", other, self)
-
-    def __floordiv__(self, other: Any) -> Expr:
-        return make_binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Expr:
-        return make_binary("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Expr:
-        return make_binary("floormod", self, other)
-
-    def __rmod__(self, other: Any) -> Expr:
-        return make_binary("floormod", other, self)
-
-    def __pow__(self, other: Any) -> Expr:
-        return make_binary("pow", self, other)
+    __add__, __radd__ = _make_operator("add"), _make_reflected_operator("add")
+    __sub__, __rsub__ = _make_operator("sub"), _make_reflected_operator("sub")
+    __mul__, __rmul__ = _make_operator("mul"), _make_reflected_operator("mul")
+    __truediv__, __rtruediv__ = _make_operator("div"), _make_reflected_operator("div")
+    __floordiv__, __rfloordiv__ = _make_operator("floordiv"), _make_reflected_operator("floordiv")
+    __mod__, __rmod__ = _make_operator("floormod"), _make_reflected_operator("floormod")
+    __pow__ = _make_operator("pow")
+    __lt__ = _make_operator("lt")
+    __le__ = _make_operator("le")
+    __gt__ = _make_operator("gt")
+    __ge__ = _make_operator("ge")
+    __and__ = _make_operator("bitand")
+    __or__ = _make_operator("bitor")
+    __xor__ = _make_operator("bitxor")
+    __lshift__ = _make_operator("shl")
+    __rshift__ = _make_operator("shr")
 
     def __neg__(self) -> Expr:
         return make_binary("mul", self, const(-1, self.dtype))
-
-    def __lt__(self, other: Any) -> Any:
-        return make_binary("lt", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return make_binary("le", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return make_binary("gt", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return make_binary("ge", self, other)
 
     def __eq__(self, other: Any) -> Any:
         if other is None or isinstance(other, (str, tuple, list)):
@@ -97,21 +76,6 @@ class Expr:
         if other is None or isinstance(other, (str, tuple, list)):
             return True
         return make_binary("ne", self, other)
-
-    def __and__(self, other: Any) -> Expr:
-        return make_binary("bitand", self, other)
-
-    def __or__(self, other: Any) -> Expr:
-        return make_binary("bitor", self, other)
-
-    def __xor__(self, other: Any) -> Expr:
-        return make_binary("bitxor", self, other)
-
-    def __lshift__(self, other: Any) -> Expr:
-        return make_binary("shl", self, other)
-
-    def __rshift__(self, other: Any) -> Expr:
-        return make_binary("shr", self, other)
 
     def __invert__(self) -> Expr:
         return call("bitnot", self)
@@ -452,8 +416,7 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
     if isinstance(value, Expr):
         return value
     if type(value) is not int and hasattr(value, "as_expr"):  # a slice of a tensor
-        found: Expr = value.as_expr()
-        return found
+        return value.as_expr()
     return const(value, dtype)
 
 

@@ -47,10 +47,6 @@ def _vectorize_math(name: str) -> Callable[..., Any]:
     return lambda x: np.vectorize(scalar, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
 
-def _float_of_bits(x: Any) -> Any:
-    return np.asarray(x).astype(np.uint32).view(np.float32)
-
-
 def _ndtr(x: Any) -> Any:
     return 0.5 * _vectorize_math("erfc")(-SQRT_HALF * np.asarray(x, np.float64)).astype(
         np.asarray(x).dtype
@@ -60,10 +56,6 @@ def _ndtr(x: Any) -> Any:
 def _ndtr_tanh(x: Any) -> Any:
     wide = np.clip(np.asarray(x, np.float64), -100.0, 100.0)
     return _sigmoid(SIGMOID_SCALE * (wide + CUBIC * wide**3)).astype(np.asarray(x).dtype)
-
-
-def _round_away(x: Any) -> Any:
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
@@ -104,7 +96,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("floor", np.floor),
             Function("ceil", np.ceil),
             Function("rint", np.rint),
-            Function("round_away", _round_away),
+            Function("round_away", lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x)),
             Function("trunc", np.trunc),
             Function("sign", np.sign),
             Function("relu", lambda x: np.maximum(x, np.zeros((), x.dtype))),
@@ -115,7 +107,11 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
             Function("not", np.logical_not, result="bool"),
             Function("bitnot", np.invert),
             Function("gcd", np.gcd, arity=2),
-            Function("float_of_bits", _float_of_bits, result="float32"),
+            Function(
+                "float_of_bits",
+                lambda x: np.asarray(x).astype(np.uint32).view(np.float32),
+                result="float32",
+            ),
         )
     }
 )

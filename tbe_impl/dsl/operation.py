@@ -66,14 +66,13 @@ def elementwise_stage(
     _check_kind(word, first)
     for other in inputs[1:]:
         check_same_shape_and_dtype(word, first, check_tensor(word, other))
-    made: Tensor = compute(
+    return compute(
         first.shape,
         lambda *index: scalar(*(tensor(*index) for tensor in inputs)),
         fresh_name(word),
         tag,
         word=DslCall(word, tuple(inputs), dict(parameters or {})),
     )
-    return made
 
 
 SCALAR_FORMS = {"vadd": "vadds", "vmul": "vmuls", "vmax": "vmaxs", "vmin": "vmins"}

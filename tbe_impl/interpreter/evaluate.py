@@ -321,8 +321,7 @@ class _Grid:
         clipped = [
             np.clip(index, 0, size - 1) for index, size in zip(indices, array.shape, strict=True)
         ]
-        found: Array = array[tuple(clipped)]
-        return found
+        return array[tuple(clipped)]
 
     def _transposed_view(self, array: Array, node: Read) -> Array | None:
         """Returns the values of a read as a transposed view of the array.

@@ -39,8 +39,7 @@ class CachedLoader(SourceFileLoader):
         )
         known = user_store().read(BYTECODE, key)
         if known is not None:
-            found: CodeType = marshal.loads(zlib.decompress(known))
-            return found
+            return marshal.loads(zlib.decompress(known))
         code: CodeType = super().source_to_code(data, path, **options)
         user_store().write(BYTECODE, key, zlib.compress(marshal.dumps(code), 1))
         return code

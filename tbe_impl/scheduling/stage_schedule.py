@@ -469,8 +469,7 @@ def _parent_kind(relation: Split | Fuse) -> str:
 def _ceil_divide(size: Expr, parts: Expr) -> Expr:
     if isinstance(size, Const) and isinstance(parts, Const):
         return const(-(-size.value // parts.value))
-    found: Expr = (size + parts - 1) // parts
-    return found
+    return (size + parts - 1) // parts
 
 
 def _clamp_size(size: Expr, limit: Expr) -> Expr:

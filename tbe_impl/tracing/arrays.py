@@ -294,8 +294,7 @@ def _constant_tensor(array: np.ndarray) -> Tensor:
     dtype = dtype_name(array.dtype)
     if array.size == 0 or (array == array.flat[0]).all():
         number = array.flat[0].item() if array.size else 0
-        made: Tensor = broadcast(const(number, dtype), array.shape)
-        return made
+        return broadcast(const(number, dtype), array.shape)
     steps = _affine_steps(array)
     if steps is not None:
         first, slopes = steps
@@ -306,8 +305,7 @@ def _constant_tensor(array: np.ndarray) -> Tensor:
                 total = total + at * slope if slope else total
             return cast(dtype, total)
 
-        stage: Tensor = compute(array.shape, regular, fresh_name("steps"))
-        return stage
+        return compute(array.shape, regular, fresh_name("steps"))
     if array.size > MAX_CONSTANT_ELEMENTS:
         raise trace_error(
             "the formula has a long array of constants",

@@ -23,10 +23,9 @@ Maker = Callable[..., Tensor]
 
 def compute_elementwise(name: str, scalar: Callable[..., Any], *tensors: Tensor) -> Tensor:
     """Builds an elementwise stage from the function `scalar`, without a DSL operation."""
-    made: Tensor = compute(
+    return compute(
         tensors[0].shape, lambda *i: scalar(*(tensor(*i) for tensor in tensors)), fresh_name(name)
     )
-    return made
 
 
 def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Maker:
@@ -124,8 +123,7 @@ def _make_float_predicate(word: str, *, otherwise: bool) -> Maker:
 
     def make(tensor: Tensor) -> Tensor:
         if is_float(tensor.dtype):
-            made: Tensor = EXT_OPERATIONS[word](tensor)
-            return made
+            return EXT_OPERATIONS[word](tensor)
         return compute_elementwise(word, lambda _: const(otherwise, "bool"), tensor)
 
     return make
@@ -151,8 +149,7 @@ def _power(x: Tensor, p: Tensor) -> Tensor:
     if exponent is not None and simple is not None and (is_float(x.dtype) or exponent.value >= 1):
         return simple(x)
     if is_float(x.dtype):
-        made: Tensor = EXT_OPERATIONS["pow"](x, p)
-        return made
+        return EXT_OPERATIONS["pow"](x, p)
     return compute_elementwise("power", lambda a, b: make_binary("pow", a, b), x, p)
 
 
@@ -174,8 +171,7 @@ _POWERS: Mapping[float, Maker] = {
 def _absolute_value(x: Tensor) -> Tensor:
     if x.dtype.startswith(("uint", "bool")):
         return x
-    made: Tensor = OPERATIONS["vabs"](x)
-    return made
+    return OPERATIONS["vabs"](x)
 
 
 UFUNC_MAKERS: Mapping[str, Maker] = {

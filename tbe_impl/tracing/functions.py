@@ -352,8 +352,7 @@ def _reshape_tensor(tensor: Tensor, sizes: Sequence[Any]) -> Tensor:
         ):
             places = dict(zip(long, left, strict=True))
             return rearrange_axes(tensor, [places.get(at) for at in range(len(wanted))])
-    made: Tensor = EXT_OPERATIONS["reshape"](tensor, list(sizes))
-    return made
+    return EXT_OPERATIONS["reshape"](tensor, list(sizes))
 
 
 @_register("ravel")

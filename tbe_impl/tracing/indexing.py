@@ -142,5 +142,4 @@ def rearrange_axes(tensor: Tensor, axes: Sequence[int | None]) -> Tensor:
         raise trace_error(
             "an axis of several elements cannot be left out", got=shape_text(tensor.shape)
         )
-    made: Tensor = compute(shape, pick, fresh_name("axes"))
-    return made
+    return compute(shape, pick, fresh_name("axes"))

@@ -41,5 +41,4 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
         """
         from custom_ops import onednn
 
-        made: Prepared = getattr(onednn, self.function)(**self.arguments)
-        return made
+        return getattr(onednn, self.function)(**self.arguments)

@@ -40,6 +40,5 @@ def _table() -> MutableMapping[Any, Any]:
     """Returns the parser's table; an empty map if no module in `RESOURCES` defines it."""
     for name in RESOURCES:
         with contextlib.suppress(ImportError, AttributeError):
-            found: MutableMapping[Any, Any] = importlib.import_module(name).convert_object_map
-            return found
+            return importlib.import_module(name).convert_object_map
     return {}

@@ -501,11 +501,6 @@ def _tile_rule(operator: _Operator) -> bool:
     return place < -len(times) or times[place] == 1
 
 
-def _fill_rule(operator: _Operator) -> bool:
-    """Returns True: the operator reads only the dtype of its tensor, so it cannot mix samples."""
-    return True
-
-
 def _one_hot_rule(operator: _Operator) -> bool:
     item, result = operator.carried[0], operator.results[0]
     return (
@@ -536,7 +531,7 @@ RULES: Mapping[Batch, Rule] = MappingProxyType(
         Batch.EMBEDDING: _embedding_rule,
         Batch.STRIDED_SLICE: _strided_slice_rule,
         Batch.TILE: _tile_rule,
-        Batch.FILL: _fill_rule,
+        Batch.FILL: lambda operator: True,
         Batch.ONE_HOT: _one_hot_rule,
     }
 )

@@ -99,8 +99,7 @@ def _instantiate(module: ModuleType, made: NetClass, opened: CellModel) -> nn.Ce
 
 
 def _kernel(group: Node) -> nn.Cell:
-    made: nn.Cell = FusedCell(spec_of(group), {})
-    return made
+    return FusedCell(spec_of(group), {})
 
 
 def _constant(opened: CellModel, name: str) -> Any:

@@ -153,10 +153,6 @@ def _where(use: OperatorUse) -> str:
     return f"ops.cast({found}, {use.dtype(use.result().dtype)})" if numbers else found
 
 
-def _cast(use: OperatorUse) -> str:
-    return f"ops.cast({use.text()}, {use.dtype(use.result().dtype)})"
-
-
 def _clip(use: OperatorUse) -> str:
     low, high = (
         (use.text(1), use.text(2))
@@ -465,10 +461,6 @@ def _gather(use: OperatorUse) -> str:
     )
 
 
-def _concat(use: OperatorUse) -> str:
-    return f"ops.concat(({', '.join(use.texts)},), {use.axis(0)})"
-
-
 def _split(use: OperatorUse) -> str:
     axis = use.axis(0)
     parts = use.integers("split", 1)
@@ -542,7 +534,7 @@ OPERATORS: Mapping[str, Emitter] = MappingProxyType(
         "Identity": lambda use: use.text(),
         "Dropout": _dropout,
         "IsInf": _infinity_test,
-        "Cast": _cast,
+        "Cast": lambda use: f"ops.cast({use.text()}, {use.dtype(use.result().dtype)})",
         "Clip": _clip,
         "Elu": _own_function("elu", ("alpha", 1.0)),
         "LeakyRelu": _own_function("leaky_relu", ("alpha", 0.01)),
@@ -652,7 +644,7 @@ OPERATORS: Mapping[str, Emitter] = MappingProxyType(
         ),
         "Slice": _slice,
         "Gather": _gather,
-        "Concat": _concat,
+        "Concat": lambda use: f"ops.concat(({', '.join(use.texts)},), {use.axis(0)})",
         "Split": _split,
         "Tile": _tile,
         "Pad": _pad,

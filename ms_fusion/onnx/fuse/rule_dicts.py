@@ -149,7 +149,7 @@ def rule_of(written: Mapping[str, Any]) -> Rule:
         raise InputError(
             "unknown fusion_type", place=PLACE, expected=" or ".join(FUSION_TYPES), got=repr(kind)
         )
-    condition = written.get("condition", _accept_all)
+    condition = written.get("condition", lambda *parts: True)
     _check_condition(condition, names)
     elements = [list(_spellings(name)) for name in names]
     chains = (
@@ -165,10 +165,6 @@ def rule_of(written: Mapping[str, Any]) -> Rule:
 
 def _is_name(one: object) -> bool:
     return isinstance(one, str) and all(part and part[-1] != "?" for part in one.split("|"))
-
-
-def _accept_all(*parts: Part) -> bool:
-    return True
 
 
 def _check_condition(condition: object, names: Sequence[str]) -> None:

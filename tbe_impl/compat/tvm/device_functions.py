@@ -130,8 +130,7 @@ def extern(
             result, function([_read_broadcast(tensor, index) for tensor in tensors], numbers)
         )
 
-    found: Tensor = compute(sizes, body, name)
-    return found
+    return compute(sizes, body, name)
 
 
 def _check_argument_counts(

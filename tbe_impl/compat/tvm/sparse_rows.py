@@ -141,8 +141,7 @@ def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -
     def row(*own: Expr) -> Expr:
         return substitute(value, {id(old): new for old, new in zip(wanted, own, strict=True)})
 
-    made: Tensor = compute((axis.extent, *tuple(shape)[1:]), row, "rows")
-    return made
+    return compute((axis.extent, *tuple(shape)[1:]), row, "rows")
 
 
 def _has_rows(tensor: Tensor, axis: IterVar) -> bool:

@@ -101,14 +101,12 @@ def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
 def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
     """Returns a tensor filled with one value."""
     number = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
-    made: Tensor = compute(as_shape(shape), lambda *_: number, "T_full")
-    return made
+    return compute(as_shape(shape), lambda *_: number, "T_full")
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     """Returns the sum of the tensors."""
-    total: Tensor = reduce(FUNCTIONS["add"], xs)
-    return total
+    return reduce(FUNCTIONS["add"], xs)
 
 
 def _make_reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Tensor]:

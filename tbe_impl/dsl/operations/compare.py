@@ -95,14 +95,13 @@ def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Te
     use = _make_call("vcmp", (one, other), {"operation": operation, "mode": mode})
     tag = f"elewise_binary_vcmpv_{operation}"
     if mode == "bool":
-        made: Tensor = compute(
+        return compute(
             left.shape,
             lambda *i: _as_bool(make_binary(operation, one.element(i), other.element(i))),
             fresh_name("vcmp"),
             tag,
             word=use,
         )
-        return made
     last = left.shape[-1] if left.ndim else const(1)
     even = isinstance(last, Const) and last.value % 8 == 0
 
@@ -119,10 +118,9 @@ def vcmp(lhs: Tensor, rhs: Any, operation: str = "lt", mode: str = "bool") -> Te
         assert byte is not None
         return byte
 
-    bits: Tensor = compute(
+    return compute(
         (*left.shape[:-1], (last + 7) // 8), pack_bits, fresh_name("vcmp"), f"{tag}|bit", word=use
     )
-    return bits
 
 
 def _as_bool(value: Any) -> Expr:
@@ -202,8 +200,7 @@ def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
             holds = mask(*index)
         return select(holds, one.element(index), other.element(index))
 
-    made: Tensor = compute(sizes, choose, fresh_name("vsel"), "elewise_multiple_sel", word=use)
-    return made
+    return compute(sizes, choose, fresh_name("vsel"), "elewise_multiple_sel", word=use)
 
 
 def _find_comparison(mask: Tensor) -> tuple[str, _Operand, _Operand] | None:
@@ -249,7 +246,7 @@ def vcmpsel(
         "srhs": (right if isinstance(right, Tensor) else 0) if srhs is None else srhs,
     }
     one, other, a, b = (_Operand("vcmpsel", value, left, name) for name, value in given.items())
-    made: Tensor = compute(
+    return compute(
         left.shape,
         lambda *i: select(
             _as_bool(make_binary(operation, one.element(i), other.element(i))),
@@ -260,7 +257,6 @@ def vcmpsel(
         f"elewise_multiple_vcmpsel|{operation}",
         word=_make_call("vcmpsel", (one, other, a, b), {"operation": operation}),
     )
-    return made
 
 
 def _vcmpsel(*arrays: Array, operation: str, places: Any, kinds: Any) -> Array:
@@ -290,7 +286,7 @@ def vlogic(lhs: Tensor, rhs: Any = None, operation: str = "logic_and") -> Tensor
                 remedy="Compare with vcmp first",
             )
         check_same_shape_and_dtype("vlogic", left, tensor)
-    made: Tensor = compute(
+    return compute(
         left.shape,
         lambda *i: (
             call("not", left(*i), dtype="bool")
@@ -301,16 +297,14 @@ def vlogic(lhs: Tensor, rhs: Any = None, operation: str = "logic_and") -> Tensor
         f"elewise_binary_logic|{operation}",
         word=DslCall("vlogic", tensors, {"operation": operation}),
     )
-    return made
 
 
 def _vlogic(*arrays: Array, operation: str) -> Array:
-    found: Array = (
+    return (
         np.logical_not(*arrays)
         if operation == "logic_not"
         else BINARY_FUNCTIONS[_LOGIC[operation]](*arrays)
     )
-    return found
 
 
 def calculate_one_or_zero(input_tensor: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:

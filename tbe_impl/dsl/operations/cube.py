@@ -203,8 +203,7 @@ def _broadcast_batch(tensor: Tensor, own: tuple[int, ...], whole: tuple[int, ...
                 at = at * size + number // prod(whole[axis + 1 :]) % size
         return tensor(at, *index)
 
-    made: Tensor = compute((prod(whole), *tensor.shape[1:]), body, fresh_name("batches"))
-    return made
+    return compute((prod(whole), *tensor.shape[1:]), body, fresh_name("batches"))
 
 
 def _broadcast_batch_shape(

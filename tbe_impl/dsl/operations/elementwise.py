@@ -23,14 +23,12 @@ from tbe_impl.dsl.tensor import Tensor
 
 def maximum(x: Any, y: Any) -> Expr:
     """Returns the larger of two scalars; propagates NaN."""
-    found: Expr = make_binary("max", x, y)
-    return found
+    return make_binary("max", x, y)
 
 
 def minimum(x: Any, y: Any) -> Expr:
     """Returns the smaller of two scalars; propagates NaN."""
-    found: Expr = make_binary("min", x, y)
-    return found
+    return make_binary("min", x, y)
 
 
 def floor_modulo(x: Expr, y: Expr) -> Expr:
@@ -39,8 +37,7 @@ def floor_modulo(x: Expr, y: Expr) -> Expr:
     Integers of at most 16 bits are computed in float32, wider ones in float64.
     """
     if is_float(x.dtype):
-        found: Expr = x - call("floor", x / y) * y
-        return found
+        return x - call("floor", x / y) * y
     wide = "float64" if x.dtype in ("float64", "int64", "uint64", "int32", "uint32") else "float32"
     a, b = cast(wide, x), cast(wide, y)
     return cast(x.dtype, a - call("floor", a / b) * b)
@@ -92,8 +89,7 @@ def _make_unary(
         if whole or is_float(x.dtype):
             return call(function, x)
         if function == "rec":
-            found: Expr = make_binary("div", const(1, x.dtype), x)
-            return found
+            return make_binary("div", const(1, x.dtype), x)
         return cast(x.dtype, call(function, cast(_compute_dtype(x.dtype), x)))
 
     def build(raw_tensor: Tensor, *_: Any, **__: Any) -> Tensor:

@@ -20,7 +20,7 @@ from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE, SQRT_HALF
 HALF_PI = math.pi / 2
 
 
-def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
+def _widen_arithmetic(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a lowering so that it casts the tensors to float32 and casts the result back.
 
     Float64 tensors are not cast to float32; a bool result is not cast back.
@@ -32,7 +32,7 @@ def _widen_arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*(W["cast_to"](tensor, inner) for tensor in tensors))
         return found if found.dtype == "bool" else W["cast_to"](found, dtype)
 
-    return with_name(build, function.__name__, function.__doc__)
+    return with_name(build, name, function.__doc__)
 
 
 def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
@@ -71,10 +71,6 @@ def _erf(x: Tensor) -> Tensor:
 
 def _erfc(x: Tensor) -> Tensor:
     return W["vadds"](W["vmuls"](_erf(x), -1.0), 1.0)
-
-
-def _ndtr(x: Tensor) -> Tensor:
-    return W["vmuls"](_erfc(W["vmuls"](x, -SQRT_HALF)), 0.5)
 
 
 def _ndtr_tanh(x: Tensor) -> Tensor:
@@ -124,10 +120,6 @@ def _cos(x: Tensor) -> Tensor:
     return W["vmuls"](W["vmul"](_sine_polynomial(rest), sign), -1.0)
 
 
-def _tan(x: Tensor) -> Tensor:
-    return W["vdiv"](_sin(x), _cos(x))
-
-
 def _atan(x: Tensor) -> Tensor:
     size = W["vabs"](x)
     small = W["vmin"](size, W["vrec"](size))
@@ -146,24 +138,12 @@ def _asin(x: Tensor) -> Tensor:
     return _atan(W["vdiv"](x, W["vsqrt"](other)))
 
 
-def _acos(x: Tensor) -> Tensor:
-    return W["vadds"](W["vmuls"](_asin(x), -1.0), HALF_PI)
-
-
 def _atan2(y: Tensor, x: Tensor) -> Tensor:
     angle = _atan(W["vdiv"](y, x))
     half = W["vmuls"](_nonzero_sign(y), math.pi)
     left = W["vcmpsel"](x, 0.0, "lt", W["vadd"](angle, half), angle)
     still = W["vcmpsel"](W["vmax"](W["vabs"](x), W["vabs"](y)), 0.0, "eq", 0.0, left)
     return still
-
-
-def _sinh(x: Tensor) -> Tensor:
-    return W["vmuls"](W["vsub"](W["vexp"](x), W["vexp"](W["vmuls"](x, -1.0))), 0.5)
-
-
-def _cosh(x: Tensor) -> Tensor:
-    return W["vmuls"](W["vadd"](W["vexp"](x), W["vexp"](W["vmuls"](x, -1.0))), 0.5)
 
 
 def _asinh(x: Tensor) -> Tensor:
@@ -182,26 +162,6 @@ def _atanh(x: Tensor) -> Tensor:
     return W["vmuls"](W["vlog"](ratio), 0.5)
 
 
-def _log1p(x: Tensor) -> Tensor:
-    return W["vlog"](W["vadds"](x, 1.0))
-
-
-def _expm1(x: Tensor) -> Tensor:
-    return W["vadds"](W["vexp"](x), -1.0)
-
-
-def _exp2(x: Tensor) -> Tensor:
-    return W["vexp"](W["vmuls"](x, math.log(2)))
-
-
-def _log2(x: Tensor) -> Tensor:
-    return W["vmuls"](W["vlog"](x), 1 / math.log(2))
-
-
-def _log10(x: Tensor) -> Tensor:
-    return W["vmuls"](W["vlog"](x), 1 / math.log(10))
-
-
 def _pow(x: Tensor, y: Tensor) -> Tensor:
     size = W["vexp"](W["vmul"](W["vlog"](W["vabs"](x)), y))
     half = W["vmuls"](y, 0.5)
@@ -210,45 +170,9 @@ def _pow(x: Tensor, y: Tensor) -> Tensor:
     return W["vcmpsel"](x, 0.0, "lt", signed, size)
 
 
-def _isnan(x: Tensor) -> Tensor:
-    return W["vcmp"](x, x, "ne")
-
-
-def _isinf(x: Tensor) -> Tensor:
-    return W["vcmp"](W["vabs"](x), math.inf, "eq")
-
-
-def _isfinite(x: Tensor) -> Tensor:
-    return W["vcmp"](W["vabs"](x), math.inf, "lt")
-
-
-def _sign_of(x: Tensor) -> Tensor:
-    return W["vcmpsel"](x, 0.0, "lt", -1.0, W["vcmpsel"](x, 0.0, "gt", 1.0, x))
-
-
-def _rint(x: Tensor) -> Tensor:
-    return W["cast_to"](W["round"](x), x.dtype)
-
-
 def _fmod(x: Tensor, y: Tensor) -> Tensor:
     whole = W["cast_to"](W["trunc"](W["vdiv"](x, y)), x.dtype)
     return W["vsub"](x, W["vmul"](whole, y))
-
-
-def _neg(x: Tensor) -> Tensor:
-    return W["vmuls"](x, -1.0)
-
-
-def _square(x: Tensor) -> Tensor:
-    return W["vmul"](x, x)
-
-
-def _reciprocal(x: Tensor) -> Tensor:
-    return W["vrec"](x)
-
-
-def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
-    return W["cast_to"](W["floor"](W["vdiv"](x, y)), x.dtype)
 
 
 _FLOAT32_EXPANSIONS: Mapping[str, Callable[..., Any]] = {
@@ -256,42 +180,42 @@ _FLOAT32_EXPANSIONS: Mapping[str, Callable[..., Any]] = {
     "sigmoid": _sigmoid,
     "erf": _erf,
     "erfc": _erfc,
-    "ndtr": _ndtr,
+    "ndtr": lambda x: W["vmuls"](_erfc(W["vmuls"](x, -SQRT_HALF)), 0.5),
     "ndtr_tanh": _ndtr_tanh,
     "tanh_softplus": _tanh_softplus,
     "sin": _sin,
     "cos": _cos,
-    "tan": _tan,
+    "tan": lambda x: W["vdiv"](_sin(x), _cos(x)),
     "asin": _asin,
-    "acos": _acos,
+    "acos": lambda x: W["vadds"](W["vmuls"](_asin(x), -1.0), HALF_PI),
     "atan": _atan,
     "atan2": _atan2,
-    "sinh": _sinh,
-    "cosh": _cosh,
+    "sinh": lambda x: W["vmuls"](W["vsub"](W["vexp"](x), W["vexp"](W["vmuls"](x, -1.0))), 0.5),
+    "cosh": lambda x: W["vmuls"](W["vadd"](W["vexp"](x), W["vexp"](W["vmuls"](x, -1.0))), 0.5),
     "asinh": _asinh,
     "acosh": _acosh,
     "atanh": _atanh,
-    "log1p": _log1p,
-    "expm1": _expm1,
-    "exp2": _exp2,
-    "log2": _log2,
-    "log10": _log10,
+    "log1p": lambda x: W["vlog"](W["vadds"](x, 1.0)),
+    "expm1": lambda x: W["vadds"](W["vexp"](x), -1.0),
+    "exp2": lambda x: W["vexp"](W["vmuls"](x, math.log(2))),
+    "log2": lambda x: W["vmuls"](W["vlog"](x), 1 / math.log(2)),
+    "log10": lambda x: W["vmuls"](W["vlog"](x), 1 / math.log(10)),
     "pow": _pow,
-    "isnan": _isnan,
-    "isinf": _isinf,
-    "isfinite": _isfinite,
-    "sign": _sign_of,
-    "rint": _rint,
+    "isnan": lambda x: W["vcmp"](x, x, "ne"),
+    "isinf": lambda x: W["vcmp"](W["vabs"](x), math.inf, "eq"),
+    "isfinite": lambda x: W["vcmp"](W["vabs"](x), math.inf, "lt"),
+    "sign": lambda x: W["vcmpsel"](x, 0.0, "lt", -1.0, W["vcmpsel"](x, 0.0, "gt", 1.0, x)),
+    "rint": lambda x: W["cast_to"](W["round"](x), x.dtype),
     "fmod": _fmod,
-    "neg": _neg,
-    "square": _square,
-    "reciprocal": _reciprocal,
-    "floor_divide": _floor_divide,
+    "neg": lambda x: W["vmuls"](x, -1.0),
+    "square": lambda x: W["vmul"](x, x),
+    "reciprocal": W["vrec"],
+    "floor_divide": lambda x, y: W["cast_to"](W["floor"](W["vdiv"](x, y)), x.dtype),
 }
 
 EXPANSIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
-        **{name: _widen_arithmetic(function) for name, function in _FLOAT32_EXPANSIONS.items()},
+        **{name: _widen_arithmetic(name, rule) for name, rule in _FLOAT32_EXPANSIONS.items()},
         "where": W["vsel"],
     }
 )

@@ -107,8 +107,7 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
         (tensor,),
         {"starts": tuple(starts), "steps": tuple(steps), "sizes": tuple(sizes)},
     )
-    made: Tensor = compute(sizes, pick, fresh_name("strided_slice"), "strided_slice", word=use)
-    return made
+    return compute(sizes, pick, fresh_name("strided_slice"), "strided_slice", word=use)
 
 
 def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
@@ -128,14 +127,13 @@ def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
                     inside = holds if inside is True else make_binary("and", inside, holds)
         return select(inside, tensor(*at), filler)
 
-    made: Tensor = compute(
+    return compute(
         [size + before + after for size, (before, after) in zip(tensor.shape, pairs, strict=True)],
         pick,
         fresh_name("pad"),
         "pad",
         word=DslCall("pad", (tensor,), {"paddings": pairs, "value": filler}),
     )
-    return made
 
 
 def _pad(x: Array, paddings: Any, value: Any) -> Array:
@@ -152,14 +150,13 @@ def iota(shape: Any, axis: int = 0, dtype: str = "int32") -> Tensor:
             expected=f"axis below {len(sizes)}",
             got=str(axis),
         )
-    made: Tensor = compute(
+    return compute(
         sizes,
         lambda *i: cast(name, i[axis]),
         fresh_name("iota"),
         "iota",
         word=DslCall("iota", (), {"shape": sizes, "axis": axis}),
     )
-    return made
 
 
 def one_hot(
@@ -183,14 +180,13 @@ def one_hot(
         number = source(*index[:place], *index[place + 1 :])
         return select(make_binary("eq", number, cast(number.dtype, index[place])), on, off)
 
-    made: Tensor = compute(
+    return compute(
         (*source.shape[:place], as_expr(depth), *source.shape[place:]),
         pick,
         fresh_name("one_hot"),
         "one_hot",
         word=DslCall("one_hot", (source,)),
     )
-    return made
 
 
 def where(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
@@ -202,7 +198,7 @@ def reverse(x: Tensor, axes: Any) -> Tensor:
     """Reverses the order of the elements along `axes`."""
     tensor = check_tensor("reverse", x)
     turned = check_axes("reverse", tensor, axes, "axes")
-    made: Tensor = compute(
+    return compute(
         tensor.shape,
         lambda *i: tensor(
             *(tensor.shape[axis] - 1 - at if axis in turned else at for axis, at in enumerate(i))
@@ -211,21 +207,19 @@ def reverse(x: Tensor, axes: Any) -> Tensor:
         "reverse",
         word=DslCall("reverse", (tensor,), {"axes": turned}),
     )
-    return made
 
 
 def tile(x: Tensor, multiples: Any) -> Tensor:
     """Repeats x along each axis; `multiples` has the number of copies per axis."""
     tensor = check_tensor("tile", x)
     times = _per_axis_values("tile", tensor, multiples, "multiples", 1)
-    made: Tensor = compute(
+    return compute(
         [size * count for size, count in zip(tensor.shape, times, strict=True)],
         lambda *i: tensor(*(at % size for at, size in zip(i, tensor.shape, strict=True))),
         fresh_name("tile"),
         "tile",
         word=DslCall("tile", (tensor,), {"multiples": tuple(times)}),
     )
-    return made
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
@@ -260,8 +254,7 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
         return tensor(*at)
 
     use = DslCall("reshape", (tensor,), {"shape": sizes})
-    made: Tensor = compute(sizes, pick, fresh_name("reshape"), "reshape", word=use)
-    return made
+    return compute(sizes, pick, fresh_name("reshape"), "reshape", word=use)
 
 
 def _reshape_indices(
@@ -352,8 +345,7 @@ def _make_arg_extremum(name: str, op: str) -> DslOperation:
             name_ = dtype_of(dtype).name
             return Reduce("min", select(hit, cast(name_, over), cast(name_, size)), [over])
 
-        made: Tensor = compute(kept, first_index, fresh_name(name), "reduce_min")
-        return made
+        return compute(kept, first_index, fresh_name(name), "reduce_min")
 
     return DslOperation(
         name,

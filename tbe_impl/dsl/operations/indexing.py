@@ -100,7 +100,7 @@ def gather(
         at = (*index[:along], const(0), *index[along + inner :])
         return _fetch(source, at, {along: number}, negative_index_support)
 
-    made: Tensor = compute(
+    return compute(
         (*source.shape[:along], *places.shape[batch:], *source.shape[along + 1 :]),
         pick,
         fresh_name("gather"),
@@ -111,7 +111,6 @@ def gather(
             {"axis": along, "batch_dims": batch, "negative": bool(negative_index_support)},
         ),
     )
-    return made
 
 
 def gather_nd(
@@ -156,14 +155,13 @@ def gather_nd(
         at = (*index[:batch_dims], *([const(0)] * length), *index[outer:])
         return _fetch(source, at, numbers, negative_index_support) if length else source(*at)
 
-    made: Tensor = compute(
+    return compute(
         (*places.shape[:-1], *source.shape[batch_dims + length :]),
         pick,
         fresh_name("gather_nd"),
         "gather_nd",
         word=DslCall("gather_nd", (source, places), parameters),
     )
-    return made
 
 
 _UPDATE_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -299,8 +297,7 @@ def scatter_nd(
             number = number * size + part
         return changed(number, *index[parts:])
 
-    made: Tensor = compute(target.shape, scatter_element, fresh_name("scatter_nd"))
-    return made
+    return compute(target.shape, scatter_element, fresh_name("scatter_nd"))
 
 
 def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array:

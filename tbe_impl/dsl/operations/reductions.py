@@ -131,8 +131,7 @@ def tuple_sum(
     tensors = [check_tensor("tuple_sum", item) for item in input_tensor_list]
     for other in tensors[1:]:
         check_same_shape_and_dtype("tuple_sum", tensors[0], other)
-    made: list[Tensor] = _reduction_stage("tuple_sum", "sum", tensors, axis, keepdims)
-    return made
+    return _reduction_stage("tuple_sum", "sum", tensors, axis, keepdims)
 
 
 def _tuple_sum(*arrays: Array, axes: tuple[int, ...], keepdims: bool) -> tuple[Array, ...]:

@@ -32,14 +32,13 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
     sizes = as_shape(shape)
     if not isinstance(var, Tensor):
         value = _as_scalar(var, output_dtype)
-        made: Tensor = compute(
+        return compute(
             sizes,
             lambda *_: value,
             fresh_name("broadcast"),
             "broadcast",
             word=DslCall("broadcast", (), {"shape": sizes, "scalar": value}),
         )
-        return made
     lacking = len(sizes) - var.ndim
     fits = lacking >= 0 and all(
         is_one(size) or may_equal(size, wanted)
@@ -59,14 +58,13 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
         aligned = zip(var.shape, sizes[lacking:], index[lacking:], strict=True)
         return [_broadcast_index(size, wanted, i) for size, wanted, i in aligned]
 
-    repeated: Tensor = compute(
+    return compute(
         sizes,
         lambda *i: var(*broadcast_indices(i)),
         fresh_name("broadcast"),
         "broadcast_for_tensor",
         word=DslCall("broadcast", (var,), {"shape": sizes}),
     )
-    return repeated
 
 
 def _broadcast_index(size: Expr, wanted: Expr, index: Expr) -> Expr:
@@ -112,14 +110,13 @@ def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
             got=str(list(axes)),
         )
     place = {axis: position for position, axis in enumerate(order)}
-    made: Tensor = compute(
+    return compute(
         [source.shape[axis] for axis in order],
         lambda *i: source(*(i[place[axis]] for axis in range(source.ndim))),
         fresh_name("transpose"),
         "transpose",
         word=DslCall("transpose", (source,), {"axes": tuple(order)}),
     )
-    return made
 
 
 def _check_tensors(word: str, tensors: Any) -> list[Tensor]:
@@ -169,12 +166,7 @@ def concat(raw_tensors: Sequence[Tensor], axis: int) -> Tensor:
         return among(0, len(tensors))
 
     use = DslCall("concat", tuple(tensors), {"axis": along})
-    made: Tensor = compute(sizes, pick, fresh_name("concat"), "concat", word=use)
-    return made
-
-
-def _concat(*arrays: Array, axis: int) -> Array:
-    return np.concatenate(arrays, axis)
+    return compute(sizes, pick, fresh_name("concat"), "concat", word=use)
 
 
 def split(
@@ -208,14 +200,13 @@ def split(
 
 def _slice_part(tensor: Tensor, along: int, start: Expr, size: Expr) -> Tensor:
     shape = (*tensor.shape[:along], size, *tensor.shape[along + 1 :])
-    made: Tensor = compute(
+    return compute(
         shape,
         lambda *i: tensor(*i[:along], i[along] + start, *i[along + 1 :]),
         fresh_name("split"),
         "split",
         word=DslCall("split", (tensor,), {"axis": along, "start": start, "size": size}),
     )
-    return made
 
 
 def _split(x: Array, axis: int, start: int, size: int) -> Array:
@@ -238,20 +229,19 @@ def set_value(tensor: Tensor, condition: Callable[..., Any], value: Any) -> Tens
             condition(*index), as_expr(new, source.dtype).astype(source.dtype), source(*index)
         )
 
-    made: Tensor = compute(
+    return compute(
         source.shape,
         body,
         fresh_name("set_value"),
         "set_value",
         word=DslCall("set_value", (source,)),
     )
-    return made
 
 
 OPERATIONS = (
     DslOperation("broadcast", broadcast, _broadcast, "vector_dup"),
     DslOperation("transpose", transpose, lambda x, axes: np.transpose(x, axes), "vtranspose"),
-    DslOperation("concat", concat, _concat),
+    DslOperation("concat", concat, lambda *arrays, axis: np.concatenate(arrays, axis)),
     DslOperation("split", split, _split),
     DslOperation("set_value", set_value),
 )

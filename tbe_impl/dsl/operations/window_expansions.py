@@ -64,8 +64,7 @@ def _unfold_windows(
             else select(inside, tensor(*at), const(outside, tensor.dtype))
         )
 
-    made: Tensor = compute(list(shape), pick, fresh_name("columns"))
-    return made
+    return compute(list(shape), pick, fresh_name("columns"))
 
 
 def _multiply_filters(
@@ -82,8 +81,7 @@ def _multiply_filters(
     depth, places = product(sizes[first : first + kept]), product(sizes[first + kept :])
     flat = reshape(columns, [*sizes[:first], depth, places])
     made = matmul(filters, flat, dst_dtype=op.dtype)
-    found: Tensor = reshape(made, list(shape))
-    return found
+    return reshape(made, list(shape))
 
 
 def _expand_forward(op: Operation) -> Tensor | None:
@@ -218,10 +216,9 @@ def _expand_windows(op: Operation) -> Tensor | None:
 
     shape = [*op.outputs[0].shape, *map(as_expr, told["spans"])]
     columns = _unfold_windows(x, shape, place, _identity_value(told["kind"], x.dtype))
-    made: Tensor = OPERATIONS[_REDUCTIONS[told["kind"]]](
+    return OPERATIONS[_REDUCTIONS[told["kind"]]](
         columns, list(range(rank, rank + len(axes))), False
     )
-    return made
 
 
 WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {

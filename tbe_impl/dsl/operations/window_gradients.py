@@ -98,8 +98,7 @@ def pooling3d_max_grad_grad(
         found = slopes(n, at // (height * width), c1, at // width % height, at % width, c0)
         return select(inside, found, const(0, slopes.dtype))
 
-    made: Tensor = compute(y.shape, body, fresh_name(word))
-    return made
+    return compute(y.shape, body, fresh_name(word))
 
 
 def depthwise_conv2d_backprop_filter_d_compute(
@@ -169,8 +168,7 @@ def depthwise_conv2d_backprop_filter_d_compute(
     # the tag keeps te.lang.cce from casting the result: the caller requested its dtype
     tag = "depthwise_conv2d_backprop_filter|not_auto_cast"
     shape = (x.shape[1], kernel_h * kernel_w, block, block)
-    made: Tensor = compute(shape, diagonal, fresh_name(word), tag)
-    return made
+    return compute(shape, diagonal, fresh_name(word), tag)
 
 
 def depthwise_conv2d_backprop_input_d_compute(
@@ -219,8 +217,7 @@ def depthwise_conv2d_backprop_input_d_compute(
         return Reduce("sum", product, [kh, kw], inside)
 
     sums = compute((batch, groups, 1, height * width, block), body, fresh_name("sums"))
-    made: Tensor = compute(sums.shape, lambda *i: cast(dy.dtype, sums(*i)), fresh_name(word))
-    return made
+    return compute(sums.shape, lambda *i: cast(dy.dtype, sums(*i)), fresh_name(word))
 
 
 def _static_number(size: Any) -> int:
@@ -238,8 +235,7 @@ def _inside_condition(row: Expr, rows: Any, column: Expr, columns: Any) -> Binar
     found: Any = parts[0]
     for part in parts[1:]:
         found = make_binary("and", found, part)
-    held: Binary = found
-    return held
+    return found
 
 
 def _check_depthwise(word: str, *images: Tensor) -> None:

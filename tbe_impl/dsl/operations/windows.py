@@ -132,8 +132,7 @@ def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
         holds = hit if inside is None else make_binary("and", inside, hit)
         return Reduce("min", cast("int32", flat), slide.over, holds)
 
-    found: Tensor = compute(made.shape, body, fresh_name("positions"), "reduce_window_positions")
-    return found
+    return compute(made.shape, body, fresh_name("positions"), "reduce_window_positions")
 
 
 def find_positions(
@@ -188,14 +187,13 @@ def window_reduction_stage(
         "starts": tuple(starts),
         "counts": tuple(counts),
     }
-    made: Tensor = compute(
+    return compute(
         shape,
         body,
         fresh_name(word),
         f"reduce_window_{_REDUCTION_KINDS[kind]}",
         word=DslCall("reduce_window", (tensor,), parameters),
     )
-    return made
 
 
 def reduce_window(
@@ -384,8 +382,7 @@ def _divide_by_window_size(
             count = inside * count
         return cast(tensor.dtype, cast(wide, total(*index)) / cast(wide, count))
 
-    made: Tensor = compute(total.shape, body, fresh_name("average"), "pooling_average")
-    return made
+    return compute(total.shape, body, fresh_name("average"), "pooling_average")
 
 
 def pooling2d(
@@ -549,8 +546,7 @@ def dilation(
         for size, step, (before, after) in zip(tensor.shape, steps, around, strict=True)
     ]
     use = DslCall("dilation", (tensor,))
-    made: Tensor = compute(shape, pick, fresh_name("dilation"), "dilation", word=use)
-    return made
+    return compute(shape, pick, fresh_name("dilation"), "dilation", word=use)
 
 
 OPERATIONS = (
