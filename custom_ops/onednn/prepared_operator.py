@@ -116,9 +116,7 @@ class Prepared:
                     array[...] = found
             return results
         buffers = [array.ctypes.data for array in (*given, *results)]
-        status = _bind_function(self.function)(
-            self.state, (ctypes.c_void_p * len(buffers))(*buffers)
-        )
+        status = _FUNCTION(self.function)(self.state, (ctypes.c_void_p * len(buffers))(*buffers))
         if status:
             raise CompileError(f"{self.operator} failed in oneDNN", got=describe(status))
         return results
@@ -156,7 +154,3 @@ def _describe_layout(array: np.ndarray) -> str:
 
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-
-
-def _bind_function(address: int) -> Any:
-    return _FUNCTION(address)

@@ -32,7 +32,7 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
             return mindspore.jit(call_cell)
         twin.compile_cache.clear()
         return twin
-    plain = unwrap_function(net)
+    plain = inspect.unwrap(net)
     receiver = getattr(plain, "__self__", None)
     plain = getattr(plain, "__func__", plain)
     twin = types.FunctionType(
@@ -41,11 +41,6 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     twin.__kwdefaults__ = plain.__kwdefaults__
     twin.__module__, twin.__qualname__ = plain.__module__, plain.__qualname__
     return mindspore.jit(twin if receiver is None else types.MethodType(twin, receiver))
-
-
-def unwrap_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the user's function without ``@ms.jit`` and other decorators."""
-    return inspect.unwrap(net)
 
 
 def _shared_objects(net: Any) -> dict[int, Any]:

@@ -28,7 +28,7 @@ import cloudpickle
 from custom_ops.tbe_bridge import mindspore_hook
 from custom_ops.tbe_bridge.kernels import unwrap_decorators
 from custom_ops.tbe_bridge.registrations import Registration, registrations
-from ms_fusion.capture.net_copy import reachable_objects, unwrap_function
+from ms_fusion.capture.net_copy import reachable_objects
 from tbe_impl.compat.placeholders import CompatModule
 
 OWN_PACKAGES = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
@@ -168,7 +168,7 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
     """
     from mindspore.nn import Cell
 
-    net = net if isinstance(net, Cell) else unwrap_function(net)
+    net = net if isinstance(net, Cell) else inspect.unwrap(net)
     buffer = io.BytesIO()
     packer = _Packer(buffer)
     try:

@@ -16,12 +16,12 @@ from ms_fusion.ops.call import (
 from ms_fusion.ops.dsl_rules import dsl_operation
 from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     ELEMENTWISE,
     EXP_CAUTION,
     SINGLE_AND_HALF,
     SINGLE_HALF_AND_INT32,
     Advice,
-    Cluster,
     Expand,
     MindSporeFusion,
     MindSporeGenerator,
@@ -162,7 +162,7 @@ OPERATORS = (
         "ReLU6",
         formula=nary(lambda x: _clip(x, 0, 6)),
         traits=Trait.ANY_LAYOUT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(
             rewriting="ops.minimum(ops.maximum(x, 0.0), 6.0)",
             rewriting_operators=("Maximum", "Minimum"),
@@ -185,7 +185,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=2,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "HSigmoid",
@@ -207,7 +207,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=3,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "HSwish",
@@ -227,7 +227,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=5,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Elu",
@@ -236,7 +236,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE | Trait.IDENTITY_ON_NON_NEGATIVE,
         flops=12,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     *(
         OpInfo(name, batch=ELEMENTWISE)
@@ -270,7 +270,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT,
         work=WorkRule.ELEMENTWISE,
         flops=3,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "SeLU",
@@ -278,7 +278,7 @@ OPERATORS = (
         formula=_selu,
         steps=26,
         batch=ELEMENTWISE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Sigmoid",
@@ -352,7 +352,7 @@ OPERATORS = (
         formula=nary(lambda x: x / (1 + np.abs(x))),
         flops=6,
         steps=12,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(
             rewriting="x / (ops.abs(x) + 1.0)",
             rewriting_operators=("Abs", "Add", "Div"),
@@ -395,7 +395,7 @@ OPERATORS = (
     OpInfo(
         "FastGeLUGrad",
         formula=nary(_fast_gelu_gradient),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Mish",
@@ -405,7 +405,7 @@ OPERATORS = (
         traits=Trait.FLOAT32_ONLY_ON_CPU | Trait.ANY_LAYOUT,
         flops=32,
         steps=70,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "LeakyReLU",

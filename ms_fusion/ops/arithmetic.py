@@ -21,6 +21,10 @@ from ms_fusion.ops.dsl_rules import dsl_operation
 from ms_fusion.ops.late_imports import dsl, np
 from ms_fusion.ops.op_info import (
     CAST_FROM_FLOAT,
+    CLUSTERED_BY_DEFAULT,
+    CLUSTERED_BY_DEFAULT_ON_ASCEND,
+    CLUSTERED_BY_FLAG,
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     ELEMENTWISE,
     FLOATS,
     INTEGERS,
@@ -168,15 +172,18 @@ OPERATORS = (
         | Trait.PRECISE_ON_ACCELERATORS
         | Trait.NON_NEGATIVE
         | Trait.IDENTITY_ON_NON_NEGATIVE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(precise=True),
     ),
     elementwise(
         "Neg",
         onnx=("Neg",),
         formula=unary(np.negative),
-        traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        traits=Trait.CORRECTLY_ROUNDED
+        | Trait.ANY_LAYOUT
+        | Trait.PRECISE_ON_ACCELERATORS
+        | Trait.LINEAR,
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             wrong="of uint32 gives 0", wrong_for=lambda source, _: source in UNSIGNED_INTEGERS
         ),
@@ -186,7 +193,7 @@ OPERATORS = (
         onnx=("Sign",),
         formula=unary(np.sign),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(
             not_auto="a comparison with the sign of NaN differs", for_speed=True
         ),
@@ -215,7 +222,7 @@ OPERATORS = (
         | Trait.KEEPS_NON_NEGATIVE,
         flops=4,
         steps=ROOT_STEPS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             crashes=True, crash_dtypes=INTEGERS | {"bool"}, precise=True
         ),
@@ -227,7 +234,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT | Trait.LIMITED_DOMAIN,
         flops=4,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     elementwise(
         "Reciprocal",
@@ -236,7 +243,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT,
         flops=4,
         steps=12,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             wrong="of integers gives 0",
             wrong_for=lambda source, _: source in INTEGERS,
@@ -250,14 +257,14 @@ OPERATORS = (
         formula=unary(lambda x: 1 / x),
         flops=4,
         steps=12,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Floor",
         onnx=("Floor",),
         formula=unary(np.floor),
         traits=Trait.CORRECTLY_ROUNDED | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact", precise=True),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_AND_HALF)),
     ),
@@ -293,7 +300,7 @@ OPERATORS = (
         "Rint",
         onnx=("Round",),
         formula=unary(np.rint),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Cast",
@@ -302,7 +309,7 @@ OPERATORS = (
         lowering=lambda call: call.inputs[0].astype(numpy_dtype(call.output.dtype)),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
         flops=0,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             wrong="float64 to float16 gives garbage",
             wrong_for=lambda source, target: (
@@ -324,35 +331,36 @@ OPERATORS = (
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
         | Trait.KEEPS_ALL_NON_NEGATIVE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     elementwise(
         "Sub",
         onnx=("Sub",),
         formula=binary(np.subtract),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     elementwise(
         "Mul",
         onnx=("Mul",),
         formula=binary(np.multiply),
         traits=Trait.COMMUTATIVE
+        | Trait.LINEAR
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
         | Trait.PRECISE_ON_ACCELERATORS
         | Trait.KEEPS_ALL_NON_NEGATIVE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     elementwise(
         "Div",
         onnx=(OnnxOperator("Div", _quotient_from_onnx),),
         formula=binary(_divide),
         lowering=_lower_divide,
-        traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
+        traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.LINEAR,
         flops=4,
         steps=12,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(
             wrong_for=lambda source, _: source in INTEGERS,
             refusal="a division of integers by 0 ends the process",
@@ -363,7 +371,7 @@ OPERATORS = (
     elementwise(
         "RealDiv",
         formula=binary(_divide),
-        traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT,
+        traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.LINEAR,
         flops=4,
         steps=12,
         mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0, becomes="Div"),
@@ -377,7 +385,7 @@ OPERATORS = (
         formula=binary(_floor_divide),
         flops=4,
         steps=60,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(
             wrong_for=lambda source, _: source in INTEGERS,
             refusal="a division of integers by 0 ends the process",
@@ -403,7 +411,7 @@ OPERATORS = (
         formula=binary(_floor_modulo),
         flops=4,
         steps=60,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(
             wrong_for=lambda source, _: source == "float16" or source in INTEGERS,
             refusal="0.29 off in float16; a division of integers by 0 ends the process",
@@ -426,7 +434,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT | Trait.LIMITED_DOMAIN,
         flops=21,
         steps=120,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(crashes=True, crash_dtypes=INTEGERS),
     ),
     elementwise(
@@ -437,7 +445,7 @@ OPERATORS = (
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
         | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     elementwise(
         "Minimum",
@@ -448,21 +456,21 @@ OPERATORS = (
         | Trait.ANY_LAYOUT
         | Trait.PRECISE_ON_ACCELERATORS
         | Trait.KEEPS_ALL_NON_NEGATIVE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     OpInfo(
         "Fmax",
         formula=nary(
             lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
         ),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "Fmin",
         formula=nary(
             lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.minimum(x, y)))
         ),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "SquaredDifference",
@@ -486,7 +494,7 @@ OPERATORS = (
     OpInfo(
         "Addcmul",
         formula=nary(lambda x, y, z, factor: x + _cast_factor(x, factor) * y * z),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(
             rewriting="x + y * z * value",
             rewriting_operators=("Mul", "Add"),
@@ -495,26 +503,26 @@ OPERATORS = (
     OpInfo(
         "Addcdiv",
         formula=nary(lambda x, y, z, factor: x + _cast_factor(x, factor) * y / z),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AddExt",
         formula=nary(lambda x, y, factor: x + _cast_factor(x, factor) * y),
         batch=ELEMENTWISE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(rewriting="ops.add(x, y)", rewriting_operators=("Add",)),
     ),
     OpInfo(
         "SubExt",
         formula=nary(_subtract_scaled),
         batch=ELEMENTWISE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(rewriting="ops.sub(x, y)", rewriting_operators=("Sub",)),
     ),
     OpInfo(
         "Lerp",
         formula=nary(lambda x, y, weight: x + weight * (y - x)),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(
             rewriting="x + (y - x) * weight",
             rewriting_operators=("Sub", "Mul", "Add"),
@@ -533,7 +541,7 @@ OPERATORS = (
     OpInfo(
         "Hypot",
         formula=nary(_hypotenuse),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(
             rewriting="ops.sqrt(x * x + y * y)",
             rewriting_operators=("Mul", "Add", "Sqrt"),
@@ -562,7 +570,7 @@ OPERATORS = (
     OpInfo(
         "RsqrtGrad",
         formula=nary(lambda y, dy: dy * -0.5 * (y * y * y)),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     *(
         OpInfo(

@@ -11,14 +11,16 @@ from ms_fusion.ops.call import (
 )
 from ms_fusion.ops.late_imports import np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_DEFAULT,
+    CLUSTERED_BY_DEFAULT_ON_ASCEND,
+    CLUSTERED_BY_FLAG,
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     ELEMENTWISE,
     FLOATS,
     INT32,
     SINGLE_AND_HALF,
     SINGLE_HALF_AND_INT32,
     Advice,
-    Cluster,
-    MindSporeFusion,
     MindSporeGenerator,
     OpInfo,
     Trait,
@@ -38,7 +40,7 @@ OPERATORS = (
         onnx=("Equal",),
         formula=binary(np.equal),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(inaccurate="`x == x` becomes true, also for NaN"),
         advice=Advice(caution="a comparison with NaN may come out otherwise"),
     ),
@@ -46,7 +48,7 @@ OPERATORS = (
         "NotEqual",
         formula=binary(np.not_equal),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(
             wrong_for=lambda source, _: source in FLOATS,
             refusal="NaN would be equal to everything",
@@ -60,14 +62,14 @@ OPERATORS = (
         onnx=("Less",),
         formula=binary(np.less),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
     ),
     elementwise(
         "LessEqual",
         onnx=("LessOrEqual",),
         formula=binary(np.less_equal),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(precise=True),
     ),
     elementwise(
@@ -75,7 +77,7 @@ OPERATORS = (
         onnx=("Greater",),
         formula=binary(np.greater),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact"),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_HALF_AND_INT32)),
     ),
@@ -84,7 +86,7 @@ OPERATORS = (
         onnx=("GreaterOrEqual",),
         formula=binary(np.greater_equal),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact", precise=True),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_HALF_AND_INT32)),
     ),
@@ -96,7 +98,7 @@ OPERATORS = (
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
         | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact", precise=True),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_HALF_AND_INT32)),
     ),
@@ -108,7 +110,7 @@ OPERATORS = (
         | Trait.CORRECTLY_ROUNDED
         | Trait.ANY_LAYOUT
         | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(
             auto_cluster="exact, but for `x > y or x <= y`, which becomes true for NaN as well"
         ),
@@ -119,7 +121,7 @@ OPERATORS = (
         onnx=("Not",),
         formula=unary(np.logical_not),
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             inaccurate="`not x < y` becomes `y <= x`, which differs for NaN"
         ),
@@ -129,14 +131,14 @@ OPERATORS = (
         "LogicalXor",
         onnx=("Xor",),
         formula=binary(np.logical_xor),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "IsNan",
         onnx=("IsNaN",),
         formula=unary(np.isnan),
         traits=Trait.CORRECTLY_ROUNDED,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact", precise=True),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_HALF_AND_INT32)),
     ),
@@ -144,7 +146,7 @@ OPERATORS = (
         "IsInf",
         formula=unary(np.isinf),
         traits=Trait.CORRECTLY_ROUNDED,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact", precise=True),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_AND_HALF)),
     ),
@@ -152,7 +154,7 @@ OPERATORS = (
         "IsFinite",
         formula=unary(np.isfinite),
         traits=Trait.CORRECTLY_ROUNDED | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT_ON_ASCEND,
         mindspore_generator=MindSporeGenerator(auto_cluster="exact", precise=True),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_HALF_AND_INT32)),
     ),
@@ -161,14 +163,14 @@ OPERATORS = (
         onnx=("Where",),
         formula=_select,
         traits=Trait.CORRECTLY_ROUNDED | Trait.ANY_LAYOUT | Trait.PRECISE_ON_ACCELERATORS,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(precise=True),
     ),
     OpInfo(
         "MaskedFill",
         formula=nary(lambda x, mask, value: np.where(mask, value, x)),
         batch=ELEMENTWISE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         advice=Advice(rewriting="ops.where(mask, value, x)", rewriting_operators=("Select",)),
     ),
 )

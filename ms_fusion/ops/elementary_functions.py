@@ -13,6 +13,9 @@ from ms_fusion.ops.call import (
 from ms_fusion.ops.dsl_rules import dsl_operation
 from ms_fusion.ops.late_imports import dsl, np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_DEFAULT,
+    CLUSTERED_BY_FLAG,
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     ELEMENTWISE,
     EXP_CAUTION,
     SINGLE_AND_HALF,
@@ -36,7 +39,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT | Trait.NON_NEGATIVE,
         flops=10,
         steps=10,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             wrong="float32 is 2.8e-4 off and never reaches inf",
             inaccurate="76 → 2,370 ULP, never reaches inf, NaN becomes a number",
@@ -48,7 +51,7 @@ OPERATORS = (
         formula=unary(np.expm1),
         flops=10,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Log",
@@ -57,7 +60,7 @@ OPERATORS = (
         traits=Trait.ANY_LAYOUT | Trait.LIMITED_DOMAIN,
         flops=10,
         steps=20,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0),
+        mindspore=CLUSTERED_BY_DEFAULT,
         mindspore_generator=MindSporeGenerator(
             wrong="of NaN, inf and 0 is wrong",
             inaccurate="wrong for 0, inf and NaN (accurate elsewhere: 25,000 → 0.8 ULP)",
@@ -70,7 +73,7 @@ OPERATORS = (
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Sin",
@@ -78,7 +81,7 @@ OPERATORS = (
         formula=unary(np.sin),
         flops=10,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(auto_cluster="0.5 → 0.56 ULP"),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_AND_HALF)),
     ),
@@ -88,7 +91,7 @@ OPERATORS = (
         formula=unary(np.cos),
         flops=10,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(auto_cluster="0.5 → 0.56 ULP"),
         advice=Advice(cluster_flag=VerifiedFlag(SINGLE_AND_HALF)),
     ),
@@ -98,7 +101,7 @@ OPERATORS = (
         formula=unary(np.tan),
         flops=10,
         steps=26,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Asin",
@@ -107,7 +110,7 @@ OPERATORS = (
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "ACos",
@@ -116,7 +119,7 @@ OPERATORS = (
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Atan",
@@ -124,7 +127,7 @@ OPERATORS = (
         formula=unary(np.arctan),
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG),
+        mindspore=CLUSTERED_BY_FLAG,
         mindspore_generator=MindSporeGenerator(auto_cluster="0.5 → 0.83 ULP"),
         advice=Advice(cluster_flag=VerifiedFlag()),
     ),
@@ -133,7 +136,7 @@ OPERATORS = (
         formula=binary(np.arctan2),
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Sinh",
@@ -182,7 +185,7 @@ OPERATORS = (
         formula=unary(np.arcsinh),
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Acosh",
@@ -191,7 +194,7 @@ OPERATORS = (
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Atanh",
@@ -200,7 +203,7 @@ OPERATORS = (
         traits=Trait.LIMITED_DOMAIN,
         flops=10,
         steps=30,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     elementwise(
         "Erf",
@@ -228,13 +231,13 @@ OPERATORS = (
         "Xlogy",
         formula=nary(lambda x, y: np.where(x == 0, 0 * x, x * np.log(y))),
         batch=ELEMENTWISE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "Xdivy",
         formula=nary(lambda x, y: np.where(x == 0, 0 * x, x / y)),
         batch=ELEMENTWISE,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "TanhGrad",
@@ -245,26 +248,26 @@ OPERATORS = (
     OpInfo(
         "AcoshGrad",
         formula=nary(lambda y, dy: dy / np.sinh(y)),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AsinhGrad",
         formula=nary(lambda y, dy: dy / np.cosh(y)),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "ACosGrad",
         formula=nary(lambda x, dy: -dy / np.sqrt((1 - x) * (1 + x))),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AsinGrad",
         formula=nary(lambda x, dy: dy / np.sqrt((1 - x) * (1 + x))),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AtanGrad",
         formula=nary(lambda x, dy: dy / (1 + x * x)),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
 )

@@ -21,10 +21,9 @@ from ms_fusion.ops.late_imports import (
     resizing_lowering,
 )
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     Batch,
     BatchRule,
-    Cluster,
-    MindSporeFusion,
     OnnxOperator,
     OpInfo,
     Trait,
@@ -79,7 +78,7 @@ OPERATORS = (
         traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.POOLING,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "MaxPoolGrad",
@@ -89,7 +88,7 @@ OPERATORS = (
         lowering=pooling_lowering.max_pool_gradient,
         traits=Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.POOLING,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AvgPool",
@@ -101,7 +100,7 @@ OPERATORS = (
         traits=Trait.POOLING | Trait.HAS_LIBRARY_KERNEL | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.POOLING,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AvgPoolGrad",
@@ -109,7 +108,7 @@ OPERATORS = (
         lowering=pooling_lowering.average_pool_gradient,
         traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.POOLING,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "MaxPool3D",
@@ -118,7 +117,7 @@ OPERATORS = (
         ),
         lowering=pooling_lowering.max_pool,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "MaxPool3DGrad",
@@ -126,7 +125,7 @@ OPERATORS = (
             _max_pool_windows(call, call.inputs[1]), call.inputs[0], call.inputs[2]
         ),
         lowering=pooling_lowering.max_pool_gradient,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AvgPool3D",
@@ -135,13 +134,13 @@ OPERATORS = (
         ),
         lowering=pooling_lowering.average_pool,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AvgPool3DGrad",
         formula=_average_gradient,
         lowering=pooling_lowering.average_pool_gradient,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     *(
         OpInfo(name, batch=BatchRule(Batch.IMAGE))
@@ -153,14 +152,14 @@ OPERATORS = (
         OpInfo(
             name,
             batch=BatchRule(Batch.IMAGE),
-            mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+            mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
             excluded="it has several results, and MindSpore raises an error when it is clustered",
         )
         for name in "MaxPoolWithArgmaxV2 AdaptiveMaxPool2D".split()
     ),
     OpInfo(
         "MaxPool3DWithArgmax",
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         excluded="it has several results, and MindSpore raises an error when it is clustered",
     ),
     OpInfo(
@@ -168,13 +167,13 @@ OPERATORS = (
         formula=_resize_formula(resizing_formulas.adaptive_average_pool),
         lowering=resizing_lowering.adaptive_average_pool,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "AdaptiveAvgPool2DGrad",
         formula=_resize_formula(resizing_formulas.adaptive_average_pool_gradient, back=True),
         lowering=resizing_lowering.adaptive_average_pool_gradient,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "ResizeNearestNeighbor",
@@ -183,12 +182,12 @@ OPERATORS = (
         work=WorkRule.ELEMENTWISE,
         flops=0,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "ResizeNearestNeighborGrad",
         formula=_resize_formula(resizing_formulas.resize_nearest_gradient, nearest=True, back=True),
         lowering=resizing_lowering.resize_nearest_gradient,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
 )

@@ -13,6 +13,7 @@ from ms_fusion.ops.call import (
 )
 from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     ELEMENTWISE,
     SINGLE_HALF_AND_INT32,
     Advice,
@@ -337,7 +338,7 @@ OPERATORS = (
         traits=Trait.DATA_MOVEMENT,
         work=WorkRule.DATA_MOVEMENT,
         batch=BatchRule(Batch.STACK),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "Split",
@@ -346,7 +347,7 @@ OPERATORS = (
         traits=Trait.DATA_MOVEMENT | Trait.KEEPS_NON_NEGATIVE,
         work=WorkRule.DATA_MOVEMENT,
         batch=BatchRule(Batch.ALONG_AXES),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         excluded="it has several results, and MindSpore raises an error when it is clustered",
     ),
     OpInfo(
@@ -355,33 +356,33 @@ OPERATORS = (
         formula=_pad,
         traits=Trait.DATA_MOVEMENT,
         work=WorkRule.DATA_MOVEMENT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         excluded="its padding is missing from the kernel's description",
     ),
     OpInfo(
         "PadV3",
         work=WorkRule.DATA_MOVEMENT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         excluded="the padding is no constant but an input of the kernel",
     ),
     OpInfo(
         "Tril",
         formula=lambda call: np.tril(call.inputs[0], _diagonal(call)),
         lowering=_triangle_rule(lower=True),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "Triu",
         formula=lambda call: np.triu(call.inputs[0], _diagonal(call)),
         lowering=_triangle_rule(lower=False),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "ReverseV2",
         formula=lambda call: np.flip(call.inputs[0], call.integers("axis", 1)),
         lowering=_lower_reverse,
         batch=BatchRule(Batch.ALONG_AXES),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "OnesLike",
@@ -413,6 +414,6 @@ OPERATORS = (
         formula=lambda call: np.broadcast_to(np.asarray(call.inputs[1]), static_result_shape(call)),
         work=WorkRule.FILL,
         batch=BatchRule(Batch.ELEMENTWISE, sizes=frozenset({0})),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
 )

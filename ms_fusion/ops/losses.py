@@ -10,8 +10,7 @@ from ms_fusion.ops.call import (
 )
 from ms_fusion.ops.late_imports import np
 from ms_fusion.ops.op_info import (
-    Cluster,
-    MindSporeFusion,
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     OpInfo,
     Trait,
     WorkRule,
@@ -53,12 +52,12 @@ OPERATORS = (
     OpInfo(
         "L2Loss",
         formula=nary(lambda x: np.sum(x * x) / 2),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     *(
         OpInfo(
             name,
-            mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+            mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
             excluded="its scalar argument is missing from the kernel's description",
         )
         for name in "SmoothL1Loss SmoothL1LossGrad".split()
@@ -66,12 +65,12 @@ OPERATORS = (
     OpInfo(
         "KLDivLoss",
         formula=_kl_divergence,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "KLDivLossGrad",
         formula=_kl_divergence_gradient,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "SoftmaxCrossEntropyWithLogits",

@@ -12,12 +12,12 @@ from ms_fusion.ops.call import (
 )
 from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     EXP_CAUTION,
     SINGLE_AND_HALF,
     Advice,
     Batch,
     BatchRule,
-    Cluster,
     Expand,
     MindSporeFusion,
     MindSporeGenerator,
@@ -173,7 +173,7 @@ OPERATORS = (
         formula=_log_softmax_gradient,
         work=WorkRule.PER_INPUT_ELEMENT,
         flops=14,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "LayerNorm",
@@ -242,7 +242,7 @@ OPERATORS = (
         flops=4,
         steps=4,
         batch=BatchRule(Batch.BATCH_NORM),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         excluded=(
             "its arguments epsilon and training are missing from the kernel's description, and "
             "in training MindSpore raises a type error"

@@ -65,6 +65,7 @@ class Trait(enum.Flag):
         KEEPS_NON_NEGATIVE: the result is non-negative if the first input is.
         KEEPS_ALL_NON_NEGATIVE: the result is non-negative if all inputs are.
         IDENTITY_ON_NON_NEGATIVE: returns a non-negative first input unchanged.
+        LINEAR: linear in one operand if the others are constants.
         FLAG_INPUT: has a flag as its third input. MindSpore's JSON of a fused kernel does not
             contain the value of this flag.
     """
@@ -87,6 +88,7 @@ class Trait(enum.Flag):
     IN_PLACE = enum.auto()
     FLOAT32_ONLY_ON_CPU = enum.auto()
     NO_CPU_KERNEL = enum.auto()
+    LINEAR = enum.auto()
     FLAG_INPUT = enum.auto()
     ANY_LAYOUT = enum.auto()
     LIMITED_DOMAIN = enum.auto()
@@ -241,6 +243,16 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
     ignores_expand_flag: bool = False
     becomes: str = ""
     source_expansion: SourceExpansion | None = None
+
+
+CLUSTERED_BY_DEFAULT = MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0)
+"""Clustered by default, on CPU and on Ascend."""
+CLUSTERED_BY_DEFAULT_ON_ASCEND = MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0)
+"""Clustered by default on Ascend, and on CPU if a flag names it."""
+CLUSTERED_BY_FLAG = MindSporeFusion(cluster=Cluster.BY_FLAG)
+"""Clustered on CPU if a flag names it, also for MindSpore's own generator."""
+CLUSTERED_BY_FLAG_FOR_OTHERS = MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS)
+"""Clustered on CPU if a flag names it, but not for MindSpore's own generator."""
 
 
 class MindSporeGenerator(msgspec.Struct, frozen=True, kw_only=True):

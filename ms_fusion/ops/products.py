@@ -14,6 +14,7 @@ from ms_fusion.ops.late_imports import (
     onnx_windows,
 )
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     Batch,
     BatchRule,
     Cluster,
@@ -94,7 +95,7 @@ OPERATORS = (
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION,
         batch=BatchRule(Batch.IMAGE),
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     *(OpInfo(name, batch=BatchRule(Batch.IMAGE)) for name in "Conv2DExt ConvTranspose2D".split()),
     OpInfo(
@@ -119,7 +120,7 @@ OPERATORS = (
         ),
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION_INPUT_GRADIENT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
     OpInfo(
         "Conv2DBackpropFilter",
@@ -128,6 +129,6 @@ OPERATORS = (
         ),
         traits=Trait.MATRIX_UNIT | Trait.CONVOLUTION | Trait.ONEDNN | Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.CONVOLUTION_WEIGHT_GRADIENT,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
 )

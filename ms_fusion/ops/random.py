@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ms_fusion.ops.op_info import (
-    Cluster,
-    MindSporeFusion,
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     OpInfo,
     Trait,
     WorkRule,
@@ -41,6 +40,6 @@ OPERATORS = (
         traits=Trait.HAS_LIBRARY_KERNEL,
         work=WorkRule.ELEMENTWISE,
         flops=2,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
     ),
 )

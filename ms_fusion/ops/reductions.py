@@ -13,6 +13,7 @@ from ms_fusion.ops.call import (
 )
 from ms_fusion.ops.late_imports import arrays, dsl, np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     SINGLE_AND_HALF,
     SINGLE_HALF_AND_INT32,
     Advice,
@@ -365,7 +366,7 @@ OPERATORS = (
     ),
     OpInfo(
         "UnsortedSegmentSum",
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
         excluded=(
             "MindSpore raises an error for an invalid segment number; a kernel cannot raise one"
         ),

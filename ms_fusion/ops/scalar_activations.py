@@ -6,11 +6,13 @@ use them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ms_fusion.ops.call import Array, Call, nary
 from ms_fusion.ops.late_imports import np
 from ms_fusion.ops.op_info import (
+    CLUSTERED_BY_FLAG_FOR_OTHERS,
     Cluster,
     MindSporeFusion,
     OnnxOperator,
@@ -49,69 +51,74 @@ def _soft_shrink(x: Array, threshold: Any) -> Any:
     return np.where(x > threshold, x - threshold, np.where(x < -threshold, x + threshold, 0.0))
 
 
+def _scalar_activation(
+    name: str,
+    formula: Callable[..., Any],
+    function: str,
+    cell: tuple[str, str],
+    *,
+    least_scalar: float = 0.0,
+    **fields: Any,
+) -> OpInfo:
+    """Returns the record of an activation function that our presets expand in the source.
+
+    Args:
+        name: type of the operator.
+        formula: function of the input and the scalar.
+        function: name of MindSpore's function in `mindspore.ops`.
+        cell: name of MindSpore's Cell in `mindspore.nn`, and the attribute that holds the scalar.
+        least_scalar: see `SourceExpansion`.
+        fields: further fields of `OpInfo`.
+    """
+    expansion = SourceExpansion(
+        formula=formula,
+        function=f"mindspore.ops.{function}",
+        cells=((f"mindspore.nn.{cell[0]}", cell[1]),),
+        least_scalar=least_scalar,
+    )
+    return elementwise(
+        name,
+        formula=nary(formula),
+        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS, source_expansion=expansion),
+        excluded=f"{ARGUMENT_MISSING}; `ops.{function}` and `nn.{cell[0]}` are expanded instead",
+        **fields,
+    )
+
+
+def _shrink_gradient_record(name: str) -> OpInfo:
+    return OpInfo(
+        name,
+        formula=nary(_shrink_gradient),
+        work=WorkRule.ELEMENTWISE,
+        flops=3,
+        mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
+        excluded=ARGUMENT_MISSING,
+    )
+
+
 OPERATORS = (
-    elementwise(
+    _scalar_activation(
         "CeLU",
+        _celu,
+        "celu",
+        ("CELU", "celu.alpha"),
         onnx=(OnnxOperator("Celu", _celu_with_operand),),
-        formula=nary(_celu),
         traits=Trait.IDENTITY_ON_NON_NEGATIVE,
         flops=14,
         steps=26,
-        mindspore=MindSporeFusion(
-            cluster=Cluster.BY_FLAG_FOR_OTHERS,
-            source_expansion=SourceExpansion(
-                formula=_celu,
-                function="mindspore.ops.celu",
-                cells=(("mindspore.nn.CELU", "celu.alpha"),),
-                least_scalar=1e-6,
-            ),
-        ),
-        excluded=f"{ARGUMENT_MISSING}; `ops.celu` and `nn.CELU` are expanded instead",
+        least_scalar=1e-6,
     ),
-    elementwise(
-        "HShrink",
-        formula=nary(_hard_shrink),
-        flops=3,
-        steps=3,
-        mindspore=MindSporeFusion(
-            cluster=Cluster.BY_FLAG_FOR_OTHERS,
-            source_expansion=SourceExpansion(
-                formula=_hard_shrink,
-                function="mindspore.ops.hardshrink",
-                cells=(("mindspore.nn.HShrink", "hshrink.lambd"),),
-            ),
-        ),
-        excluded=f"{ARGUMENT_MISSING}; `ops.hardshrink` and `nn.HShrink` are expanded instead",
+    _scalar_activation(
+        "HShrink", _hard_shrink, "hardshrink", ("HShrink", "hshrink.lambd"), flops=3, steps=3
     ),
-    OpInfo(
-        "HShrinkGrad",
-        formula=nary(_shrink_gradient),
-        work=WorkRule.ELEMENTWISE,
-        flops=3,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-        excluded=ARGUMENT_MISSING,
-    ),
-    elementwise(
+    _shrink_gradient_record("HShrinkGrad"),
+    _scalar_activation(
         "SoftShrink",
-        formula=nary(_soft_shrink),
+        _soft_shrink,
+        "softshrink",
+        ("SoftShrink", "softshrink.lambd"),
         flops=4,
         steps=4,
-        mindspore=MindSporeFusion(
-            cluster=Cluster.BY_FLAG_FOR_OTHERS,
-            source_expansion=SourceExpansion(
-                formula=_soft_shrink,
-                function="mindspore.ops.softshrink",
-                cells=(("mindspore.nn.SoftShrink", "softshrink.lambd"),),
-            ),
-        ),
-        excluded=f"{ARGUMENT_MISSING}; `ops.softshrink` and `nn.SoftShrink` are expanded instead",
     ),
-    OpInfo(
-        "SoftShrinkGrad",
-        formula=nary(_shrink_gradient),
-        work=WorkRule.ELEMENTWISE,
-        flops=3,
-        mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS),
-        excluded=ARGUMENT_MISSING,
-    ),
+    _shrink_gradient_record("SoftShrinkGrad"),
 )

@@ -63,7 +63,7 @@ class Statement:
         arguments: the arguments, in order.
         attributes: primitive and node attributes, merged; node attributes take precedence.
         full_name: full name with scope; empty if the dump contains none.
-        argument_types, argument_formats, result_type, result_formats: types and formats from the
+        argument_types, result_type, result_formats: types and formats from the
             type lines below the statement; empty or `UNKNOWN_TYPE` if the dump contains none.
         sources: source locations in the dump's order, outermost first.
         line: index of the statement's first line in the file, from 0.
@@ -76,7 +76,6 @@ class Statement:
     attributes: Mapping[str, Any]
     full_name: str
     argument_types: tuple[Type, ...]
-    argument_formats: tuple[str, ...]
     result_type: Type
     result_formats: tuple[str, ...]
     sources: tuple[Source, ...]
@@ -139,7 +138,7 @@ class _Reader:
     spellings: dict[str, str] = field(default_factory=dict)
     entry_parameters: dict[str, Parameter] = field(default_factory=dict)
     type_lines: dict[str, tuple[tuple[Type, ...], Type]] = field(default_factory=dict)
-    format_lines: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    format_lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     source_lines: dict[str, Source | None] = field(default_factory=dict)
 
     def read(self) -> Document:
@@ -305,7 +304,7 @@ class _Reader:
         attributes = self._attributes(cursor)
         return self._attach_notes(
             Statement(
-                result, label, head, arguments, attributes, "", (), (), UNKNOWN_TYPE, (), (), first
+                result, label, head, arguments, attributes, "", (), UNKNOWN_TYPE, (), (), first
             )
         )
 
@@ -354,7 +353,7 @@ class _Reader:
     def _attach_notes(self, statement: Statement) -> Statement:
         """Parse the lines below a statement: types, formats, full name, source locations."""
         types: tuple[tuple[Type, ...], Type] | None = None
-        formats: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        formats: tuple[str, ...] = ()
         full_name, sources = "", []
         while self.line_index < len(self.lines):
             line = self.lines[self.line_index]
@@ -376,9 +375,8 @@ class _Reader:
             statement,
             full_name=full_name,
             argument_types=types[0],
-            argument_formats=formats[0],
             result_type=types[1],
-            result_formats=formats[1],
+            result_formats=formats,
             sources=tuple(sources),
         )
 
@@ -395,11 +393,10 @@ class _Reader:
             self.type_lines[line] = found
         return found
 
-    def _formats(self, line: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _formats(self, line: str) -> tuple[str, ...]:
         found = self.format_lines.get(line)
         if found is None:
-            arguments, _, results = line.rpartition(" -> ")
-            found = tuple(_FORMAT.findall(arguments)), tuple(_FORMAT.findall(results))
+            found = tuple(_FORMAT.findall(line.rpartition(" -> ")[2]))
             self.format_lines[line] = found
         return found
 

@@ -15,6 +15,8 @@ from functools import cached_property
 
 from ms_fusion.disjoint_sets import DisjointSets
 from ms_fusion.graph import Edge, Graph, Node
+from ms_fusion.ops import operator_info
+from ms_fusion.ops.op_info import Trait
 from ms_fusion.why_not.fusibility import Settings
 from ms_fusion.why_not.splitter import (
     DATA_MOVEMENT_OPERATORS,
@@ -219,8 +221,8 @@ class ProspectiveClusters:
         MindSpore moves a negation, and a multiplication or division with a constant operand.
         """
         inputs = self._graph.inputs_of(node)
-        linear = node.op == "Neg" or (
-            node.op in ("Mul", "RealDiv", "Div") and any(one.kind == "constant" for one in inputs)
+        linear = Trait.LINEAR in operator_info(node.op).traits and (
+            len(inputs) == 1 or any(one.kind == "constant" for one in inputs)
         )
         return linear and any(
             reader.op == "ReduceSum"

@@ -186,11 +186,12 @@ class _AssignmentWriter:
         )
         if handler is not None:
             assert use is not None
-            value, reads = handler(self, use, op)
+            is_product = use.name == "matmul"
+            sources = map(_strip_widening, use.inputs) if is_product else use.inputs
+            given = [self.names[id(tensor)] for tensor in sources]
+            value = handler(self, use, op, given)
             name = self.name_of(origin, is_whole)
-            self._add(
-                op, Assignment(name, value, tuple(reads), origin, is_product=use.name == "matmul")
-            )
+            self._add(op, Assignment(name, value, tuple(given), origin, is_product=is_product))
         else:
             self._emit_compute(op, origin, is_whole=is_whole)
 
@@ -278,79 +279,49 @@ class _AssignmentWriter:
         return f'tvm.const({text}, "{value.dtype}")' if isinstance(value, Const) else text
 
 
-_ValueAndReads = tuple[str, list[str]]
-
-
-def _input_names(writer: _AssignmentWriter, use: DslCall) -> list[str]:
-    return [writer.names[id(tensor)] for tensor in use.inputs]
-
-
-def _write_elementwise(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given = _input_names(writer, use)
+def _write_elementwise(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     more = [writer.size(use.parameters["scalar"])] if "scalar" in use.parameters else []
-    return f"dsl.{use.name}({', '.join([*given, *more])})", given
+    return f"dsl.{use.name}({', '.join([*given, *more])})"
 
 
-def _write_cast(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    (given,) = _input_names(writer, use)
-    return f'dsl.cast_to({given}, "{op.dtype}")', [given]
-
-
-def _write_rounding(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    (given,) = _input_names(writer, use)
+def _write_rounding(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     more = "" if op.dtype == "int32" else f', "{op.dtype}"'
-    return f"dsl.{use.name}({given}{more})", [given]
+    return f"dsl.{use.name}({given[0]}{more})"
 
 
-def _write_comparison(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+def _write_comparison(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     one, other = writer.operands(use)
-    mode = use.parameters["mode"]
-    return f'dsl.vcmp({one}, {other}, "{use.parameters["operation"]}", "{mode}")', _input_names(
-        writer, use
-    )
+    operation, mode = use.parameters["operation"], use.parameters["mode"]
+    return f'dsl.vcmp({one}, {other}, "{operation}", "{mode}")'
 
 
-def _write_selection(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given = _input_names(writer, use)
-    return f"dsl.vsel({', '.join([given[0], *writer.operands(use)])})", given
-
-
-def _write_compare_select(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+def _write_compare_select(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     one, other, a, b = writer.operands(use)
-    return f'dsl.vcmpsel({one}, {other}, "{use.parameters["operation"]}", {a}, {b})', _input_names(
-        writer, use
-    )
+    return f'dsl.vcmpsel({one}, {other}, "{use.parameters["operation"]}", {a}, {b})'
 
 
-def _write_logic(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given = _input_names(writer, use)
-    return f'dsl.vlogic({", ".join(given)}, operation="{use.parameters["operation"]}")', given
-
-
-def _write_broadcast(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+def _write_broadcast(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     changed = writer.eliminated.shapes.get(id(op.outputs[0]))
     shape = writer.shape(use.parameters["shape"]) if changed is None else str(list(changed) or [1])
-    given = _input_names(writer, use)
     if given:
-        return f"dsl.broadcast({given[0]}, {shape})", given
-    return (
-        f'dsl.broadcast(tvm.const({writer.size(use.parameters["scalar"])}, "{op.dtype}"), {shape})',
-        [],
-    )
+        return f"dsl.broadcast({given[0]}, {shape})"
+    scalar = writer.size(use.parameters["scalar"])
+    return f'dsl.broadcast(tvm.const({scalar}, "{op.dtype}"), {shape})'
 
 
-def _write_transpose(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    (given,) = _input_names(writer, use)
-    return f"dsl.transpose({given}, {list(use.parameters['axes'])})", [given]
-
-
-def _write_concat(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given = _input_names(writer, use)
-    return f"dsl.concat([{', '.join(given)}], {use.parameters['axis']})", given
-
-
-def _write_slice(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    (given,) = _input_names(writer, use)
+def _write_slice(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     axis, start, size = (use.parameters[key] for key in ("axis", "start", "size"))
     whole = use.inputs[0].shape[axis]
     rest = whole - start - size
@@ -358,13 +329,14 @@ def _write_slice(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _Val
         part for part in (start, size, rest) if not (isinstance(part, Const) and part.value == 0)
     ]
     if len(sizes) == 1:
-        return given, [given]
+        return given[0]
     place = next(number for number, part in enumerate(sizes) if part is size)
-    return f"dsl.split({given}, {axis}, {writer.shape(sizes)})[1][{place}]", [given]
+    return f"dsl.split({given[0]}, {axis}, {writer.shape(sizes)})[1][{place}]"
 
 
-def _write_reduction(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    (given,) = _input_names(writer, use)
+def _write_reduction(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     name = {"sum": "reduce_sum"}.get(use.name, use.name)
     # without this mode some chips reduce float32 maxima in float16
     exact = (
@@ -372,39 +344,37 @@ def _write_reduction(writer: _AssignmentWriter, use: DslCall, op: Operation) -> 
         if name in ("reduce_max", "reduce_min") and is_float(op.dtype)
         else ""
     )
-    return (
-        f"dsl.{name}({given}, axis={list(use.parameters['axes'])}, "
-        f"keepdims={use.parameters['keepdims']}{exact})",
-        [given],
-    )
+    axes, keepdims = list(use.parameters["axes"]), use.parameters["keepdims"]
+    return f"dsl.{name}({given[0]}, axis={axes}, keepdims={keepdims}{exact})"
 
 
-def _write_gather(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given = _input_names(writer, use)
+def _write_gather(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     if use.parameters["negative"]:
         raise _unsupported_error(op)
     axis, batch = use.parameters["axis"], use.parameters["batch_dims"]
-    return f"dsl.gather({', '.join(given)}, axis={axis}, batch_dims={batch})", given
+    return f"dsl.gather({', '.join(given)}, axis={axis}, batch_dims={batch})"
 
 
-def _write_segment_sum(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
-    given = _input_names(writer, use)
+def _write_segment_sum(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     if len(given) < 2:
         raise _unsupported_error(op)
     count, start = (writer.size(use.parameters[key]) for key in ("num_segments", "init_value"))
-    return f"dsl.{use.name}({', '.join(given)}, {count}, {start})", given
+    return f"dsl.{use.name}({', '.join(given)}, {count}, {start})"
 
 
-def _write_matmul(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _ValueAndReads:
+def _write_matmul(
+    writer: _AssignmentWriter, use: DslCall, op: Operation, given: Sequence[str]
+) -> str:
     parameters = use.parameters
     if set(parameters["layouts"]) != {"ND"} or parameters["blocked"] or len(use.inputs) > 2:
         raise _unsupported_error(op)
-    # the cube unit accumulates in float32, so casts before the product are redundant
-    sources = [_strip_widening(tensor) for tensor in use.inputs]
-    given = [writer.names[id(tensor)] for tensor in sources]
     shown = [
-        name if tensor.dtype == "float16" else f"for_cube({name})"
-        for name, tensor in zip(given, sources, strict=True)
+        name if _strip_widening(tensor).dtype == "float16" else f"for_cube({name})"
+        for name, tensor in zip(given, use.inputs, strict=True)
     ]
     flags = [
         f"{name}=True"
@@ -412,12 +382,14 @@ def _write_matmul(writer: _AssignmentWriter, use: DslCall, op: Operation) -> _Va
         if turned
     ]
     more = [] if parameters["alpha"] == 1.0 else [f"alpha_num={parameters['alpha']}"]
-    return f"dsl.matmul({', '.join([*shown, *flags, *more, f'dst_dtype={op.dtype!r}'])})".replace(
-        "'", '"'
-    ), given
+    return f'dsl.matmul({", ".join([*shown, *flags, *more])}, dst_dtype="{op.dtype}")'
 
 
 def _strip_widening(tensor: Tensor) -> Tensor:
+    """Returns the float16 tensor that `tensor` widens to float32, else `tensor` itself.
+
+    The cube unit accumulates in float32, so casts before a product are redundant.
+    """
     use = tensor.op.dsl_call
     if (
         use is not None
@@ -429,16 +401,25 @@ def _strip_widening(tensor: Tensor) -> Tensor:
     return tensor
 
 
-_HANDLERS: Mapping[str, Callable[[_AssignmentWriter, DslCall, Operation], _ValueAndReads]] = {
+Handler = Callable[[_AssignmentWriter, DslCall, Operation, Sequence[str]], str]
+_HANDLERS: Mapping[str, Handler] = {
     "alike": _write_elementwise,
-    "cast_to": _write_cast,
+    "cast_to": lambda writer, use, op, given: f'dsl.cast_to({given[0]}, "{op.dtype}")',
     "vcmp": _write_comparison,
-    "vsel": _write_selection,
+    "vsel": lambda writer, use, op, given: (
+        f"dsl.vsel({', '.join([given[0], *writer.operands(use)])})"
+    ),
     "vcmpsel": _write_compare_select,
-    "vlogic": _write_logic,
+    "vlogic": lambda writer, use, op, given: (
+        f'dsl.vlogic({", ".join(given)}, operation="{use.parameters["operation"]}")'
+    ),
     "broadcast": _write_broadcast,
-    "transpose": _write_transpose,
-    "concat": _write_concat,
+    "transpose": lambda writer, use, op, given: (
+        f"dsl.transpose({given[0]}, {list(use.parameters['axes'])})"
+    ),
+    "concat": lambda writer, use, op, given: (
+        f"dsl.concat([{', '.join(given)}], {use.parameters['axis']})"
+    ),
     "split": _write_slice,
     "matmul": _write_matmul,
     "gather": _write_gather,
@@ -457,7 +438,7 @@ _HANDLERS: Mapping[str, Callable[[_AssignmentWriter, DslCall, Operation], _Value
         _write_reduction,
     ),
 }
-"""Maps a DSL operation to a function that returns its source text and the names in that text."""
+"""Maps a DSL operation to a function that returns its source text from the names of its inputs."""
 
 
 def _unsupported_error(op: Operation) -> InputError:

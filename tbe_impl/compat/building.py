@@ -5,13 +5,13 @@ A build function only records a build request in the session; nothing is compile
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tbe_impl.chip.auto_schedule import auto_schedule as auto_schedule_of
 from tbe_impl.compat.operation_families import cast_back
 from tbe_impl.compat.operator_errors import fault
+from tbe_impl.compat.registration import make_decorator
 from tbe_impl.compat.session import session
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor
@@ -248,17 +248,7 @@ class FusionManager:
 
     def register(self, register_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Returns a decorator that registers a compute function under `register_name`."""
-        from tbe_impl.compat.registration import record_registration
-
-        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(function)
-            def wrapper(*args: Any, **keywords: Any) -> Any:
-                return function(*args, **keywords)
-
-            record_registration("fusion_manager.register", register_name, function, wrapper)
-            return wrapper
-
-        return decorate
+        return make_decorator("fusion_manager.register", register_name)
 
     def get_build_cfg(self, *_: Any) -> str:
         """Returns ``enable``, because kernels are always built."""
@@ -286,9 +276,7 @@ class InstructionParameters:
         """Stores `value` under `key`."""
         self._notes()[key] = value
 
-    def insert_param_with_penetration(self, key: str, value: Any) -> None:
-        """Does the same as `insert_param`."""
-        self._notes()[key] = value
+    insert_param_with_penetration = insert_param
 
     def del_param(self, key: str) -> None:
         """Removes the parameter that is stored under `key`, if there is one."""

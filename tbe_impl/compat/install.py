@@ -189,7 +189,9 @@ def installed(
     ...     platform.get_soc_spec("SHORT_SOC_VERSION")
     'Ascend310P'
     """
-    record = Session(_chip(soc if soc is not None else soc_name), registrations=list(registrations))
+    record = Session(
+        find_soc(soc if soc is not None else soc_name), registrations=list(registrations)
+    )
     paths = _search_path_stamps()
     found = "" if _depth else _real_toolkit(paths)
     if found and not replace_real:
@@ -206,7 +208,3 @@ def installed(
     finally:
         close_session(token)
         _remove_finder()
-
-
-def _chip(name: str | Soc) -> Soc:
-    return find_soc(name)

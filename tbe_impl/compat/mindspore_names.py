@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-from tbe_impl.compat.registration import record_registration
+from tbe_impl.compat.registration import make_decorator
 
 _DTYPES = {
     "BOOL": "bool",
@@ -71,12 +70,8 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
     """Returns a decorator that records the operator and wraps its function."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, **keywords: Any) -> Any:
-            return function(*args, **keywords)
-
         name = getattr(info, "op_name", None) or function.__name__
-        record_registration("op_info_register", str(name), function, wrapper, info=info)
+        wrapper = make_decorator("op_info_register", str(name), info=info)(function)
         wrapper.operator_info = info  # type: ignore[attr-defined]
         return wrapper
 

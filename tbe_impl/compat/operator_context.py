@@ -54,6 +54,16 @@ class OperatorInfo:
         return None
 
 
+def add_compile_info(key: str, value: Any) -> None:
+    """Adds an entry to the compile info, the data that the tiling function of a kernel reads."""
+    session().compile_info[key] = value
+
+
+def get_compile_info() -> dict[str, Any]:
+    """Returns the compile info, the data that the tiling function of a kernel reads."""
+    return session().compile_info
+
+
 class Context:
     """Stores values by key.
 
@@ -92,13 +102,8 @@ class Context:
         """Returns the operator's registered type."""
         return session().operator_type
 
-    def add_compile_info(self, key: str, value: Any) -> None:
-        """Adds an entry to the compile info, the data that the kernel's tiling function reads."""
-        session().compile_info[key] = value
-
-    def get_compile_info(self) -> dict[str, Any]:
-        """Returns the compile info, the data that the tiling function of a kernel reads."""
-        return session().compile_info
+    add_compile_info = staticmethod(add_compile_info)
+    get_compile_info = staticmethod(get_compile_info)
 
     def get_current_compute(self) -> Context:
         """Returns this context; all compute blocks and schedules of an operator share it."""
@@ -161,16 +166,6 @@ def get_op_mode() -> str:
 def is_unify() -> bool:
     """Whether dynamic and static shapes share one code path; always True here."""
     return True
-
-
-def add_compile_info(key: str, value: Any) -> None:
-    """Adds an entry to the compile info, the data that the tiling function of a kernel reads."""
-    session().compile_info[key] = value
-
-
-def get_compile_info() -> dict[str, Any]:
-    """Returns the compile info, the data that the tiling function of a kernel reads."""
-    return session().compile_info
 
 
 def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Var:

@@ -59,15 +59,17 @@ def register_op_compute(
     op_type: str, op_mode: str = "dynamic", support_fusion: bool = True, **options: Any
 ) -> Decorator:
     """Returns a decorator that registers the compute function of an operator."""
-    return _make_decorator("register_op_compute", op_type, op_mode=op_mode, **options)
+    return make_decorator("register_op_compute", op_type, op_mode=op_mode, **options)
 
 
 def register_fusion_compute(op_type: str, *_: Any, **__: Any) -> Decorator:
     """Older name of `register_op_compute`."""
-    return _make_decorator("register_op_compute", op_type)
+    return make_decorator("register_op_compute", op_type)
 
 
-def _make_decorator(kind: str, name: str, **options: Any) -> Decorator:
+def make_decorator(kind: str, name: str, **options: Any) -> Decorator:
+    """Returns a decorator that records a registration and wraps the function."""
+
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapper(*args: Any, **keywords: Any) -> Any:
@@ -81,7 +83,7 @@ def _make_decorator(kind: str, name: str, **options: Any) -> Decorator:
 
 def _make_register_function(kind: str) -> Callable[..., Decorator]:
     def register(*names: Any, **options: Any) -> Decorator:
-        return _make_decorator(kind, str(names[0]) if names else "", **options)
+        return make_decorator(kind, str(names[0]) if names else "", **options)
 
     return with_name(register, kind, f"Registers a function by the decorator ``{kind}``.")
 

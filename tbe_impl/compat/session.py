@@ -111,10 +111,6 @@ class Session:
         self.builds.append(request)
         return request
 
-    def registrations_of(self, name: str) -> tuple[Registration, ...]:
-        """Returns all registrations with this name."""
-        return tuple(item for item in self.registrations if item.name == name)
-
 
 def flatten_tensors(value: Any) -> Sequence[Any]:
     """Flattens a nested ``tensor_list`` and drops None.

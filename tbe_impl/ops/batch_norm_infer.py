@@ -9,8 +9,8 @@ Raises:
     RuntimeError: scale, offset, mean or variance does not have the shape (C,).
 """
 
-from kernel_building import build_kernel
-from tbe import dsl, tvm
+from kernel_building import build_kernel, check_inputs, make_placeholders
+from tbe import dsl
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check
 
@@ -40,25 +40,11 @@ def batch_norm_infer(
     x, scale, offset, mean, variance, y, epsilon=1e-5, kernel_name="batch_norm_infer"
 ):
     """Builds the kernel."""
-    shape, dtype = x.get("shape"), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=2)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape, dtype = x.get("shape"), check_inputs({"x": x}, ("float16", "float32"), min_rank=2)
     channel = [1, shape[1], *[1] * (len(shape) - 2)]
-    for name, item in (
-        ("scale", scale),
-        ("offset", offset),
-        ("mean", mean),
-        ("variance", variance),
-    ):
+    weights = {"scale": scale, "offset": offset, "mean": mean, "variance": variance}
+    for name, item in weights.items():
         if tuple(item.get("shape")) != (shape[1],):
             raise RuntimeError(f"{name} has to have the shape ({shape[1]},), one for each channel")
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    data = [
-        tvm.placeholder(channel, name=f"data_{name}", dtype=dtype)
-        for name in ("scale", "offset", "mean", "variance")
-    ]
-    build_kernel(
-        kernel_name,
-        [data_x, *data],
-        batch_norm_infer_compute(data_x, *data, y, epsilon, kernel_name),
-    )
+    data = make_placeholders(("x", *weights), (shape, *[channel] * 4), dtype)
+    build_kernel(kernel_name, data, batch_norm_infer_compute(*data, y, epsilon, kernel_name))

@@ -12,8 +12,7 @@ Raises:
 """
 
 import te.lang.cce
-from kernel_building import build_kernel
-from te import tvm
+from kernel_building import build_static
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
 
@@ -53,18 +52,16 @@ def binary_cross_entropy(
     x, y, weight, output, reduction="mean", kernel_name="binary_cross_entropy"
 ):
     """Builds the kernel."""
-    shape, dtype = x.get("shape"), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=1)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    shape_util.compare_tensor_dict_key(x, y, "shape")
     if reduction not in ("mean", "sum", "none"):
         raise RuntimeError(f"reduction has to be mean, sum or none, but is {reduction}")
-    data = [tvm.placeholder(shape, name=name, dtype=dtype) for name in ("data_x", "data_y")]
-    data_weight = None
-    if weight is not None:
-        data_weight = tvm.placeholder(shape, name="data_weight", dtype=dtype)
-    build_kernel(
+    inputs = {"x": x, "y": y} if weight is None else {"x": x, "y": y, "weight": weight}
+    build_static(
         kernel_name,
-        [*data, data_weight],
-        binary_cross_entropy_compute(*data, data_weight, output, reduction, kernel_name),
+        inputs,
+        ("float16", "float32"),
+        lambda x, y, weight=None: binary_cross_entropy_compute(
+            x, y, weight, output, reduction, kernel_name
+        ),
+        equal=("shape",),
+        min_rank=1,
     )

@@ -9,8 +9,8 @@ Raises:
     OperatorError: the dtype is unsupported, or x has fewer than three axes.
 """
 
-from kernel_building import build_kernel
-from tbe import dsl, tvm
+from kernel_building import build_kernel, check_inputs, make_placeholders
+from tbe import dsl
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check, shape_util
 
@@ -44,15 +44,7 @@ def instance_norm_compute(x, gamma, beta, y, epsilon, kernel_name="instance_norm
 )
 def instance_norm(x, gamma, beta, y, epsilon=1e-6, kernel_name="instance_norm"):
     """Builds the kernel."""
-    shape, dtype = x.get("shape"), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=3)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape, dtype = x.get("shape"), check_inputs({"x": x}, ("float16", "float32"), min_rank=3)
     channel = [1, shape[1], *[1] * (len(shape) - 2)]
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    data_gamma = tvm.placeholder(channel, name="data_gamma", dtype=dtype)
-    data_beta = tvm.placeholder(channel, name="data_beta", dtype=dtype)
-    build_kernel(
-        kernel_name,
-        [data_x, data_gamma, data_beta],
-        instance_norm_compute(data_x, data_gamma, data_beta, y, epsilon, kernel_name),
-    )
+    data = make_placeholders(("x", "gamma", "beta"), (shape, channel, channel), dtype)
+    build_kernel(kernel_name, data, instance_norm_compute(*data, y, epsilon, kernel_name))

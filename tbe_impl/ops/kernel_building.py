@@ -8,16 +8,17 @@ from tbe import dsl, tvm
 from tbe.common.utils import para_check, shape_util
 
 
-def check_inputs(inputs, dtypes, equal=("dtype",)):
+def check_inputs(inputs, dtypes, equal=("dtype",), **ranks):
     """Checks the descriptions of the inputs and returns their dtype.
 
     Args:
         inputs: name → description. The dtype of the first one is checked.
         dtypes: the supported dtypes.
         equal: keys of the descriptions with one value for all inputs.
+        ranks: `min_rank` and `max_rank` of each input.
     """
     for name, described in inputs.items():
-        para_check.check_shape(described.get("shape"), param_name=name)
+        para_check.check_shape(described.get("shape"), param_name=name, **ranks)
     (name, first), *others = inputs.items()
     dtype = first.get("dtype").lower()
     para_check.check_dtype(dtype, dtypes, param_name=name)
@@ -51,16 +52,16 @@ def build_kernel(kernel_name, inputs, results):
     dsl.build(schedule, {"name": kernel_name, "tensor_list": [*inputs, *listed]})
 
 
-def build_static(kernel_name, inputs, dtypes, compute, equal=("dtype",), flatten=False):
-    """Builds an element-wise kernel for known shapes.
+def build_static(kernel_name, inputs, dtypes, compute, equal=("dtype",), flatten=False, **ranks):
+    """Builds a kernel of inputs that broadcast, for known shapes.
 
     Args:
         kernel_name: name of the kernel.
-        inputs, dtypes, equal: see `check_inputs`.
-        compute: function of the tensors that returns the result.
+        inputs, dtypes, equal, ranks: see `check_inputs`.
+        compute: function of the tensors that returns the result, or a list of results.
         flatten: whether the inputs, which have one shape, are flattened to one axis.
     """
-    dtype = check_inputs(inputs, dtypes, equal)
+    dtype = check_inputs(inputs, dtypes, equal, **ranks)
     shapes = [item.get("shape") for item in inputs.values()]
     padded = shape_util.unify_broadcast_shapes(shapes)
     if flatten:

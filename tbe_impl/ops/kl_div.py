@@ -12,10 +12,10 @@ Raises:
 """
 
 import te.lang.cce
-from kernel_building import build_kernel
+from kernel_building import build_static
 from te import tvm
 from te.platform.fusion_manager import fusion_manager
-from te.utils import para_check, shape_util
+from te.utils import para_check
 
 
 @fusion_manager.register("kl_div")
@@ -41,17 +41,14 @@ def kl_div_compute(x, target, y, reduction, first, kernel_name="kl_div"):
 )
 def kl_div(x, target, y, reduction="batchmean", kernel_name="kl_div"):
     """Builds the kernel."""
-    shape, dtype = x.get("shape"), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=1)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    shape_util.compare_tensor_dict_key(x, target, "shape")
-    shape_util.compare_tensor_dict_key(x, target, "dtype")
     if reduction not in ("batchmean", "sum"):
         raise RuntimeError(f"reduction has to be batchmean or sum, but is {reduction}")
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    data_target = tvm.placeholder(shape, name="data_target", dtype=dtype)
-    build_kernel(
+    batch = x.get("shape")[0] if x.get("shape") else 1
+    build_static(
         kernel_name,
-        [data_x, data_target],
-        kl_div_compute(data_x, data_target, y, reduction, shape[0], kernel_name),
+        {"x": x, "target": target},
+        ("float16", "float32"),
+        lambda x, target: kl_div_compute(x, target, y, reduction, batch, kernel_name),
+        equal=("shape", "dtype"),
+        min_rank=1,
     )

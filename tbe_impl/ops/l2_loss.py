@@ -9,8 +9,7 @@ Raises:
 """
 
 import te.lang.cce
-from kernel_building import build_kernel
-from te import tvm
+from kernel_building import build_static
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check
 
@@ -28,8 +27,10 @@ def l2_loss_compute(x, y, kernel_name="l2_loss"):
 )
 def l2_loss(x, y, kernel_name="l2_loss"):
     """Builds the kernel."""
-    shape, dtype = x.get("shape"), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=1)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
-    data = tvm.placeholder(shape, name="data", dtype=dtype)
-    build_kernel(kernel_name, [data], l2_loss_compute(data, y, kernel_name))
+    build_static(
+        kernel_name,
+        {"x": x},
+        ("float16", "float32"),
+        lambda x: l2_loss_compute(x, y, kernel_name),
+        min_rank=1,
+    )

@@ -12,8 +12,7 @@ Raises:
 """
 
 import te.lang.cce
-from kernel_building import build_kernel
-from te import tvm
+from kernel_building import build_kernel, check_inputs, make_placeholders
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
 
@@ -56,20 +55,14 @@ def layer_norm(
     x, gamma, beta, y, mean, variance, begin_norm_axis, epsilon=1e-12, kernel_name="layer_norm"
 ):
     """Builds the kernel."""
-    shape, dtype = list(x.get("shape")), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=1)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape, dtype = list(x.get("shape")), check_inputs({"x": x}, ("float16", "float32"), min_rank=1)
     begin = shape_util.axis_check(len(shape), begin_norm_axis)
     if list(gamma.get("shape")) != shape[begin:] or list(beta.get("shape")) != shape[begin:]:
         raise RuntimeError(f"gamma and beta have to have the shape {shape[begin:]}")
     filled = [1] * begin + shape[begin:]
-    data_x = tvm.placeholder(shape, name="data_x", dtype=dtype)
-    data_gamma = tvm.placeholder(filled, name="data_gamma", dtype=dtype)
-    data_beta = tvm.placeholder(filled, name="data_beta", dtype=dtype)
+    data = make_placeholders(("x", "gamma", "beta"), (shape, filled, filled), dtype)
     build_kernel(
         kernel_name,
-        [data_x, data_gamma, data_beta],
-        layer_norm_compute(
-            data_x, data_gamma, data_beta, y, mean, variance, begin, epsilon, kernel_name
-        ),
+        data,
+        layer_norm_compute(*data, y, mean, variance, begin, epsilon, kernel_name),
     )

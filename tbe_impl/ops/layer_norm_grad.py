@@ -14,8 +14,7 @@ Raises:
 """
 
 import te.lang.cce
-from kernel_building import build_kernel
-from te import tvm
+from kernel_building import build_kernel, check_inputs, make_placeholders
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
 
@@ -74,20 +73,11 @@ def layer_norm_grad(
     kernel_name="layer_norm_grad",
 ):
     """Builds the kernel."""
-    shape, dtype = list(x.get("shape")), x.get("dtype").lower()
-    para_check.check_shape(shape, param_name="x", min_rank=2)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="x")
+    shape, dtype = list(x.get("shape")), check_inputs({"x": x}, ("float16", "float32"), min_rank=2)
     column, row = [*shape[:-1], 1], [1] * (len(shape) - 1) + shape[-1:]
-    data = [
-        tvm.placeholder(size, name=name, dtype=dtype)
-        for name, size in (
-            ("data_dy", shape),
-            ("data_x", shape),
-            ("data_variance", column),
-            ("data_mean", column),
-            ("data_gamma", row),
-        )
-    ]
+    data = make_placeholders(
+        ("dy", "x", "variance", "mean", "gamma"), (shape, shape, column, column, row), dtype
+    )
     build_kernel(
         kernel_name, data, layer_norm_grad_compute(*data, dx, dgamma, dbeta, epsilon, kernel_name)
     )

@@ -11,8 +11,8 @@ Raises:
     RuntimeError: the reduction is unknown.
 """
 
-from kernel_building import build_kernel
-from tbe import dsl, tvm
+from kernel_building import build_static
+from tbe import dsl
 from tbe.common.register import register_operator_compute
 from tbe.common.utils import para_check, shape_util
 
@@ -39,17 +39,13 @@ def mse_loss_compute(predict, label, y, reduction="mean", kernel_name="mse_loss"
 )
 def mse_loss(predict, label, y, reduction="mean", kernel_name="mse_loss"):
     """Builds the kernel."""
-    shape, dtype = predict.get("shape"), predict.get("dtype").lower()
-    para_check.check_shape(shape, param_name="predict", min_rank=1)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="predict")
-    shape_util.compare_tensor_dict_key(predict, label, "shape")
-    shape_util.compare_tensor_dict_key(predict, label, "dtype")
     if reduction not in ("mean", "sum", "none"):
         raise RuntimeError(f"reduction has to be mean, sum or none, but is {reduction}")
-    data_predict = tvm.placeholder(shape, name="data_predict", dtype=dtype)
-    data_label = tvm.placeholder(shape, name="data_label", dtype=dtype)
-    build_kernel(
+    build_static(
         kernel_name,
-        [data_predict, data_label],
-        mse_loss_compute(data_predict, data_label, y, reduction, kernel_name),
+        {"predict": predict, "label": label},
+        ("float16", "float32"),
+        lambda predict, label: mse_loss_compute(predict, label, y, reduction, kernel_name),
+        equal=("shape", "dtype"),
+        min_rank=1,
     )

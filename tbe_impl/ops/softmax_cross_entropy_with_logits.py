@@ -11,8 +11,7 @@ Raises:
 """
 
 import te.lang.cce
-from kernel_building import build_kernel
-from te import tvm
+from kernel_building import build_static
 from te.platform.fusion_manager import fusion_manager
 from te.utils import para_check, shape_util
 
@@ -48,13 +47,14 @@ def softmax_cross_entropy_with_logits(
     features, labels, loss, backprop, kernel_name="softmax_cross_entropy_with_logits"
 ):
     """Builds the kernel."""
-    shape, dtype = features.get("shape"), features.get("dtype").lower()
-    para_check.check_shape(shape, param_name="features", min_rank=2, max_rank=2)
-    para_check.check_dtype(dtype, ("float16", "float32"), param_name="features")
-    shape_util.compare_tensor_dict_key(features, labels, "shape")
-    data_features = tvm.placeholder(shape, name="data_features", dtype=dtype)
-    data_labels = tvm.placeholder(shape, name="data_labels", dtype=dtype)
-    res = softmax_cross_entropy_with_logits_compute(
-        data_features, data_labels, loss, backprop, kernel_name
+    build_static(
+        kernel_name,
+        {"features": features, "labels": labels},
+        ("float16", "float32"),
+        lambda features, labels: softmax_cross_entropy_with_logits_compute(
+            features, labels, loss, backprop, kernel_name
+        ),
+        equal=("shape",),
+        min_rank=2,
+        max_rank=2,
     )
-    build_kernel(kernel_name, [data_features, data_labels], res)

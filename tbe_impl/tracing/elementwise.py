@@ -14,7 +14,7 @@ from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.dsl.expr import COMPARISONS, Const, Expr, call, const, make_binary, select
 from tbe_impl.dsl.ext import EXT_OPERATIONS
 from tbe_impl.dsl.operations.casts import cast_to
-from tbe_impl.dsl.operations.compare import vcmp, vlogic, vsel
+from tbe_impl.dsl.operations.compare import vcmp, vlogic
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
@@ -256,11 +256,6 @@ PREDICATE_UFUNCS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 
 SCALAR_OPERATIONS = {"add": "vadds", "multiply": "vmuls", "maximum": "vmaxs", "minimum": "vmins"}
 """Name of a ufunc → the DSL operation for a tensor and a scalar."""
-
-
-def select_elements(condition: Tensor, one: Any, other: Any) -> Tensor:
-    """Selects `one` where `condition` holds, else `other`; at least one of them is a tensor."""
-    return vsel(condition, one, other)
 
 
 def compare_elements(operation: str, one: Any, other: Any) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 from tbe_impl.dsl.expr import Expr, const, make_binary, select
 from tbe_impl.dsl.ext import EXT_OPERATIONS
 from tbe_impl.dsl.operations.casts import cast_to
+from tbe_impl.dsl.operations.compare import vsel
 from tbe_impl.dsl.operations.cube import batch_matmul
 from tbe_impl.dsl.operations.reductions import OPERATIONS as REDUCTIONS
 from tbe_impl.dsl.operations.shaping import broadcast, concat, split, transpose
@@ -29,7 +30,7 @@ from tbe_impl.tracing.arrays import (
     tensor_of,
 )
 from tbe_impl.tracing.dtypes import dtype_name, trace_error
-from tbe_impl.tracing.elementwise import as_truth, select_elements
+from tbe_impl.tracing.elementwise import as_truth
 from tbe_impl.tracing.indexing import rearrange_axes
 
 _REDUCTION_OPERATIONS = {word.name: word for word in REDUCTIONS}
@@ -532,7 +533,7 @@ def _where(condition: Any, x: Any, y: Any) -> TracedArray:
     dtype = np.result_type(*dtypes_of([x, y]))
     mask = as_truth(tensor_of(condition))
     tensors = broadcast_tensors("np.where", [mask, tensor_of(x, dtype), tensor_of(y, dtype)])
-    return TracedArray(select_elements(*tensors), weak=all(map(is_weak, (condition, x, y))))
+    return TracedArray(vsel(*tensors), weak=all(map(is_weak, (condition, x, y))))
 
 
 @_register("clip")

@@ -56,21 +56,12 @@ def pad_batch(inputs: Sequence[Any], numbers: Sequence[int], samples: int) -> tu
     return tuple(longer(item) if index in numbers else item for index, item in enumerate(inputs))
 
 
-def flatten_result(result: Any) -> Iterator[Any]:
-    """Yields the tensors of a result that consists of nested tuples and lists, depth first."""
-    if isinstance(result, (tuple, list)):
-        for item in result:
-            yield from flatten_result(item)
-    else:
-        yield result
-
-
 def cut(result: Any, places: Iterator[BatchAxis | None], samples: int) -> Any:
     """Crops each tensor of a result to its first `samples` samples.
 
     Args:
         result: a tensor, or nested tuples and lists of tensors.
-        places: batch axis of each tensor, in the order of `flatten_result`; None for a tensor
+        places: batch axis of each tensor, depth first; None for a tensor
             without a batch axis, which is returned unchanged.
         samples: number of samples to keep.
     """

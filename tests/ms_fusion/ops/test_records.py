@@ -25,6 +25,7 @@ NAMES_MAX = 2
 """A constant with more names of operators is a table beside the records."""
 
 DISPATCH = {
+    "ms_fusion.accuracy.kernel_worker._apply": "the call of each primitive of MindSpore",
     "ms_fusion.lowering.onednn.channels_last.CONVOLUTIONS": "argument names of oneDNN",
     "ms_fusion.lowering.onednn.channels_last.RESIZE_OPERATORS": "how each is rewritten",
     "ms_fusion.lowering.onednn.onednn_steps.LIBRARY": "the function that makes each call",
@@ -40,24 +41,35 @@ DISPATCH = {
     "ms_fusion.onnx.fuse.ort.mapping.ADAPTER_OPERATORS": "what replacements write beside a call",
     "ms_fusion.onnx.fuse.ort.norms.EQUIVALENTS": "replacements of rules",
     "ms_fusion.onnx.fuse.ort.rotary.HALF_PRESERVING_OPERATORS": "what makes tables of angles",
+    "ms_fusion.readers.ir_projection._resolve_bookkeeping": "what bookkeeping stands for",
 }
-"""Constants that say how a room treats each operator, not what the operator is."""
+"""Constants, and functions with literals, that say how a room treats each operator, not what it is."""
+
+
+def words_of(tree: ast.AST) -> set[str]:
+    return {
+        word
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        for word in one.value.split()
+    }
 
 
 def constants_of(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
-    """Yields (name, words of the strings) for each constant of a module."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            yield (
-                ast.unparse(target),
-                {
-                    word
-                    for one in ast.walk(node.value)
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
-                    for word in one.value.split()
-                },
-            )
+    """Yields (name, words of the strings) for each constant of a module or class.
+
+    A tuple, list, set or dict in a function has the name of the function.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.Assign | ast.AnnAssign) and item.value is not None:
+                    target = item.targets[0] if isinstance(item, ast.Assign) else item.target
+                    yield ast.unparse(target), words_of(item.value)
+        if isinstance(node, ast.FunctionDef):
+            for item in ast.walk(node):
+                if isinstance(item, ast.Tuple | ast.List | ast.Set | ast.Dict):
+                    yield node.name, words_of(item)
 
 
 def test_no_other_module_has_a_table_of_operator_names() -> None:
@@ -72,11 +84,15 @@ def test_no_other_module_has_a_table_of_operator_names() -> None:
 
 
 def test_a_table_of_names_is_seen() -> None:
-    tree = ast.parse('NAMES = frozenset("Add Sub Mul".split())\nOTHER: dict = {"Add": 1}')
-    assert [words & OPERATORS.keys() for _, words in constants_of(tree)] == [
-        {"Add", "Sub", "Mul"},
-        {"Add"},
-    ]
+    tree = ast.parse(
+        'NAMES = frozenset("Add Sub Mul".split())\nOTHER: dict = {"Add": 1}\n'
+        'def is_known(op):\n    return op in ("Exp", "Log")'
+    )
+    assert {name: words & OPERATORS.keys() for name, words in constants_of(tree)} == {
+        "NAMES": {"Add", "Sub", "Mul"},
+        "OTHER": {"Add"},
+        "is_known": {"Exp", "Log"},
+    }
 
 
 def test_each_operator_has_one_record() -> None:

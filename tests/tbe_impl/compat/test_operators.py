@@ -240,7 +240,9 @@ def test_registrations(
     monkeypatch.setattr("tbe_impl.compat.install._is_missing", lambda *_: True)
     shape = described((2, 3), "float32")
     record = traced(name, *[shape] * (3 if name == "gated_dynamic" else 2))
-    (found,) = [item for item in record.registrations_of(registered) if item.kind == kind]
+    (found,) = [
+        item for item in record.registrations if (item.name, item.kind) == (registered, kind)
+    ]
     assert found.file == str(FOLDER / f"{name}.py") and found.line > 10
     assert callable(found.wrapper) and found.function.__name__ in (
         name,
