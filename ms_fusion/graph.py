@@ -144,6 +144,12 @@ class Node:
         return self.body is not None
 
     @property
+    def fused_body(self) -> Graph:
+        """Graph of the operators of this node, which is a fused kernel."""
+        assert self.body is not None, self.name
+        return self.body
+
+    @property
     def kernel_provider(self) -> str:
         """Provider of a custom operator's kernel: ``custom_ops``, ``auto_fuse`` or ``user``.
 

@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[2]
+from tbe_impl.runtime.process_group import child_environment
+
 _LATCHED_VARIABLES = (
     "MINDSPORE_DUMP_CONFIG",
     "MS_DEV_SAVE_GRAPHS",
@@ -53,10 +54,11 @@ class Worker:
     ):
         self.module, self.mode, self.directory, self.left = module, mode, directory, restarts + 1
         inherited = {
-            name: value for name, value in os.environ.items() if name not in _LATCHED_VARIABLES
+            name: value
+            for name, value in child_environment().items()
+            if name not in _LATCHED_VARIABLES
         }
-        path = os.pathsep.join(filter(None, (str(_ROOT), inherited.get("PYTHONPATH"))))
-        self.environment = {**inherited, **(environment or {}), "PYTHONPATH": path}
+        self.environment = {**inherited, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
         self.answers = -1
         self.pending = b""

@@ -139,7 +139,6 @@ class _KernelBuilder:
         self.times_before, self.times_after = times_before, times_after
 
     def build_record(self, node: Node) -> FusedKernel:
-        assert node.body is not None
         after, before = self.joined.after, self.joined.before
         members = [before.node(name) for name in self.joined.members.get(node.name, ())]
         name = str(node.attr("info_name") or node.name)
@@ -149,7 +148,7 @@ class _KernelBuilder:
             _divide_work(cost.work_of(member, before), self._piece_count(member))
             for member in members
         ]
-        stages = cost.stages(work, self.device, matrix=_has_matrix_product(node.body))
+        stages = cost.stages(work, self.device, matrix=_has_matrix_product(node.fused_body))
         stages_unfused = tuple(
             cost.stages(one, self.device, matrix=_has_matrix_product((member,)))
             for one, member in zip(apart, members, strict=True)
@@ -160,10 +159,10 @@ class _KernelBuilder:
             name=name,
             full_name=node.name,
             operators=tuple(member.op for member in members)
-            or tuple(member.op for member in node.body),
+            or tuple(member.op for member in node.fused_body),
             nodes=tuple(member.name for member in members),
-            body=tuple(member.op for member in node.body),
-            body_graph=node.body,
+            body=tuple(member.op for member in node.fused_body),
+            body_graph=node.fused_body,
             inputs=after.inputs_of(node),
             outputs=after.outputs_of(node),
             sources=_distinct_sources(members, node),

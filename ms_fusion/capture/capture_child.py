@@ -21,7 +21,7 @@ from ms_fusion.accuracy import tensor_dump
 from ms_fusion.capture.capture_run import CaptureOrder, run_capture, title_of
 from ms_fusion.capture.net_serialization import unpack
 from tbe_impl.errors import CaptureError, FusionError
-from tbe_impl.runtime.process_group import child_group
+from tbe_impl.runtime.process_group import child_environment, child_group
 
 TIME_LIMIT_S = 1800.0
 RECEIVED_FOLDER = "received"
@@ -73,9 +73,7 @@ def run_child(request: CaptureRequest) -> None:
     )
     question.write_bytes(msgspec.json.encode(request))
     kernels.mkdir()
-    package_root = str(Path(__file__).resolve().parents[2])
-    python_path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH", "")]))
-    variables = {**os.environ, "MS_COMPILER_CACHE_PATH": str(kernels), "PYTHONPATH": python_path}
+    variables = child_environment(MS_COMPILER_CACHE_PATH=str(kernels))
     if request.order.accuracy and tensor_dump.can_dump_to(directory):
         variables[tensor_dump.VARIABLE] = str(
             tensor_dump.write_dump_configuration(directory / RECEIVED_FOLDER)

@@ -316,8 +316,7 @@ def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], 
         A pair: the new nodes of the outer graph, and, for each operator in the kernel's body, the
         name of the new node that contains it.
     """
-    body = kernel.body
-    assert body is not None
+    body = kernel.fused_body
     outer = dict(zip(body.inputs, kernel.inputs, strict=False))
     outer.update(zip(body.outputs, kernel.outputs, strict=False))
     for name, value in body.values.items():

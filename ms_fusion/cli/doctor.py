@@ -29,7 +29,7 @@ from tbe_impl import environment
 from tbe_impl.errors import CacheError, InputError, MissingError
 from tbe_impl.runtime import machine
 from tbe_impl.runtime.compiler import find_compiler
-from tbe_impl.runtime.process_group import child_group
+from tbe_impl.runtime.process_group import child_environment, child_group
 from tbe_impl.runtime.store import Store
 from tbe_impl.runtime.store_directory import OWN_DIRECTORY_REMEDY, check_place
 from tbe_impl.runtime.store_kinds import KERNELS
@@ -488,12 +488,9 @@ def judge_trial(seen: dict[str, object]) -> Check:
 
 def run_trial(directory: Path, timeout_s: float) -> str:
     """Run `ms_fusion.cli.doctor_net` in a child process; return its failure, or an empty string."""
-    root = str(Path(__file__).resolve().parents[2])
-    paths = filter(None, [root, os.environ.get("PYTHONPATH", "")])
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "ms_fusion.cli.doctor_net", str(directory)]
     log = directory / "log"
-    options = {"cwd": directory, "env": variables, "stdin": subprocess.DEVNULL}
+    options = {"cwd": directory, "env": child_environment(), "stdin": subprocess.DEVNULL}
     try:
         # The compile server is a grandchild process; `child_group` ends it too.
         with (

@@ -108,8 +108,7 @@ def benefit(
             results to each other through memory.
         capacity_share: share of the on-chip memory that a tile may fill.
     """
-    assert fused.body is not None
-    body = fused.body
+    body = fused.fused_body
     parts = split(body)
     apart = [work_of(node, body) for node in body.nodes]
     whole = [fused_bytes(part) for part in parts]

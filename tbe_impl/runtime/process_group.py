@@ -7,10 +7,22 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
 """Watcher command: reads a process group's id from a pipe; kills the group at end of file."""
+
+
+def child_environment(**variables: str) -> dict[str, str]:
+    """Returns the environment of a child process that can import this program's packages.
+
+    Args:
+        variables: environment variables that differ from those of this process.
+    """
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, **variables}
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import msgspec
 from tbe_impl import environment
 from tbe_impl.errors import CacheError, MissingError
 from tbe_impl.runtime import compiler
-from tbe_impl.runtime.process_group import child_group
+from tbe_impl.runtime.process_group import child_environment, child_group
 from tbe_impl.runtime.store import make_key, user_store
 from tbe_impl.runtime.store_kinds import PROOFS
 
@@ -160,14 +159,7 @@ def _run_proof() -> GeneratorProof:
     ) as name:
         place = Path(name)
         (place / "kernels").mkdir()
-        root = str(Path(__file__).resolve().parents[3])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-        variables = {
-            **os.environ,
-            "PYTHONPATH": path,
-            "MS_COMPILER_CACHE_PATH": str(place / "kernels"),
-            "GLOG_v": "4",
-        }
+        variables = child_environment(MS_COMPILER_CACHE_PATH=str(place / "kernels"), GLOG_v="4")
         variables.pop("MS_DEV_GRAPH_KERNEL_FLAGS", None)
         variables.pop("MS_FUSION", None)
         command = [

@@ -67,10 +67,14 @@ def from_onnx(path: Path | str) -> nn.Cell:
     apart = {}
     for number, (name, group) in enumerate(net.groups.items()):
         if not is_differentiable(group):
-            assert group.body is not None
-            check_supported(group.body.nodes, group.body, {})
+            check_supported(group.fused_body.nodes, group.fused_body, {})
             made = write_class(
-                f"Group{number}", group.body, group.body.nodes, constants, group, sizes=net.sizes
+                f"Group{number}",
+                group.fused_body,
+                group.fused_body.nodes,
+                constants,
+                group,
+                sizes=net.sizes,
             )
             apart[name] = made
             classes.append(made)

@@ -37,8 +37,9 @@ In training, a group with such an operator runs as MindSpore's operators.
 
 def is_differentiable(group: Node) -> bool:
     """Returns whether a gradient of the group can be derived."""
-    assert group.body is not None
-    return not any(operator_info(node.op).work in WITHOUT_GRADIENT for node in group.body.nodes)
+    return not any(
+        operator_info(node.op).work in WITHOUT_GRADIENT for node in group.fused_body.nodes
+    )
 
 
 def spec_of(group: Node) -> OpSpec:
@@ -47,8 +48,7 @@ def spec_of(group: Node) -> OpSpec:
     The operator's inputs are the group's inputs whose elements are read, in the group's order. An
     input of which only the shape is read is omitted.
     """
-    body = group.body
-    assert body is not None
+    body = group.fused_body
     read = inputs_with_data(body)
     places = {name: f"x{number}" for number, name in enumerate(read)}
 
@@ -98,7 +98,6 @@ def _build_kernels(
     The result is a sequence of library calls and generated kernels. It is one generated kernel if
     the sequence cannot be built, or if a symbol of the model denotes different sizes in `given`.
     """
-    assert group.body is not None
     alone = build_for_shapes(
         group, {name: one.shape for name, one in zip(read, given, strict=True)}
     )
@@ -107,12 +106,11 @@ def _build_kernels(
     sizes = {
         size: own
         for name, one in zip(read, given, strict=True)
-        for size, own in zip(group.body.values[name].shape, one.shape, strict=True)
+        for size, own in zip(group.fused_body.values[name].shape, one.shape, strict=True)
         if isinstance(size, str)
     }
-    node = replace(group, inputs=read, body=replace(group.body, inputs=read))
+    node = replace(group, inputs=read, body=replace(group.fused_body, inputs=read))
     try:
         return build_sequence(node, sizes)
     except FusionError:
-        assert node.body is not None
-        return build(replace(node, body=substitute_sizes(node.body, sizes))).kernel
+        return build(replace(node, body=substitute_sizes(node.fused_body, sizes))).kernel

@@ -210,10 +210,9 @@ class _Writer:
 
         A group without a gradient has a Cell of its own, which calls the kernel in inference.
         """
-        assert group.body is not None
         name = self.attributes.new(identifier(group.op))
         self.made.groups[name] = group
-        read = inputs_with_data(group.body)
+        read = inputs_with_data(group.fused_body)
         return (
             f"self.{name}("
             f"{', '.join(self.text(one) if one in read else self.sizes[one] for one in given)})"

@@ -165,7 +165,7 @@ def estimate_benefits(
     worth, beforehand = {}, constant_foldable_nodes(graph)
     for one in candidates:
         node = fused_node(graph, [name for name in one.nodes if name not in beforehand], one.rule)
-        key = signature(_body(node))
+        key = signature(node.fused_body)
         if key not in known:
             known[key] = estimate_group_benefit(node, graph, device, capacity_share)
         worth[one] = known[key]
@@ -215,7 +215,7 @@ def decide(
             for one in selection.chosen
             if one not in outcome.kernels
         }
-        keys = {one: signature(_body(node)) for one, node in new.items()}
+        keys = {one: signature(node.fused_body) for one, node in new.items()}
         distinct = {keys[one]: node for one, node in new.items() if keys[one] not in outcome.tried}
         if distinct:
             say(Milestone(f"Building {len(distinct)} kernels."))
@@ -242,11 +242,6 @@ def decide(
                 rejection_of(one, graph, us, "others that share operators with it save more")
             )
     return selection
-
-
-def _body(node: Node) -> Graph:
-    assert node.body is not None
-    return node.body
 
 
 def _verify_kernel(

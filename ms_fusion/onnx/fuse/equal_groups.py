@@ -39,9 +39,7 @@ def signature(body: Graph) -> str:
 
 def retarget_kernel(kernel: GroupKernel, node: Node) -> GroupKernel:
     """Transfers the kernel of a group to `node`, a group with the same `signature`."""
-    first, body = kernel.node.body, node.body
-    assert first is not None
-    assert body is not None
+    first, body = kernel.node.fused_body, node.fused_body
     values = dict(zip(first.values, body.values, strict=True))
     sizes = {
         size: own

@@ -81,8 +81,7 @@ def graph_of(
 
     Small constants are embedded, except the constants in `fed`, which become inputs.
     """
-    body = group.node.body
-    assert body is not None
+    body = group.node.fused_body
     known: dict[ir.Value | None, ir.Value | None] = {None: None}
     inputs = []
     for number, name in enumerate((*body.inputs, *fed)):
@@ -152,8 +151,7 @@ def _fed_constants(model: ir.Model, group: FusedGroup, values: Mapping[str, ir.V
     Before opset 9, a Constant cannot hold integers or booleans. The calls of the function pass such
     constants as inputs.
     """
-    body = group.node.body
-    assert body is not None
+    body = group.node.fused_body
     if model.opset_imports.get("", 0) >= ANY_CONSTANT_OPSET:
         return []
     held = {
@@ -176,8 +174,7 @@ def _replace_group(
     model: ir.Model, group: FusedGroup, nodes: Mapping[str, ir.Node], now: dict[str, ir.Value]
 ) -> None:
     """Replaces a group by a call; `now` maps the names of values to the model's current values."""
-    body = group.node.body
-    assert body is not None
+    body = group.node.fused_body
     old = [nodes[node.name] for node in body.nodes]
     before = [now[name] for name in body.outputs]
     call = ir.Node(

@@ -45,8 +45,7 @@ def write_kernel(
     the C file.
     """
     kernel = alike[0]
-    body = kernel.node.body
-    assert body is not None
+    body = kernel.node.fused_body
     operators = ", ".join(re.sub(r"\W", "", operator_of(node)) for node in body.nodes)
     head = _HEAD.format(
         name=kernel.name, operators=operators, version=__version__, compile=_COMPILE
@@ -148,8 +147,7 @@ def _write_tbe(
 
 def _refusals(file: Path, kernel: GroupKernel, socs: Sequence[str]) -> dict[str, str]:
     """Returns, for each chip, the reason why an operator file does not build; "" if it builds."""
-    body = kernel.node.body
-    assert body is not None
+    body = kernel.node.fused_body
     told = descriptions(
         [body.values[name] for name in (*body.inputs, *body.outputs)], _trial_size_of
     )

@@ -211,17 +211,16 @@ def kernel_record(
     Operators in `beforehand` can be constant-folded; their cost without fusion counts as zero.
     """
     node = fused_node(graph, one.nodes, one.rule)
-    assert node.body is not None
     apart = [
-        Work() if inner.name in beforehand else cost.work_of(inner, node.body)
-        for inner in node.body.nodes
+        Work() if inner.name in beforehand else cost.work_of(inner, node.fused_body)
+        for inner in node.fused_body.nodes
     ]
     parts = tuple(
         cost.stages(work, device, matrix=cost.is_matrix_product(inner.op))
-        for work, inner in zip(apart, node.body.nodes, strict=True)
+        for work, inner in zip(apart, node.fused_body.nodes, strict=True)
     )
     work = cost.work_of(node, graph)
-    has_product = any(cost.is_matrix_product(inner.op) for inner in node.body.nodes)
+    has_product = any(cost.is_matrix_product(inner.op) for inner in node.fused_body.nodes)
     stages = cost.stages(work, device, matrix=has_product)
     operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
     return FusedKernel(
@@ -230,7 +229,7 @@ def kernel_record(
         operators=operators,
         nodes=one.nodes,
         body=operators,
-        body_graph=node.body,
+        body_graph=node.fused_body,
         inputs=graph.inputs_of(node),
         outputs=graph.outputs_of(node),
         work=work,

@@ -96,8 +96,7 @@ def make_reproducer(
         WorkerError, InputError: ONNX Runtime computes no results for the group.
     """
     node = kernel.node
-    body = node.body
-    assert body is not None
+    body = node.fused_body
     group = FusedGroup(kernel.name, node)
     alone = ir.Model(
         graph_of(model, group, projection.nodes, projection.values), ir_version=model.ir_version

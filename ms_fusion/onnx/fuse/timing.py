@@ -43,8 +43,7 @@ def build_chains(node: Node, sizes: Mapping[str, int]) -> GroupChains | None:
     Returns None if a sequence cannot be built as one C function, or if the results of the group's
     operators have more than `LARGEST_BYTES` bytes.
     """
-    assert node.body is not None
-    body = substitute_sizes(node.body, sizes)
+    body = substitute_sizes(node.fused_body, sizes)
     if (
         sum(body.values[value].bytes for part in body.nodes for value in part.outputs)
         > LARGEST_BYTES

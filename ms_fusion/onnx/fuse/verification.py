@@ -174,8 +174,7 @@ def check_group(
         WorkerError: ONNX Runtime cannot run the operators.
         InputError: `group_inputs` cannot generate the inputs.
     """
-    body = fused.node.body
-    assert body is not None
+    body = fused.node.fused_body
     alone = ir.Model(graph_of(model, fused, nodes, values), ir_version=model.ir_version)
     path = native.directory / f"{kernel.name}.onnx"
     ir.save(alone, path)

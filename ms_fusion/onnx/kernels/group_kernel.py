@@ -156,13 +156,14 @@ def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
 
 def _plan_kernel(node: Node) -> GroupKernel:
     """Lowers a fused operator to a kernel that is not compiled yet."""
-    assert node.body is not None
-    group = _lower_group(node.body)
+    group = _lower_group(node.fused_body)
     try:
         graph = Kernel("group", "cpu", group.inputs, group.outputs).graph
         name = f"{_stem(node)}_{hashlib.sha256(graph.encode()).hexdigest()[:NAME_DIGITS]}"
         made = Kernel(name, "cpu", group.inputs, group.outputs)
-        made = replace(made, options=replace(made.options, stored=_stored_values(node.body, group)))
+        made = replace(
+            made, options=replace(made.options, stored=_stored_values(node.fused_body, group))
+        )
         made.planned.uncompiled_programs()
     except RecursionError as error:
         raise InputError("too many operators behind each other", place=node.name) from error
@@ -175,11 +176,10 @@ def _stem(node: Node) -> str:
     This part is the name of the rule that found the group. If a search found the group, the part
     consists of operator types of the group, up to a total length of `STEM_LENGTH`.
     """
-    assert node.body is not None
     rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # cuts off a kernel name's hash
     stem = "" if rule in SEARCH_GROUP_NAMES else re.sub("[^A-Za-z0-9]", "", rule)[:STEM_LENGTH]
     if not stem:
-        for one in sorted(node.body.nodes, key=lambda one: one.op in LAYOUT_OPERATORS):
+        for one in sorted(node.fused_body.nodes, key=lambda one: one.op in LAYOUT_OPERATORS):
             longer = stem + re.sub("[^A-Za-z0-9]", "", one.op)
             if len(longer) > STEM_LENGTH:
                 break
@@ -256,13 +256,12 @@ def build_for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel 
         InputError: an operator cannot be lowered without these symbols. The error names the
             operator.
     """
-    assert node.body is not None
-    values = node.body.values
+    values = node.fused_body.values
     given = {
         name: dsl.placeholder(list(shape), values[name].dtype, f"x{number}")
         for number, (name, shape) in enumerate(shapes.items())
     }
-    group = _lower_group(node.body, given)
+    group = _lower_group(node.fused_body, given)
     if not group.doubtful:
         return None
     inputs, outputs = (

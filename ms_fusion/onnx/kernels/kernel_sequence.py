@@ -40,8 +40,7 @@ def build_sequence(node: Node, sizes: Mapping[str, int], *, apart: bool = False)
         InputError: an operator, a dtype or a size cannot be lowered. The error names the operator
             or the value.
     """
-    assert node.body is not None
-    body = rewrite_for_library(substitute_sizes(node.body, sizes))
+    body = rewrite_for_library(substitute_sizes(node.fused_body, sizes))
     steps, same = [], dict[str, str]()
     for graph in _single_operator_graphs(body, same) if apart else (body,):
         for step in _build_steps(graph):
@@ -62,8 +61,7 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
             part.covered if isinstance(part, LibraryCall) else [node.name for node in part.nodes]
         )
         node = fused_node(found, sorted(names, key=[one.name for one in found].index), "Part")
-        assert node.body is not None
-        made.append(node.body)
+        made.append(node.fused_body)
     return tuple(made)
 
 
@@ -78,8 +76,7 @@ def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph
             same[node.outputs[0]] = same.get(node.inputs[0], node.inputs[0])
             continue
         one = fused_node(body, (node.name,), node.op)
-        assert one.body is not None
-        yield one.body
+        yield one.fused_body
 
 
 def _build_steps(graph: Graph) -> Iterator[CompiledStep]:

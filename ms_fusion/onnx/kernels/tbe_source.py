@@ -58,8 +58,7 @@ def write_tbe_source(kernel: GroupKernel) -> TbeSource:
     Raises:
         InputError: an operation has no equivalent in CANN's DSL.
     """
-    body, said = kernel.node.body, kernel.said
-    assert body is not None
+    body, said = kernel.node.fused_body, kernel.said
     names = Names(RESERVED_NAMES)
     values = body.values
     inputs = [_argument(names.new(value), values[value]) for value in body.inputs]
