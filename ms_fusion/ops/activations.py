@@ -212,6 +212,7 @@ OPERATORS = (
     elementwise(
         "HSwish",
         onnx=(OnnxOperator("HardSwish", lambda call: call.in_form(alpha=1 / 6)),),
+        # the maximum prevents NaN at x = −∞
         formula=lambda call: np.maximum(call.inputs[0], -3) * _hard_sigmoid(call),
         traits=Trait.ANY_LAYOUT | Trait.KEEPS_NON_NEGATIVE,
         flops=5,
