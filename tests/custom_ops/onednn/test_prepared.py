@@ -375,9 +375,7 @@ def test_a_failure_inside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
         lambda state, buffers: 1
     )
-    monkeypatch.setattr(
-        "custom_ops.onednn.prepared_operator._bind_function", lambda address: failing
-    )
+    monkeypatch.setattr("custom_ops.onednn.prepared_operator._FUNCTION", lambda address: failing)
     a, b = arrays(9, (3, 4), (4, 5))
     with pytest.raises(FusionError, match="MatMul failed in oneDNN; got out of memory"):
         prepared.call([a, b])
