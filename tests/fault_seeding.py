@@ -279,10 +279,11 @@ def _plant(tree: Path, fault: Fault, *, quick_only: bool) -> tuple[str, float]:
     assert sane.count(fault.before) == 1, f"{fault.path}: {fault.what}: the text is not there once"
     path.write_text(sane.replace(fault.before, fault.after), "utf-8")
     try:
-        quick = run_tests(tree, fault.rooms, full=False)
+        rooms = tuple(dict.fromkeys((rooms_of(fault.path)[0], *fault.rooms)))
+        quick = run_tests(tree, rooms, full=False)
         if quick.test or quick_only:
             return f"make test: {quick.test}" if quick.test else "nobody", quick.seconds
-        full = run_tests(tree, fault.rooms, full=True)
+        full = run_tests(tree, rooms, full=True)
         seconds = quick.seconds + full.seconds
         return f"make test-all: {full.test}" if full.test else "nobody", seconds
     finally:

@@ -24,7 +24,7 @@ class Fault:
         what: the kind of mistake, in a few words.
         path: the file, from the root of the repository.
         before, after: the text and the mistake.
-        rooms: the tests that should detect it.
+        rooms: the tests that should detect it, beside those of the file's own room.
     """
 
     what: str
