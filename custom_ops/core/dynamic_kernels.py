@@ -6,11 +6,11 @@ their own. A dynamic size is therefore at least 2.
 
 from __future__ import annotations
 
+import timeit
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -154,12 +154,7 @@ def random_arrays(given: Sequence[ArraySpec], sizes: Sequence[int]) -> list[np.n
 
 def time_fastest_call(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
     """Returns the seconds of the fastest of four calls."""
-    times = []
-    for _ in range(4):
-        begin = perf_counter()
-        kernel(*arrays)
-        times.append(perf_counter() - begin)
-    return min(times)
+    return min(timeit.repeat(lambda: kernel(*arrays), repeat=4, number=1))
 
 
 def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:

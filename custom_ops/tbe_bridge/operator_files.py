@@ -10,10 +10,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-import os
 import re
 import runpy
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +25,7 @@ from tbe_impl import __version__
 from tbe_impl.cann.graph_operator import write_graph
 from tbe_impl.errors import InputError, MissingError
 from tbe_impl.kernel import Kernel
+from tbe_impl.runtime.atomic_file import write_atomically
 
 _GRADIENT = "_grad"
 _CHECKS = {bool: "BOOL", int: "INT", float: "FLOAT", str: "STR", tuple: "LIST_FLOAT"}
@@ -229,8 +228,5 @@ def _write(file: Path, text: str) -> Path:
         if file.read_text("utf-8") == text:
             return file
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=file.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    Path(draft).replace(file)
+    write_atomically(file, text.encode())
     return file

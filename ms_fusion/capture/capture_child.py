@@ -21,6 +21,7 @@ from ms_fusion.accuracy import tensor_dump
 from ms_fusion.capture.capture_run import CaptureOrder, run_capture, title_of
 from ms_fusion.capture.net_serialization import unpack
 from tbe_impl.errors import CaptureError, FusionError
+from tbe_impl.reachability import reachable
 from tbe_impl.runtime.process_group import child_environment, child_group
 
 TIME_LIMIT_S = 1800.0
@@ -129,13 +130,11 @@ def _rebuild_error(told: CaptureFailure) -> FusionError:
 
 
 def _simple_errors() -> Iterator[type[FusionError]]:
-    """Yields the error types that use the constructor of `FusionError` unchanged."""
-    waiting: list[type[FusionError]] = [FusionError]
-    while waiting:
-        kind = waiting.pop()
-        waiting.extend(kind.__subclasses__())
-        if kind.__init__ is FusionError.__init__:
-            yield kind
+    """Returns the error types that use the constructor of `FusionError` unchanged."""
+    every: Iterator[type[FusionError]] = reachable(
+        [FusionError], lambda kind: kind.__subclasses__()
+    )
+    return (kind for kind in every if kind.__init__ is FusionError.__init__)
 
 
 def _load(request: CaptureRequest) -> tuple[Any, Sequence[Any]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from ms_fusion.kernel_server import build_records
 from ms_fusion.kernel_server.stubs import stub_beside_own
 from ms_fusion.ledger import Build
 from tbe_impl.runtime import compiler
+from tbe_impl.runtime.atomic_file import write_atomically
 
 SYMBOL_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
@@ -42,9 +41,9 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
         "objSha256": digest,
         "threadNumber": "null",
     }
-    _write_atomically(directory / f"{name}.so", content)
-    _write_atomically(directory / build_records.file_name(name), build_records.content(record))
-    _write_atomically(directory / f"{name}.json", json.dumps(told).encode())
+    write_atomically(directory / f"{name}.so", content)
+    write_atomically(directory / build_records.file_name(name), build_records.content(record))
+    write_atomically(directory / f"{name}.json", json.dumps(told).encode())
 
 
 OWN_SUFFIX = ".own"
@@ -66,20 +65,8 @@ def publish_beside_own(name: str, directory: Path) -> None:
     library, told = directory / f"{name}.so", directory / f"{name}.json"
     around = compiler.build(stub_beside_own(name), symbols=(name, f"{name}_kernel")).read_bytes()
     known = json.loads(told.read_text("utf-8"))
-    _write_atomically(library.with_suffix(OWN_SUFFIX), library.read_bytes())
-    _write_atomically(library, around)
-    _write_atomically(
+    write_atomically(library.with_suffix(OWN_SUFFIX), library.read_bytes())
+    write_atomically(library, around)
+    write_atomically(
         told, json.dumps({**known, "sha256": hashlib.sha256(around).hexdigest()}).encode()
     )
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    file, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    draft = Path(name)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(content)
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise

@@ -22,6 +22,7 @@ from tbe_impl.codegen.options import DEFAULT_OPTIONS
 from tbe_impl.codegen.planning.partition import LoopNest
 from tbe_impl.codegen.program import Layout, layout_of, storable_results
 from tbe_impl.dsl.tensor import Operation, Tensor
+from tbe_impl.reachability import reachable
 
 GAIN = 0.97
 """A further value is stored only if that reduces the modelled cost to at most this fraction."""
@@ -258,14 +259,14 @@ def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
 
 def _ancestors(node: Node, graph: Graph) -> list[Node]:
     """Returns an operator and all its predecessors."""
-    found: dict[str, Node] = {}
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if one.name not in found:
-            found[one.name] = one
-            waiting += [graph.producers[name] for name in one.inputs if name in graph.producers]
-    return list(found.values())
+    makers = graph.producers
+    return list(
+        reachable(
+            [node],
+            lambda one: [makers[name] for name in one.inputs if name in makers],
+            key=lambda one: one.name,
+        )
+    )
 
 
 def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
+from tbe_impl.reachability import reachable
+
 _BLOCK = re.compile(r"^Actor for func graph:(.+)$")
 _ACTOR = re.compile(r"^%(\d+) = (\w+)(?:\[((?:[^\]]|\](?!\())*)\])?\((.*)\)")
 _NUMBER = re.compile(r"%(\d+)\[")
@@ -80,36 +82,29 @@ def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) ->
     If a result comes from a call, the kernel graphs that compute the results of the called function
     are returned.
     """
-    found: set[str] = set()
-    waiting, seen = [entry], set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen or name not in functions:
-            continue
-        seen.add(name)
-        actors = functions[name]
+
+    def last_runs(name: str) -> list[str]:
+        actors = functions.get(name, {})
         exits = [number for number, actor in actors.items() if actor.kind == "ExitActor"]
-        for number in _nearest_run_actors(exits[-1:], actors):
-            for run in actors[number].runs:
-                (found.add if _KERNEL_GRAPH.fullmatch(run) else waiting.append)(run)
-    return found
+        return [run for one in _nearest_run_actors(exits[-1:], actors) for run in actors[one].runs]
+
+    runs = reachable(
+        last_runs(entry), lambda run: () if _KERNEL_GRAPH.fullmatch(run) else last_runs(run)
+    )
+    return set(filter(_KERNEL_GRAPH.fullmatch, runs))
 
 
 def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) -> Iterable[str]:
     """Follows each path backwards from the actors with the indices `numbers`.
 
-    Yields the index of the first ``RunGraph`` actor on each path.
+    Returns the index of the first ``RunGraph`` actor on each path.
     """
-    waiting, seen = list(numbers), set()
-    while waiting:
-        number = waiting.pop()
-        if number in seen or number not in actors:
-            continue
-        seen.add(number)
-        if actors[number].kind == "RunGraph":
-            yield number
-        else:
-            waiting.extend(actors[number].takes)
+    runs = {number for number, actor in actors.items() if actor.kind == "RunGraph"}
+    found = reachable(
+        numbers,
+        lambda number: () if number in runs or number not in actors else actors[number].takes,
+    )
+    return [number for number in found if number in runs]
 
 
 def _has_loop(functions: Mapping[str, Mapping[str, _Actor]]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from tbe_impl.errors import InputError
+from tbe_impl.runtime.atomic_file import write_atomically
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -17,7 +17,6 @@ def write_text(path: str | Path, text: str) -> Path:
             writable.
     """
     target = Path(path)
-    temporary = ""
     try:
         if not target.parent.is_dir():
             raise InputError(
@@ -32,19 +31,10 @@ def write_text(path: str | Path, text: str) -> Path:
                 got="a directory",
                 remedy=f"Use for example {target / 'fusion.html'}",
             )
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(
-            handle, "w", encoding="utf-8", errors="backslashreplace", newline=""
-        ) as file:
-            file.write(text)
-        # mkstemp creates a private file; give it the mode of an ordinary new file.
-        mask = os.umask(0)
+        mask = os.umask(0)  # reading it sets it
         os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(target)
+        write_atomically(target, text.encode("utf-8", "backslashreplace"), mode=0o666 & ~mask)
     except (OSError, ValueError) as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise InputError(
             "the report cannot be written",
             place=str(target),

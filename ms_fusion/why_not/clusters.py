@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ms_fusion.graph import Graph
+from tbe_impl.reachability import reachable
 
 
 def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
@@ -73,26 +74,14 @@ class _Groups:
 
         Only producers in `through` are returned and followed further.
         """
-        waiting, seen = [start], {start}
-        while waiting:
-            for name in self.inputs[waiting.pop()]:
-                if name in through and name not in seen:
-                    seen.add(name)
-                    waiting.append(name)
-        return seen
+        return set(
+            reachable([start], lambda one: [name for name in self.inputs[one] if name in through])
+        )
 
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
         """Returns the first member of `wanted` on each path from `start` towards its producers.
 
         `start` must not be in `wanted`.
         """
-        waiting, seen, found = [start], {start}, []
-        while waiting:
-            name = waiting.pop()
-            if name in wanted:
-                found.append(name)
-                continue
-            for one in self.inputs[name] - seen:
-                seen.add(one)
-                waiting.append(one)
-        return found
+        met = reachable([start], lambda name: () if name in wanted else self.inputs[name])
+        return [name for name in met if name in wanted]

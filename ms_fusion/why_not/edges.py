@@ -38,6 +38,7 @@ from ms_fusion.why_not.splitter import (
     split_reason,
 )
 from ms_fusion.why_not.suggest import add_flags, subgraphs_with_float16_casts, suggest
+from tbe_impl.reachability import reachable
 
 NO_CONTROL_FLOW = ControlFlow()
 
@@ -236,14 +237,10 @@ class _EdgeExplainer:
 
         A branch condition is a boolean that leaves its sub-graph.
         """
-        waiting = [name for name in self.graph.outputs if self.graph.values[name].dtype == "bool"]
-        found: set[str] = set()
-        while waiting:
-            producer = self.graph.producers.get(waiting.pop())
-            if producer is not None and producer.name not in found:
-                found.add(producer.name)
-                waiting.extend(producer.inputs)
-        return frozenset(found)
+        makers = self.graph.producers
+        conditions = [one for one in self.graph.outputs if self.graph.values[one].dtype == "bool"]
+        values = reachable(conditions, lambda one: makers[one].inputs if one in makers else ())
+        return frozenset(makers[one].name for one in values if one in makers)
 
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
@@ -411,19 +408,12 @@ class _EdgeExplainer:
         if self.after is None:
             return False
         ends = set(self.placement.get(producer.name, (producer.name,)))
-        waiting = list(self.placement.get(consumer.name, (consumer.name,)))
+        starts = self.placement.get(consumer.name, (consumer.name,))
         followers: dict[str, list[str]] = defaultdict(list)
         for edge in self.after.edges:
             followers[edge.producer].append(edge.consumer)
-        seen = set(waiting)
-        while waiting:
-            for name in followers[waiting.pop()]:
-                if name in ends:
-                    return True
-                if name not in seen:
-                    seen.add(name)
-                    waiting.append(name)
-        return False
+        behind = reachable(starts, lambda name: followers[name])
+        return any(follower in ends for name in behind for follower in followers[name])
 
     def _unexplained_sentence(self, producer: Node, consumer: Node) -> str:
         return sentence(

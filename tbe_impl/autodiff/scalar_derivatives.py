@@ -33,6 +33,7 @@ from tbe_impl.dsl.expr import (
     walk,
 )
 from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
+from tbe_impl.reachability import reachable
 
 
 @dataclass(frozen=True)
@@ -157,29 +158,14 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 
 def value_reads(expression: Expr) -> Iterator[Read]:
-    """Yields the reads that an expression uses as values, not as indices or conditions."""
-    waiting, seen = [expression], set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Read):
-            yield node
-        waiting.extend(_operands(node))
+    """Returns the reads that an expression uses as values, not as indices or conditions."""
+    nodes = reachable([expression], _operands, key=id)
+    return (node for node in nodes if isinstance(node, Read))
 
 
 def has_axis_as_value(expression: Expr) -> bool:
     """Whether an expression uses an axis as a value, not as an index or a condition."""
-    waiting, seen = [expression], set()
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, IterVar):
-            return True
-        if id(node) not in seen:
-            seen.add(id(node))
-            waiting.extend(_operands(node))
-    return False
+    return any(isinstance(node, IterVar) for node in reachable([expression], _operands, key=id))
 
 
 def differentiate_expression(

@@ -27,6 +27,7 @@ from tbe_impl.dsl.expr import (
 )
 from tbe_impl.dsl.tensor import Operation, shape_text
 from tbe_impl.errors import InputError
+from tbe_impl.reachability import reachable
 from tbe_impl.scheduling.instructions import (
     DEVICE_INSTRUCTION,
     SCOPES,
@@ -147,15 +148,16 @@ def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
     """Whether `parent` reads a stage directly, or through stages that are attached or inlined."""
-    waiting, seen = [stage], {id(stage)}
-    while waiting:
-        for consumer in regions.consumers(waiting.pop()):
-            if consumer is parent:
-                return True
-            if id(consumer) not in seen and (consumer.inlined or consumer.attach is not None):
-                seen.add(id(consumer))
-                waiting.append(consumer)
-    return False
+    through = reachable(
+        [stage],
+        lambda one: [
+            consumer
+            for consumer in regions.consumers(one)
+            if consumer.inlined or consumer.attach is not None
+        ],
+        key=id,
+    )
+    return any(consumer is parent for one in through for consumer in regions.consumers(one))
 
 
 def check_inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from tbe_impl.errors import CacheError
+from tbe_impl.runtime.atomic_file import write_atomically
 from tbe_impl.runtime.store_entry import open_directory, read_file
 
 NAME = "size"
@@ -55,14 +55,7 @@ def store(root: Path, counted: int, work: Path) -> None:
         work: the directory for temporary files.
     """
     with contextlib.suppress(OSError):
-        handle, made = tempfile.mkstemp(prefix="size-", dir=work)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(b"%d\n" % counted)
-            Path(made).replace(root / NAME)
-        except BaseException:
-            Path(made).unlink(missing_ok=True)
-            raise
+        write_atomically(root / NAME, b"%d\n" % counted, directory=work)
 
 
 def invalidate(root: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+import timeit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -226,18 +227,10 @@ class Bench:
 
     def measure_call(self, item: Candidate) -> float:
         self.taken += 1
-        calls, run = self.calls, item.run
-        begin = time.perf_counter()
-        for _ in range(calls):
-            run()
-        return (time.perf_counter() - begin) / calls
+        return timeit.timeit(item.run, number=self.calls) / self.calls
 
     def _calls(self) -> int:
-        times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            self.default.run()
-            times.append(time.perf_counter() - begin)
+        times = timeit.repeat(self.default.run, repeat=3, number=1)
         return max(1, int(BLOCK_S / max(min(times), 1e-7)))
 
     def elapsed_s(self) -> float:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +17,7 @@ from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.state import mindspore_state
 from ms_fusion.mindspore.state.preset_record import has_fusion
 from tbe_impl.errors import FusionError
+from tbe_impl.runtime.atomic_file import write_atomically
 
 FILE = "ms_fusion.json"
 BYTES_MAX = 1 << 20
@@ -104,11 +103,8 @@ def write_note(net: str, preset: str, flags: str) -> None:
         compilations=_compilations[place],
     )
     try:
-        handle, draft = tempfile.mkstemp(prefix=f".{FILE}-", dir=place)
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(note), indent=1))
-        Path(draft).chmod(0o644)
-        Path(draft).replace(place / FILE)
+        content = msgspec.json.format(msgspec.json.encode(note), indent=1)
+        write_atomically(place / FILE, content, mode=0o644)
     except OSError as error:
         _log.info("%s cannot be written: %s", place / FILE, error)
 

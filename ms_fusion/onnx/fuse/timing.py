@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import time
+import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -79,14 +79,9 @@ def measure_chains(rows: GroupChains, rounds: int) -> tuple[float, float]:
     once = 0.0
     for run in runs:
         run()
-        begin = time.perf_counter()
-        run()
-        once = max(once, time.perf_counter() - begin)
+        once = max(once, timeit.timeit(run, number=1))
     count = max(1, int(TURN_S / max(once, 1e-7)))
     for number in range(rounds):
         for place in (0, 1) if number % 2 else (1, 0):
-            begin = time.perf_counter()
-            for _ in range(count):
-                runs[place]()
-            times[place].append((time.perf_counter() - begin) / count)
+            times[place].append(timeit.timeit(runs[place], number=count) / count)
     return min(times[0]) * 1e6, min(times[1]) * 1e6

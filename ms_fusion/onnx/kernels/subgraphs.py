@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ms_fusion.graph import Graph, Node
 from ms_fusion.readers.onnx_graph import ABSENT_INPUT
+from tbe_impl.reachability import reachable
 
 
 def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> Node:
@@ -58,22 +59,13 @@ def is_convex(graph: Graph, names: Iterable[str], order: Mapping[str, int]) -> b
     """Returns whether no path leaves the set of operators and returns to it."""
     inside = set(names)
     last = max(order[name] for name in inside)
-    waiting = [
-        reader
-        for name in inside
-        for value in graph.node(name).outputs
-        for reader in graph.consumers.get(value, ())
-        if reader.name not in inside
-    ]
-    seen: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        if node.name in seen or order[node.name] > last:
-            continue
-        seen.add(node.name)
-        for value in node.outputs:
-            for reader in graph.consumers.get(value, ()):
-                if reader.name in inside:
-                    return False
-                waiting.append(reader)
-    return True
+
+    def readers_of(node: Node) -> list[Node]:
+        readers = (one for value in node.outputs for one in graph.consumers.get(value, ()))
+        return [one for one in readers if order[one.name] <= last]
+
+    starts = (one for name in inside for one in readers_of(graph.node(name)))
+    outside = reachable(
+        (one for one in starts if one.name not in inside), readers_of, key=lambda node: node.name
+    )
+    return not any(one.name in inside for node in outside for one in readers_of(node))

@@ -1,0 +1,34 @@
+"""Replaces files atomically: other processes see the old content or the new one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_atomically(
+    path: Path, content: bytes, *, mode: int = 0o600, directory: Path | None = None
+) -> None:
+    """Writes a temporary file and renames it to `path`.
+
+    Args:
+        path: the file.
+        content: its new content.
+        mode: the permissions of the new file.
+        directory: directory of the temporary file, on the same file system; by default that of
+            `path`.
+
+    Raises:
+        OSError: the file cannot be written; the old file is unchanged.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=directory or path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        draft.chmod(mode)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
