@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from ms_fusion.graph import DTYPE_BYTES
-from tbe_impl.errors import InputError, MissingError
+from tbe_impl.errors import InputError, MissingError, suggest_name
 
 DTYPES = tuple(name for name in DTYPE_BYTES if name != "int4")
 INPUT_BYTES_MAX = 1 << 36
@@ -64,13 +64,12 @@ def parse_input(text: str) -> InputSpec:
     shape_text, colon, dtype = text.partition(":")
     dtype = dtype if colon else "float32"
     if dtype not in DTYPES:
-        near = difflib.get_close_matches(dtype, DTYPES, 1)
         raise InputError(
             "unknown dtype",
             place=place,
             expected="one of " + ", ".join(DTYPES),
             got=repr(dtype),
-            remedy=f"Did you mean {near[0]}?" if near else None,
+            remedy=suggest_name(dtype, DTYPES),
         )
     if not (_SHAPE.match(shape_text) or (colon and not shape_text)):
         raise InputError(

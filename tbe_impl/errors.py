@@ -7,6 +7,8 @@ the parts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class FusionError(Exception):
     """Base class of all exceptions that the project raises on purpose.
@@ -128,3 +130,11 @@ class FusionNotFound(FusionError, AssertionError):
     """Operators that should be in one fused kernel are not; the message gives the reason."""
 
     code = "not-fused"
+
+
+def suggest_name(name: object, known: Iterable[str]) -> str | None:
+    """Returns the remedy that suggests the known name most similar to `name`; None if none is."""
+    import difflib  # only errors need it
+
+    near = difflib.get_close_matches(str(name), list(known), 1)
+    return f"Did you mean {near[0]}?" if near else None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, suggest_name
 from tbe_impl.loading.parameter_roles import (
     FLAGS,
     OperatorParameter,
@@ -151,12 +150,11 @@ def _check_names(
     ]
     for name in texts:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
             raise InputError(
                 f"the operator has no attribute {name}",
                 place=place,
                 expected=", ".join(item for item in names if item != "kernel_name") or "none",
-                remedy=f"Did you mean {near[0]}?" if near else None,
+                remedy=suggest_name(name, names),
             )
 
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ import numpy as np
 
 from tbe_impl.cli.formula_text import PLACE as _PLACE
 from tbe_impl.cli.formula_text import formula_error, parse_formula
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, suggest_name
 
 OTHER_FUNCTIONS = frozenset(
     "all any argmax argmin average clip concatenate cumprod cumsum expand_dims flip mean median "
@@ -187,12 +186,11 @@ def _look_up_name(name: str, names: Mapping[str, Any]) -> Any:
         return names[name]
     if name in CONSTANTS:
         return CONSTANTS[name]
-    near = difflib.get_close_matches(name, list(names), 1)
     raise InputError(
         f"the formula names {name}, which is neither an array nor an attribute",
         place=_PLACE,
         expected=", ".join(names),
-        remedy=f"Did you mean {near[0]}?" if near else None,
+        remedy=suggest_name(name, names),
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from tbe_impl.compat.placeholders import CompatModule
 from tbe_impl.dsl.location import user_location
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, suggest_name
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"tuning_step": 1000, "seconds": 60.0, "verbose": True}
@@ -82,13 +81,12 @@ def _wrong_value_error(name: str, expected: str, value: Any) -> InputError:
 
 
 def _unknown_setting_error(where: str, name: str, known: Iterable[str]) -> InputError:
-    near = difflib.get_close_matches(name, list(known), n=1)
     return InputError(
         f"{where}: there is no such setting",
         place=str(user_location()),
         expected=" or ".join(known),
         got=repr(name),
-        remedy=f"Did you mean {near[0]}?" if near else None,
+        remedy=suggest_name(name, known),
     )
 
 

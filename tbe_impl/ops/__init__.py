@@ -10,11 +10,10 @@ True
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, suggest_name
 
 if TYPE_CHECKING:
     from tbe_impl.loading.operator import Operator
@@ -39,10 +38,9 @@ def load(name: str) -> Operator:
     from tbe_impl.loading.operator import load_operator
 
     if name not in names():
-        near = difflib.get_close_matches(name, names(), 1)
         raise InputError(
             f"there is no operator {name}",
             place="tbe_impl.ops",
-            remedy=f"Did you mean {near[0]}?" if near else None,
+            remedy=suggest_name(name, names()),
         )
     return load_operator(HERE / f"{name}.py", name)

@@ -7,7 +7,6 @@ float64. A figure such as "76 → 2,370 ULP" is the largest error: 76 ULP unfuse
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,7 +18,7 @@ from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generato
 from ms_fusion.ops import operators_where, operators_with, table
 from ms_fusion.ops.op_info import Trait
 from ms_fusion.ops.selections import CPU_CLUSTERABLE_OPS, CPU_EXPANDABLE_OPS
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, suggest_name
 
 DEVICES = ("CPU", "GPU", "Ascend")
 VERSIONS = ("2.7", "2.8", "2.9", "2.10")
@@ -161,12 +160,11 @@ since a compiler may contract them. The list is not measured, since no such devi
 def check_preset(name: str) -> None:
     """Raises `InputError` if the preset does not exist; the error suggests a similar name."""
     if not isinstance(name, str) or name not in PRESETS:
-        near = difflib.get_close_matches(str(name), PRESETS, 1)
         raise InputError(
             "there is no such preset",
             expected=" or ".join(PRESETS),
             got=repr(name),
-            remedy=f"Did you mean {near[0]}?" if near else None,
+            remedy=suggest_name(name, PRESETS),
         )
 
 
