@@ -77,7 +77,7 @@ def _line(
     if inputs is None:
         return None
     sizes = _sizes(original, inputs)
-    ledger = auto_fuse(original, mapped, target="ort", assume=sizes)
+    ledger = auto_fuse(original, mapped, target="ort", assume=sizes, force=True)
     auto_fuse(original, fused, assume=sizes)
     np.savez(place / "inputs.npz", **inputs)
     runs = {"original": _session(original, inputs), "mapped": _session(mapped, inputs)}

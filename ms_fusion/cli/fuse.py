@@ -17,6 +17,7 @@ from ms_fusion.cli.command_support import (
     show_progress,
 )
 from ms_fusion.report.printable import printable_text
+from ms_fusion.report.units import decimal_bytes_text, time_text
 
 if TYPE_CHECKING:
     from ms_fusion.ledger import FusedKernel, Ledger
@@ -57,10 +58,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--target",
     "kind",
-    type=click.Choice(("any", "ort")),
+    type=click.Choice(("any", "ort", "ort-kernels")),
     default="any",
     show_default=True,
-    help="any: loads in every ONNX runtime; ort: ONNX Runtime's own operators, where it has them.",
+    help="any: loads in every ONNX runtime; ort: ONNX Runtime's own operators, where it has them; "
+    "ort-kernels: our kernels as a library of custom operators for ONNX Runtime.",
 )
 @click.option(
     "--assume",
@@ -78,6 +80,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--dry-run", is_flag=True, help="Decide, and write nothing.")
 @click.option("--verify", is_flag=True, help="Run original and fused in ONNX Runtime, and compare.")
+@click.option(
+    "--force", is_flag=True, help="Write a model for ONNX Runtime although nothing is gained."
+)
 @click.option("--report", type=FILE, help="Write the report as one HTML file.")
 @click.option(
     "--debug",
@@ -101,6 +106,7 @@ def fuse(
     lower: str,
     dry_run: bool,
     verify: bool,
+    force: bool,
     report: Path | None,
     debug: bool,
 ) -> None:
@@ -133,6 +139,7 @@ def fuse(
             target,
             fusion_rules=load_rules(rules),
             verify=verify,
+            force=force,
             debug=debug,
             progress=say,
             **asked,
@@ -140,7 +147,7 @@ def fuse(
     for warning in ledger.warnings:
         if warning != UNCHANGED_RUNTIME_WARNING:  # the log reports this warning
             click.echo(f"[WARNING] {printable_text(warning)}", err=True)
-    for line in (*_log_lines(ledger, None if dry_run else target), *ledger.notes):
+    for line in (*_log_lines(ledger, None if dry_run else target, force=force), *ledger.notes):
         info(line)
 
 
@@ -161,20 +168,24 @@ def _parse_assumption(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
-def _log_lines(ledger: Ledger, written: Path | None) -> Iterator[str]:
+def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator[str]:
     """Yields the log lines: the estimate, the fusions, the written file."""
     from ms_fusion.onnx.fuse.output_files import KERNELS
-    from ms_fusion.report.units import decimal_bytes_text, time_text
+    from ms_fusion.onnx.ort_library.library import LIBRARY
 
     told = ledger.environment
     mapped = told.get("operators of ONNX Runtime")
-    if ledger.kernels and mapped is None:
-        yield "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`."
+    custom = told.get("custom operators")
+    yield from _runner_lines(ledger)
     yield (
         f"Estimated benefit: {decimal_bytes_text(told['saved bytes'])} less traffic, "
         f"{told['saved launches']} launches less, {time_text(told['saved us'])}."
     )
-    if mapped is None:
+    if custom is not None:
+        operators = sum(len(kernel.nodes) for kernel in _all_kernels(ledger))
+        yield f"Replaced {operators} operators by {sum(custom.values())} operators:"
+        yield from _group_lines(ledger)
+    elif mapped is None:
         operators = sum(len(kernel.nodes) for kernel in ledger.kernels)
         yield f"Fused {operators} operators into {len(ledger.kernels)} kernels."
         for name, alike in groupby(sorted(ledger.kernels, key=_kernel_name), _kernel_name):
@@ -186,7 +197,46 @@ def _log_lines(ledger: Ledger, written: Path | None) -> Iterator[str]:
         names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
         groups = sum(mapped.values())
         yield f"{groups} groups are ONNX Runtime's operators{': ' * bool(names)}{names}."
+    if written and not told.get("is gain", True) and not force:
+        yield "Nothing is gained, so nothing was written; --force writes the model."
+        return
     yield f"Wrote {written}" if written else "Nothing was written."
+    if written and custom and any(one.generator == "ms_fusion" for one in _all_kernels(ledger)):
+        library = written.parent / KERNELS / LIBRARY
+        yield f"Wrote {library}; load it with SessionOptions.register_custom_ops_library."
+
+
+def _runner_lines(ledger: Ledger) -> Iterator[str]:
+    """Yields who runs the kernels, and the measured times of both models."""
+    told = ledger.environment
+    version, times = told.get("onnxruntime"), told.get("model times")
+    if told.get("custom operators"):
+        yield f"ONNX Runtime {version} runs the kernels, as operators of a library."
+    elif told.get("operators of ONNX Runtime"):
+        yield f"ONNX Runtime {version} runs the model with its own operators."
+    elif ledger.kernels:
+        yield "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`."
+    if times:
+        before, after = times["original"], times["fused"]
+        yield (
+            f"Measured in ONNX Runtime {version}: original {time_text(before)}, fused "
+            f"{time_text(after)}, {before / after:.2f} times as fast."
+        )
+
+
+def _group_lines(ledger: Ledger) -> Iterator[str]:
+    """Yields a line for each operator of a library, or of ONNX Runtime, with its measured times."""
+    for name, alike in groupby(sorted(_all_kernels(ledger), key=_kernel_name), _kernel_name):
+        first, *others = alike
+        times = f", {len(others) + 1} times" if others else ""
+        yield (
+            f"  {name} = {' + '.join(first.operators)}{times}: "
+            f"{time_text(first.unfused_time_us or 0.0)} before, {time_text(first.time_us or 0.0)} now"
+        )
+
+
+def _all_kernels(ledger: Ledger) -> tuple[FusedKernel, ...]:
+    return (*ledger.kernels, *ledger.single_operator_kernels)
 
 
 def _kernel_name(kernel: FusedKernel) -> str:

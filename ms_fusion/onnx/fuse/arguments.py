@@ -45,6 +45,7 @@ _RULES = tuple(rule.name for rule in DEFAULT_RULES)
 NAMES: Mapping[str, tuple[str, ...]] = {
     "any": (*_RULES, *SEARCHES),
     "ort": tuple(dict.fromkeys((*RUNTIME_RULES, *_RULES))),
+    "ort-kernels": (*_RULES, *SEARCHES),
 }
 """Target of a fusion → the names of the rules and searches that the target supports."""
 
@@ -102,18 +103,18 @@ def check_arguments(
         raise InputError(
             "unknown target", place="target", expected=" or ".join(NAMES), got=repr(target)
         )
-    if target == "ort" and device_name != "cpu":
+    if target != "any" and device_name != "cpu":
         raise InputError(
-            "ONNX Runtime's own operators are taken on a CPU",
+            "models for ONNX Runtime are timed on a CPU",
             place="device_name",
             expected="cpu",
             got=device_name,
         )
     rules, capacity_share = read_rules(fusion_rules)
     check_names(rules, NAMES[target])
-    if target == "ort" and capacity_share != CAPACITY_SHARE:
+    if target != "any" and capacity_share != CAPACITY_SHARE:
         raise InputError(
-            "a constraint bounds kernels of ours, and ONNX Runtime runs its own",
+            "a constraint bounds the estimate, and models for ONNX Runtime are timed",
             place="fusion_rules",
             remedy='Leave it out, or fuse for target="any"',
         )

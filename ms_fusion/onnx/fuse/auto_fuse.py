@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import onnx_ir as ir
@@ -15,7 +16,9 @@ from ms_fusion.onnx.fuse import functions
 from ms_fusion.onnx.fuse.arguments import LEVELS, check_arguments, parse_lowered_operators
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, Progress
 from ms_fusion.onnx.fuse.kernel_functions import make_kernel_fuser
+from ms_fusion.onnx.fuse.kernel_operators import make_operator_fuser
 from ms_fusion.onnx.fuse.ledger_building import add_differences, unknown_size_warnings
+from ms_fusion.onnx.fuse.model_times import is_gain
 from ms_fusion.onnx.fuse.output_files import KERNELS, check_weights, write_model
 from ms_fusion.onnx.fuse.rule_dicts import FusionRules
 from ms_fusion.onnx.fuse.runtime_operators import make_runtime_fuser
@@ -47,6 +50,7 @@ def auto_fuse(
     lower: str | Sequence[str] = (),
     dry_run: bool = False,
     verify: bool = False,
+    force: bool = False,
     debug: bool = False,
     report: Path | str | None = None,
     progress: Progress | None = None,
@@ -68,7 +72,9 @@ def auto_fuse(
             (`ms_fusion.devices.read_device`).
         target: ``any`` gives a model that every ONNX runtime loads, with kernels beside it. ``ort``
             gives a model without kernels, which uses ONNX Runtime's own fused operators where they
-            exist and are not slower.
+            exist and are not slower. ``ort-kernels`` gives a model for ONNX Runtime with custom
+            operators of ours, and ``kernels/libms_fusion_ort.so``, which a session registers. Only
+            groups that were measured faster in the installed ONNX Runtime are replaced.
         assume: values that the cost model uses for dynamic sizes of inputs. All other dynamic
             sizes of inputs count as 1. Sizes inside the model are inferred from the sizes of the
             inputs.
@@ -78,6 +84,7 @@ def auto_fuse(
         verify: whether to run the original and the fused model in ONNX Runtime. A fusion that
             changes a result is reported and dropped. A clean-up that changes a result is undone. On
             a CPU the kernels are also timed, and the ledger reports measured and predicted savings.
+        force: whether a model for ONNX Runtime is written although nothing is gained.
         debug: whether to write, beside the kernels, maps from lines of generated code to ONNX
             nodes.
         report: path of the HTML report; None if no report is wanted.
@@ -105,11 +112,11 @@ def auto_fuse(
         report=report,
     )
     source, place, sizes = given.source, given.place, given.sizes
-    fuse = (
-        make_runtime_fuser(given.rules)
-        if target == "ort"
-        else make_kernel_fuser(given.rules, given.capacity_share)
-    )
+    fuse = {
+        "any": lambda: make_kernel_fuser(given.rules, given.capacity_share),
+        "ort": lambda: make_runtime_fuser(given.rules),
+        "ort-kernels": lambda: make_operator_fuser(given.rules),
+    }[target]()
     target_device = device(device_name)
     lowered = (*given.lower, *parse_lowered_operators(target_device.lacks))
     say("reading")
@@ -136,16 +143,30 @@ def auto_fuse(
         )
         say("looking for fusions")
         done = fuse(task, verify=verify)
-        if place is not None:
+        gained = target == "any" or is_gain(
+            done.times, len(done.ledger.kernels) + len(done.ledger.single_operator_kernels)
+        )
+        is_written = place is not None and (gained or force)
+        if place is not None and is_written:
             say("writing")
             restore_defaults(done.model, defaults)
             write_model(
-                done.model, place, done.kernels, target_device.name, done.shown, debug=debug
+                done.model,
+                place,
+                done.kernels,
+                target_device.name,
+                done.shown,
+                operators=done.operators,
+                debug=debug,
             )
-    places = (
-        [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if place is not None else []
-    )
-    ledger = add_differences(done.ledger, done.found, places)
+    places = [f"{KERNELS}/{REPRODUCERS}/{one.name}" for one in done.shown] if is_written else []
+    told = {
+        "model times": dict(done.times),
+        "is gain": gained,
+        "onnxruntime": version("onnxruntime"),
+    }
+    ledger = replace(done.ledger, environment={**done.ledger.environment, **told})
+    ledger = add_differences(ledger, done.found, places)
     ledger = replace(ledger, warnings=(*ledger.warnings, *unknown))
     if report is not None:
         ledger.to_html(report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx_ir as ir
@@ -15,6 +15,7 @@ from ms_fusion.onnx.fuse.reproducers import Reproducer
 from ms_fusion.onnx.fuse.verification import Difference
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.onnx.ort_library.operator_text import OperatorText
 
 Progress = Callable[[str], None]
 
@@ -57,6 +58,9 @@ class FusionResult:
         found: for each output, its difference from the original model; empty without
             verification.
         shown: for each wrong fusion, a reproducer (files that show the error).
+        operators: our kernels as custom operators of ONNX Runtime.
+        times: times in µs in the installed ONNX Runtime of the models ``original`` and ``fused``;
+            empty if the models were not timed.
     """
 
     model: ir.Model
@@ -64,3 +68,5 @@ class FusionResult:
     kernels: Sequence[GroupKernel] | None = None
     found: tuple[Difference, ...] = ()
     shown: Sequence[Reproducer] = ()
+    operators: Sequence[OperatorText] = ()
+    times: Mapping[str, float] = field(default_factory=dict)

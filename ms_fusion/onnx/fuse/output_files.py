@@ -14,9 +14,11 @@ import onnx_ir as ir
 
 from ms_fusion import __version__
 from ms_fusion.onnx.fuse.kernel_files import write_headers, write_kernel
+from ms_fusion.onnx.fuse.operator_files import write_library, write_operator_source
 from ms_fusion.onnx.fuse.reproducers import Reproducer
 from ms_fusion.onnx.fuse.shared_kernel_directory import MANIFEST, REPRODUCERS, keep_others
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from tbe_impl.errors import InputError
 
 KERNELS, INCLUDE = "kernels", "include"
@@ -45,9 +47,13 @@ def write_model(
     device: str,
     shown: Sequence[Reproducer] = (),
     *,
+    operators: Sequence[OperatorText] = (),
     debug: bool = False,
 ) -> None:
-    """Writes the model and ``kernels/`` beside it; writes only the model if `kernels` is None.
+    """Writes the model and ``kernels/`` beside it.
+
+    Writes only the model if `kernels` is None and there are no custom operators. The library of the
+    custom operators also holds those of other models that share ``kernels/``.
 
     Raises:
         InputError: a file cannot be written, or would overwrite weights of the input. No
@@ -68,9 +74,10 @@ def write_model(
         ) from error
     try:
         _save(model, staged / target.name)
-        if kernels is not None:
+        if kernels is not None or operators:
             place = staged / KERNELS
-            told = _write_kernels(place, kernels, device, debug=debug)
+            told = _write_kernels(place, kernels or (), device, debug=debug)
+            told += [write_operator_source(place, one) for one in operators]
             for broken in shown:
                 _write_reproducer(place / REPRODUCERS / broken.name, broken)
             names = [broken.name for broken in shown]
@@ -83,6 +90,7 @@ def write_model(
             others = keep_others(target.parent / KERNELS, place, target.name)
             if any(place.glob("*.c")):
                 write_headers(place / INCLUDE)
+            write_library(place, [*told, *(entry for one in others for entry in one["kernels"])])
             (place / MANIFEST).write_text(
                 json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8"
             )

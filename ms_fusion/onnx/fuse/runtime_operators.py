@@ -15,6 +15,7 @@ from ms_fusion.onnx.fuse import functions
 from ms_fusion.onnx.fuse.decisions import rejection_of
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
 from ms_fusion.onnx.fuse.ledger_building import build_kernel_ledger, kernel_record, search_summary
+from ms_fusion.onnx.fuse.model_times import time_models
 from ms_fusion.onnx.fuse.ort import attention
 from ms_fusion.onnx.fuse.ort.equivalents import Equivalent
 from ms_fusion.onnx.fuse.ort.mapping import (
@@ -111,7 +112,7 @@ def make_runtime_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[...
             projection,
             told,
         )
-        return FusionResult(made, ledger, found=found)
+        return FusionResult(made, ledger, found=found, times=time_models(compared, made))
 
     return fuse
 

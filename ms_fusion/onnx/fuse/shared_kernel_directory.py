@@ -35,13 +35,13 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
         if one["model"] != model and (old.parent / one["model"]).is_file()
     ]
     for one in kept:
-        for name in _names(
+        for name in kernel_names(
             entry.get("name") for entry in one["kernels"] if isinstance(entry, dict)
         ):
             for file in old.glob(f"{name}.*"):
                 if file.is_file() and not file.is_symlink() and not (staged / file.name).exists():
                     shutil.copy2(file, staged)
-        for name in _names(one.get("reproducers")):
+        for name in kernel_names(one.get("reproducers")):
             place = old / REPRODUCERS / name
             if (
                 place.is_dir()
@@ -67,7 +67,8 @@ def _manifests(place: Path) -> Iterator[dict[str, Any]]:
             yield one
 
 
-def _names(found: object) -> Iterator[str]:
+def kernel_names(found: object) -> Iterator[str]:
+    """Yields the valid kernel names in a list that was read from a manifest."""
     for one in found if isinstance(found, Iterable) else ():
         if isinstance(one, str) and _NAME.fullmatch(one):
             yield one

@@ -302,10 +302,11 @@ class Comparison:
         told = ",".join(f"{symbol}={self.sizes.get(symbol, SYMBOL_SIZE)}" for symbol in symbols)
         return f"It was run with {told}; if it takes other sizes, assume those" if told else None
 
-    def compare_fused(self, model: ir.Model) -> tuple[Difference, ...]:
+    def compare_fused(self, model: ir.Model, library: Path | None = None) -> tuple[Difference, ...]:
         """Returns the difference of each output from the original's output.
 
-        The differences are infinite if the fused model does not run.
+        The differences are infinite if the fused model does not run. `library` is a library of the
+        custom operators in the model.
 
         Raises:
             InputError: ONNX Runtime cannot run the original model.
@@ -314,7 +315,7 @@ class Comparison:
         path = self.native.directory / "fused.onnx"
         ir.save(ir.external_data.load_to_model(model), path)
         try:
-            found = self.native.run(path, self.inputs).outputs
+            found = self.native.run(path, self.inputs, library=library).outputs
         except WorkerError:
             return tuple(Difference(name, np.inf, 0.0) for name in expected)
         return tuple(difference(name, array, found[name]) for name, array in expected.items())

@@ -112,7 +112,7 @@ def build(node: Node) -> GroupKernel:
             or the value.
         CompileError, MissingError: the compiler fails or is missing.
     """
-    return _compile_kernel(_plan_kernel(node))
+    return _compile_kernel(plan_kernel(node))
 
 
 def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
@@ -127,7 +127,7 @@ def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
     with ThreadPoolExecutor(threads) as pool:
         for some in _batches(nodes, threads):
             waiting.append(
-                pool.submit(_build_batch, [_catch_error(_plan_kernel, node) for node in some])
+                pool.submit(_build_batch, [_catch_error(plan_kernel, node) for node in some])
             )
             if len(waiting) > WAITING_BATCHES_PER_THREAD * threads:
                 yield from waiting.popleft().result()
@@ -154,7 +154,7 @@ def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
         yield some
 
 
-def _plan_kernel(node: Node) -> GroupKernel:
+def plan_kernel(node: Node) -> GroupKernel:
     """Lowers a fused operator to a kernel that is not compiled yet."""
     group = _lower_group(node.fused_body)
     try:

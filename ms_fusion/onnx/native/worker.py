@@ -1,6 +1,6 @@
 """Implements the child process of `ms_fusion.onnx.native.child`: shape inference, ONNX Runtime.
 
-The command is ``python -m ms_fusion.onnx.native.worker shapes|runtime FD``. Each line of standard
+The command is ``python -m ms_fusion.onnx.native.worker shapes|runtime|timing FD``. Each line of standard
 input is a request in JSON. The answer to a request is one line of JSON, written to the file
 descriptor FD. Models and tensors are passed as files of a private directory.
 """
@@ -11,17 +11,19 @@ import json
 import os
 import resource
 import sys
+import time
 import timeit
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ms_fusion.onnx.native import tensor_files
+from tbe_impl import environment
 
-MEMORY_BYTES = {"shapes": 2 << 30, "runtime": 16 << 30}
+MEMORY_BYTES = {"shapes": 2 << 30, "runtime": 16 << 30, "timing": 16 << 30}
 """Address-space limit in bytes of each child process.
 
 The threads of ONNX Runtime alone reserve several GiB.
@@ -35,7 +37,12 @@ def main(arguments: Sequence[str]) -> None:
     # ONNX Runtime writes files to the home and the temporary directory. Both are set to the
     # private directory.
     os.environ |= dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TMPDIR"), str(Path.cwd()))
-    handle = {"shapes": infer, "runtime": run}[mode]
+    handles: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        "shapes": infer,
+        "runtime": run,
+        "timing": partial(run, is_timed=True),
+    }
+    handle = handles[mode]
     with os.fdopen(int(descriptor), "w", buffering=1) as answers:
         for line in sys.stdin:
             try:
@@ -91,13 +98,18 @@ def _localize_function(proto: Any) -> bool:
     return True
 
 
-def run(request: Mapping[str, Any]) -> dict[str, Any]:
+def run(request: Mapping[str, Any], *, is_timed: bool = False) -> dict[str, Any]:
     """Runs a model once on the tensors of a directory and writes the outputs.
 
     Then runs the model as often as the request's field ``repeats`` says, and returns the seconds of
     each of these runs.
     """
-    session = _session(request["model"], Path(request["model"]).stat().st_mtime_ns)
+    session = _session(
+        request["model"],
+        Path(request["model"]).stat().st_mtime_ns,
+        request.get("library", ""),
+        is_timed=is_timed,
+    )
     feeds = tensor_files.read(Path(request["inputs"]))
     results = session.run(None, feeds)
     if request.get("outputs"):
@@ -105,19 +117,39 @@ def run(request: Mapping[str, Any]) -> dict[str, Any]:
         tensor_files.write(
             Path(request["outputs"]), dict(zip(names, map(np.asarray, results), strict=True))
         )
+    # One thread's processor time is its time on an idle machine; several threads wait for another.
+    clock = time.perf_counter if environment.threads() > 1 else time.thread_time
     repeats = request.get("repeats", 0)
-    seconds = timeit.repeat(lambda: session.run(None, feeds), repeat=repeats, number=1)
+    seconds = timeit.repeat(lambda: session.run(None, feeds), timer=clock, repeat=repeats, number=1)
     return {"seconds": seconds}
 
 
+@lru_cache(maxsize=1)
+def _share_threads() -> None:
+    import onnxruntime
+
+    onnxruntime.set_global_thread_pool_sizes(environment.threads(), 1)
+
+
 @lru_cache(maxsize=8)
-def _session(model: str, _changed: int) -> Any:
+def _session(model: str, _changed: int, library: str, *, is_timed: bool) -> Any:
+    """Returns a session of a model, with a library of custom operators if one is given.
+
+    Timed sessions share one thread pool, whose threads spin as in a program with one session. With
+    a pool each, the spinning threads of one session would slow down the other ones. ONNX Runtime
+    permits either shared or own pools in a process.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # Sessions are timed in turn. Spinning threads of one session would slow down the other ones.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if is_timed:
+        _share_threads()
+        options.use_per_session_threads = False
+    else:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if library:
+        options.register_custom_ops_library(library)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

@@ -1,5 +1,6 @@
-"""Replaces patterns by ONNX Runtime's own operators where these are faster.
+"""Replaces groups by ONNX Runtime's own operators, or by custom operators, where these are faster.
 
-In: candidate groups. Out: replacements by ONNX Runtime's operators. A replacement must give the
-same results and must not be slower. Must not generate kernels.
+In: candidate groups. Out: replacements by operators of ONNX Runtime, or by our kernels as custom
+operators. A replacement must give the same results and must not be slower. Must not compile
+kernels.
 """

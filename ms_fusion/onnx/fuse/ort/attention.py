@@ -62,7 +62,7 @@ _PATTERN_OF_HEADS = attention(
 
 
 @dataclass(frozen=True)
-class _AttentionMatch:
+class AttentionMatch:
     """The parameters of a matched attention; the replacing operators are built from them.
 
     Attributes:
@@ -85,7 +85,7 @@ class _AttentionMatch:
     keeps: bool = False
 
 
-def _match_attention(site: Site) -> _AttentionMatch | str:
+def match_attention(site: Site) -> AttentionMatch | str:
     """Returns the parameters of a match, or the reason why the attention is not supported."""
     graph, bound = site.match.graph, site.match.bound
     root = site.match.nodes[-1]
@@ -127,7 +127,7 @@ def _match_attention(site: Site) -> _AttentionMatch | str:
         heads = _count_of_heads(site, product)
     if isinstance(heads, str):
         return heads
-    return _AttentionMatch(
+    return AttentionMatch(
         bound["q"], bound["k"], bound["v"], heads, scale, mask, fill, "kept" in bound
     )
 
@@ -242,7 +242,19 @@ def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) ->
     return isinstance(heads, int) and isinstance(size, int) and flat[2] == heads * size
 
 
-def _write_mask(site: Site, found: _AttentionMatch) -> str:
+def write_additive_mask(site: Site, found: AttentionMatch) -> str:
+    """Adds the operator that makes a boolean mask additive.
+
+    Returns the name of the mask; an empty string if the attention has no mask.
+    """
+    if not found.mask or found.fill is None:
+        return found.mask
+    dtype = site.value(found.q).dtype
+    kept, left = (site.constant(np.asarray(number, dtype)) for number in (0.0, found.fill))
+    return site.call("Where", found.mask, *((kept, left) if found.keeps else (left, kept)))
+
+
+def _write_mask(site: Site, found: AttentionMatch) -> str:
     """Adds the operators that make the mask additive and expand it to all query tokens.
 
     Returns the name of the mask; an empty string if the attention has no mask.
@@ -251,11 +263,7 @@ def _write_mask(site: Site, found: _AttentionMatch) -> str:
         return ""
     axis = 1 if found.heads else 2
     shape, tokens = site.value(found.mask).shape, site.value(found.q).shape[axis]
-    mask = found.mask
-    if found.fill is not None:
-        dtype = site.value(found.q).dtype
-        kept, left = (site.constant(np.asarray(number, dtype)) for number in (0.0, found.fill))
-        mask = site.call("Where", mask, *((kept, left) if found.keeps else (left, kept)))
+    mask = write_additive_mask(site, found)
     if len(shape) > 1 and shape[-2] == tokens:
         return mask
     if isinstance(tokens, int) and tokens > 0:
@@ -275,7 +283,7 @@ def _write_mask(site: Site, found: _AttentionMatch) -> str:
 def _write_attention(site: Site) -> str:
     if site.version < VERSION:
         return f"ONNX has it from version {VERSION} on"
-    found = _match_attention(site)
+    found = match_attention(site)
     if isinstance(found, str):
         return found
     mask = _write_mask(site, found)
@@ -288,7 +296,7 @@ def _write_attention(site: Site) -> str:
 
 
 def _write_multi_head_attention(site: Site) -> str:
-    found = _match_attention(site)
+    found = match_attention(site)
     if isinstance(found, str):
         return found
     if not found.heads:

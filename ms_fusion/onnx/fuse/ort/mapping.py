@@ -144,7 +144,7 @@ def decide(
     taken: set[str] = set()
     tried_sizes = sizes_of(projection, sizes)
     found = [one for one in equivalents if one.rule.kind in kinds]
-    sites = [(one, match) for equivalent in found for one, match in _find_sites(equivalent, graph)]
+    sites = [(one, match) for equivalent in found for one, match in find_sites(equivalent, graph)]
     version = model.opset_imports.get("", 0)
     for number, (one, match) in enumerate(sites):
         names = tuple(node.name for node in match.nodes)
@@ -155,7 +155,7 @@ def decide(
         decided.candidates += 1
         group = fused_node(graph, names, one.rule.name)
         assert group.body is not None
-        written, reasons = _write_sites(one, Site(match, version, projection.values), group)
+        written, reasons = write_sites(one, Site(match, version, projection.values), group)
         if not written:
             decided.rejected.append(rejection_of(candidate, graph, 0.0, "; ".join(reasons)))
             continue
@@ -188,7 +188,7 @@ def decide(
     return decided
 
 
-def _find_sites(one: Equivalent, graph: Graph) -> Iterator[tuple[Equivalent, Match]]:
+def find_sites(one: Equivalent, graph: Graph) -> Iterator[tuple[Equivalent, Match]]:
     """Yields the matches of an equivalent's pattern, those with the most operators first."""
     order = order_of(graph)
     found = sorted(find_matches(one.rule, graph, order), key=lambda match: -len(match.nodes))
@@ -205,7 +205,7 @@ def _dtype(match: Match) -> str:
     return match.graph.values[match.nodes[-1].outputs[0]].dtype
 
 
-def _write_sites(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, Site], list[str]]:
+def write_sites(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, Site], list[str]]:
     """Builds all variants of the replacement of a group.
 
     Returns the variants that could be built, by name, and the reasons why the others could not.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
 from ms_fusion.onnx.fuse.ort.equivalents import Site
 from ms_fusion.onnx.fuse.ort.placement import standalone_model
 from ms_fusion.onnx.fuse.verification import difference, group_inputs
-from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.onnx.native.child import ModelRun, NativeWorkers
 from ms_fusion.readers.onnx_graph import OnnxProjection
 from tbe_impl.errors import FusionError
 
@@ -29,6 +30,10 @@ SIZES = (24, 40, 56, 72)
 
 They differ, so that a wrong order of axes is detected.
 """
+
+
+Run = Callable[..., ModelRun]
+"""`NativeWorkers.run`, with a library of custom operators."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,9 @@ def run_trial(
     projection: OnnxProjection,
     sizes: Mapping[str, int],
     native: NativeWorkers,
+    *,
+    library: Path | None = None,
+    ratio_max: float = TIE,
 ) -> TrialResult:
     """Runs the group and each of its replacements; chooses a replacement or none.
 
@@ -70,8 +78,11 @@ def run_trial(
         model, projection: the model that contains the group, and the graph of this model.
         sizes: values of dynamic sizes.
         native: child processes that run the models.
+        library: library of the custom operators that replacements call.
+        ratio_max: largest ratio of the time of a replacement to that of the group.
     """
     assert group.body is not None
+    run = partial(native.run, library=library)
     paths = {name: native.place(".onnx") for name in ("", *written)}
     try:
         before = ir.Model(
@@ -85,17 +96,17 @@ def run_trial(
             projection,
             sizes,
         )
-        expected = list(native.run(paths[""], inputs).outputs.values())
+        expected = list(run(paths[""], inputs).outputs.values())
         reasons = {}
         for name, site in written.items():
             ir.save(standalone_model(site, group, model, projection.values), paths[name])
-            reasons[name] = _mismatch_reason(paths[name], inputs, group.outputs, expected, native)
+            reasons[name] = _mismatch_reason(paths[name], inputs, group.outputs, expected, run)
         right = {name: path for name, path in paths.items() if not reasons.get(name)}
         if len(right) == 1:
             return TrialResult(
                 None, reason="; ".join(f"{name} {why}" for name, why in reasons.items())
             )
-        return _choose_fastest(_measure_times(right, inputs, native))
+        return _choose_fastest(measure_times(right, inputs, run), ratio_max)
     except (WorkerError, FusionError) as error:
         return TrialResult(None, reason=f"not checked: {error}")
     finally:
@@ -128,11 +139,11 @@ def _mismatch_reason(
     inputs: Mapping[str, np.ndarray],
     names: Sequence[str],
     expected: Sequence[np.ndarray],
-    native: NativeWorkers,
+    run: Run,
 ) -> str:
     """Returns the reason why a model's results are wrong; an empty string if they are right."""
     try:
-        found = list(native.run(path, inputs).outputs.values())
+        found = list(run(path, inputs).outputs.values())
     except WorkerError as error:
         return f"does not run: {error}"
     for one in map(difference, names, expected, found):
@@ -141,30 +152,30 @@ def _mismatch_reason(
     return ""
 
 
-def _measure_times(
-    paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], native: NativeWorkers
+def measure_times(
+    paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], run: Run
 ) -> dict[str, float]:
     """Returns the time of each model in µs: the minimum of several interleaved rounds."""
-    times = {name: native.run(path, inputs, repeats=2).seconds[-1] for name, path in paths.items()}
+    times = {name: run(path, inputs, repeats=2).seconds[-1] for name, path in paths.items()}
     repeats = {name: max(1, min(200, int(BLOCK_S / once))) for name, once in times.items()}
     for number in range(ROUNDS):
         for name in list(paths)[:: 1 if number % 2 else -1]:
-            seconds = native.run(paths[name], inputs, repeats=repeats[name]).seconds
+            seconds = run(paths[name], inputs, repeats=repeats[name]).seconds
             times[name] = min(times[name], *seconds)
     return {name: found * 1e6 for name, found in times.items()}
 
 
-def _choose_fastest(times: Mapping[str, float]) -> TrialResult:
-    """Chooses the first replacement that takes at most `TIE` times as long as the fastest one.
+def _choose_fastest(times: Mapping[str, float], ratio_max: float = TIE) -> TrialResult:
+    """Chooses the first replacement that is about as fast as the fastest one.
 
-    Chooses none if this replacement takes more than `TIE` times as long as the original group. The
-    key of the original group in `times` is the empty string.
+    Chooses none if this replacement takes more than `ratio_max` times as long as the original
+    group. The key of the original group in `times` is the empty string.
     """
     before = times[""]
     others: Sequence[str] = [name for name in times if name]
     least = min(times[name] for name in others)
-    name = next(name for name in others if times[name] <= least * TIE)
-    if times[name] > before * TIE:
+    name = next(name for name in others if times[name] <= least * max(1.0, ratio_max))
+    if times[name] > before * ratio_max:
         return TrialResult(
             None,
             reason=f"{name} takes {times[name]:.1f} µs, and ONNX Runtime {before:.1f} µs as it is",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import onnx_ir as ir
 
 from ms_fusion.graph import Node
-from ms_fusion.onnx.fuse.ort.equivalents import CONTRIB, Site
+from ms_fusion.onnx.fuse.ort.equivalents import Site
 
 
 def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
@@ -72,7 +72,7 @@ def standalone_model(
     for name, made in zip(body.outputs, outputs, strict=True):
         assert made is not None
         made.shape, made.type = values[name].shape, values[name].type
-    imports = {**model.opset_imports, CONTRIB: 1}
+    imports = {**model.opset_imports, **dict.fromkeys(_domains([site]), 1)}
     graph = ir.Graph(
         inputs,  # type: ignore[arg-type]
         outputs,  # type: ignore[arg-type]
@@ -117,6 +117,12 @@ def replace_groups(
             before,  # type: ignore[arg-type]
             after,  # type: ignore[arg-type]
         )
+    for domain in _domains([site for site, _ in sites]):
+        model.opset_imports.setdefault(domain, 1)
     if sites:
-        model.opset_imports.setdefault(CONTRIB, 1)
         model.graph.sort()
+
+
+def _domains(sites: Sequence[Site]) -> set[str]:
+    """Returns the domains of the operators that the replacements call, without ONNX's own."""
+    return {call.domain for site in sites for call in site.calls} - {""}

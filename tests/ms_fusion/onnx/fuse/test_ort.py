@@ -28,14 +28,14 @@ from tests.ms_fusion.onnx.fuse.models import Builder, transformer_layer
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "onnx.md"
 
 
-MEASURED = operator_trials._measure_times
+MEASURED = operator_trials.measure_times
 
 
 @pytest.fixture(autouse=True)
 def _clock_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """All costs are equal, so that the mapping does not depend on the machine."""
     monkeypatch.setattr(
-        operator_trials, "_measure_times", lambda paths, *_: dict.fromkeys(paths, 1.0)
+        operator_trials, "measure_times", lambda paths, *_: dict.fromkeys(paths, 1.0)
     )
 
 
@@ -46,7 +46,7 @@ def operators(path: Path) -> list[str]:
 def mapped(b: Builder, place: Path, *outputs: str, **told: object) -> list[str]:
     """The operators of a model after mapping; also compares with the original at several sizes."""
     source, output = b.save(place / "model.onnx", *outputs), place / "mapped.onnx"
-    ledger = auto_fuse(source, output, target="ort", verify=True, **told)  # type: ignore[arg-type]
+    ledger = auto_fuse(source, output, target="ort", verify=True, force=True, **told)  # type: ignore[arg-type]
     assert not [note for note in ledger.notes if "WRONG" in note]
     return operators(output)
 
@@ -142,7 +142,7 @@ def test_attention_is_one_operator_of_a_newer_version(
 ) -> None:
     source, output = MODELS[f"{family}_small"](tmp_path / "model.onnx"), tmp_path / "mapped.onnx"
     before = onnx.load(source)
-    ledger = auto_fuse(source, output, target="ort")
+    ledger = auto_fuse(source, output, target="ort", force=True)
     after = onnx.load(output)
     assert "Attention" in operators(output)
     assert "Softmax" not in operators(output)[:-1]
@@ -165,12 +165,12 @@ def test_attention_is_one_operator_of_a_newer_version(
 def test_a_model_is_not_raised_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         operator_trials,
-        "_measure_times",
+        "measure_times",
         lambda paths, *_: {name: 1.0 + (name == "Attention") for name in paths},
     )
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.attention("x"))
-    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort")
+    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", force=True)
     assert "MultiHeadAttention" in operators(tmp_path / "mapped.onnx")
     assert onnx.load(tmp_path / "mapped.onnx").opset_import[0].version == n.opset
     assert not any("raised" in note for note in ledger.notes)
@@ -302,7 +302,7 @@ KEPT_IN_QUICK = {"gpt_half_spelled", "yolo_silu", "lstm_one"}
 @cases("name", [pytest.param(one, marks=() if one in KEPT_IN_QUICK else FULL) for one in KEPT])
 def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> None:
     source = MODELS[name](tmp_path / "model.onnx")
-    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True)
+    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True, force=True)
     assert not [note for note in ledger.notes if "WRONG" in note]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["mapped.onnx", "model.onnx"]
 
@@ -310,7 +310,7 @@ def test_models_of_the_corpus_stay_what_they_are(name: str, tmp_path: Path) -> N
 def test_what_is_slower_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         operator_trials,
-        "_measure_times",
+        "measure_times",
         lambda paths, *_: {name: 2.0 if name else 1.0 for name in paths},
     )
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
@@ -334,7 +334,7 @@ def test_the_quickest_of_several_is_taken() -> None:
 
 
 def test_times_are_in_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator_trials, "_measure_times", MEASURED)
+    monkeypatch.setattr(operator_trials, "measure_times", MEASURED)
     n = transformers.Net(transformers.Sizes(), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.silu("x"))
     ledger = auto_fuse(source, target="ort", dry_run=True, assume={"n": 64, "t": 64})
@@ -369,7 +369,7 @@ def test_a_mapping_that_changes_a_result_is_found_and_dropped(
     monkeypatch.setattr(mapping, "replace_groups", spoilt)
     n = transformers.Net(transformers.Sizes(spelled=True), {"x": ("n", "t", 32)})
     source = n.save(tmp_path / "model.onnx", n.silu(n.rms_norm("x")))
-    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True)
+    ledger = auto_fuse(source, tmp_path / "mapped.onnx", target="ort", verify=True, force=True)
     assert [one.name for one in ledger.kernels] == ["SimplifiedLayerNormalization"]
     assert any(one.reason == "the model differs with it" for one in ledger.rejected)
 
@@ -387,7 +387,7 @@ def test_levels_and_names_say_what_is_tried(tmp_path: Path) -> None:
     assert [one.reason for one in ledger.rejected] == ["ONNX Runtime has no operator for it"]
     with pytest.raises(InputError, match="unknown rule"):
         make_runtime_fuser("SiLUU")
-    with pytest.raises(InputError, match="a constraint bounds kernels of ours"):
+    with pytest.raises(InputError, match="a constraint bounds the estimate"):
         auto_fuse(source, target="ort", dry_run=True, fusion_rules=["all", {"constraint": 0.5}])
 
 
@@ -395,7 +395,7 @@ def test_the_command_says_what_became_what(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, output = transformer_layer(tmp_path / "layer.onnx"), tmp_path / "mapped.onnx"
-    asked = ["fuse", "--input", str(source), "--target", "ort"]
+    asked = ["fuse", "--input", str(source), "--target", "ort", "--force"]
     assert run([*asked, "--output", str(output), "--report", str(tmp_path / "report.html")]) == 0
     said = capsys.readouterr().out.splitlines()
     (mapped,) = (line for line in said if "groups are ONNX Runtime's operators: " in line)

@@ -1,0 +1,335 @@
+"""Replaces groups by our kernels as custom operators of ONNX Runtime, where these are faster there.
+
+Each group is timed in the installed ONNX Runtime: as it is, as ONNX Runtime's own fused operators,
+and as our kernel. Then the whole model is timed with and without each kind of group, because ONNX
+Runtime fuses across the borders of a group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import onnx_ir as ir
+
+from ms_fusion import __version__
+from ms_fusion.accuracy.worker_process import WorkerError
+from ms_fusion.cost import constant_foldable_nodes
+from ms_fusion.graph import Graph
+from ms_fusion.ledger import Ledger, RejectedCandidate
+from ms_fusion.onnx.fuse import functions
+from ms_fusion.onnx.fuse.decisions import choose_rules, rejection_of
+from ms_fusion.onnx.fuse.equal_groups import signature
+from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
+from ms_fusion.onnx.fuse.ledger_building import build_kernel_ledger, kernel_record, search_summary
+from ms_fusion.onnx.fuse.model_times import RATIO_MAX, is_cheap, time_models
+from ms_fusion.onnx.fuse.ort.kernel_proposals import (
+    OURS,
+    Proposal,
+    Replacement,
+    propose,
+    write_replacement,
+)
+from ms_fusion.onnx.fuse.ort.mapping import MappedGroup, apply_mapping, estimate_benefits
+from ms_fusion.onnx.fuse.ort.operator_trials import (
+    TrialResult,
+    measure_times,
+    run_trial,
+    sizes_of,
+)
+from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS
+from ms_fusion.onnx.fuse.verification import Comparison, bisect_culprit, is_within_tolerance
+from ms_fusion.onnx.ort_library.library import LibraryBuilder
+from ms_fusion.onnx.ort_library.operator_text import OperatorText
+from ms_fusion.progress import Milestone, Step
+from ms_fusion.readers.onnx_graph import OnnxProjection, project, substitute_sizes
+from ms_fusion.rewrite import Rule
+from tbe_impl.errors import CompileError, InputError
+
+GROUP_RATIO_MAX = 0.97
+"""Largest ratio of a replacement's time to that of the group, each alone in ONNX Runtime."""
+KINDS_MAX = 16
+"""Largest number of kinds of groups that are left out in turn."""
+
+
+@dataclass
+class OperatorDecision:
+    """The groups that are replaced, and those that are not.
+
+    Attributes:
+        mapped: the replaced groups, which share no operator.
+        kinds: signature of each replaced group.
+        operators: our kernels among the replacements, by name.
+        rejected: the rejected candidates, with reasons.
+        candidates: number of candidates.
+    """
+
+    mapped: list[MappedGroup] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    operators: dict[str, OperatorText] = field(default_factory=dict)
+    rejected: list[RejectedCandidate] = field(default_factory=list)
+    candidates: int = 0
+
+    def drop(self, unwanted: Callable[[MappedGroup, str], bool]) -> OperatorDecision:
+        """Returns the decision without the replaced groups for which `unwanted` is true."""
+        kept = [pair for pair in zip(self.mapped, self.kinds, strict=True) if not unwanted(*pair)]
+        return replace(self, mapped=[one for one, _ in kept], kinds=[kind for _, kind in kept])
+
+    @property
+    def used(self) -> list[OperatorText]:
+        """The custom operators that the replaced groups call."""
+        names = {call.op for one in self.mapped for call in one.site.calls}
+        return [one for name, one in self.operators.items() if name in names]
+
+
+def make_operator_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..., FusionResult]:
+    """Returns a function that fuses the model of a `FusionRequest` for ``target="ort-kernels"``.
+
+    Raises:
+        InputError: a given name is neither a rule nor a search.
+    """
+    rules, searches = choose_rules(fusion_rules)
+
+    def fuse(task: FusionRequest, *, verify: bool) -> FusionResult:
+        projection = project(task.model)
+        wanted = {rule.name for rule in rules}
+        equivalents = [one for one in EQUIVALENTS if one.rule.name in wanted or searches]
+        proposals = propose(projection.graph, equivalents, rules, searches, task.kinds)
+        task.say(Milestone(search_summary(len(projection.graph.nodes), len(proposals))))
+        builder = LibraryBuilder(task.native.directory)
+        decided = decide(proposals, projection, task, builder)
+        compared = Comparison(task.source, projection.graph, task.sizes, task.defaults, task.native)
+        library = _build_library(decided, task, builder)
+        decided = _drop_wrong(decided, projection.graph, task, compared, library)
+        decided = _drop_slow(decided, projection.graph, task, compared, library)
+        made = apply_mapping(task.model, decided.mapped)
+        times = time_models(compared, made, library)
+        found = compared.compare_fused(made, library) if verify else ()
+        functions.mark(made, {one.name: one.name for one in decided.used}, __version__)
+        ledger = _build_ledger(task, projection, decided)
+        return FusionResult(made, ledger, found=found, operators=decided.used, times=times)
+
+    return fuse
+
+
+def decide(
+    proposals: Sequence[Proposal],
+    projection: OnnxProjection,
+    task: FusionRequest,
+    builder: LibraryBuilder,
+) -> OperatorDecision:
+    """Tries the proposals in ONNX Runtime, in rounds of groups that share no operator.
+
+    A round builds one library with all its kernels. A group whose trial fails frees its operators
+    for smaller groups of later rounds.
+    """
+    decided = OperatorDecision(candidates=len(proposals))
+    version = task.model.opset_imports.get("", 0)
+    sizes = sizes_of(projection, task.sizes)
+    known: dict[str, TrialResult] = {}
+    written: dict[str, Replacement] = {}
+    taken: set[str] = set()
+    waiting = list(proposals)
+    while waiting:
+        batch: list[tuple[Replacement, str]] = []
+        used, later = set(taken), list[Proposal]()
+        for proposal in waiting:
+            if taken.intersection(proposal.candidate.nodes):
+                continue
+            if used.intersection(proposal.candidate.nodes):
+                later.append(proposal)
+                continue
+            replacement = write_replacement(proposal, version, projection.values)
+            if not replacement.sites:
+                decided.rejected.append(
+                    rejection_of(proposal.candidate, projection.graph, None, replacement.reason)
+                )
+                continue
+            used |= set(replacement.candidate.nodes)
+            assert replacement.group.body is not None
+            batch.append((replacement, signature(replacement.group.body)))
+        new = {key: one for one, key in batch if key not in known}
+        written |= new
+        library = _build_round(list(new.values()), task, builder)
+        for number, (key, one) in enumerate(new.items()):
+            task.say(Step("group", number + 1, len(new)))
+            known[key] = (
+                run_trial(
+                    one.group,
+                    one.sites,
+                    task.model,
+                    projection,
+                    sizes,
+                    task.native,
+                    library=library,
+                    ratio_max=GROUP_RATIO_MAX,
+                )
+                if isinstance(library, Path)
+                else TrialResult(None, reason=library)
+            )
+        for one, key in batch:
+            result = known[key]
+            if result.written is None:
+                decided.rejected.append(
+                    rejection_of(one.candidate, projection.graph, None, result.reason)
+                )
+                continue
+            taken |= set(one.candidate.nodes)
+            # Equal groups share the operator of the first one, whose name they call.
+            _take(decided, one, key, result)
+        waiting = later
+    return decided
+
+
+def _take(decided: OperatorDecision, one: Replacement, key: str, result: TrialResult) -> None:
+    assert result.written is not None
+    site = one.sites[result.written]
+    if result.written == OURS and one.operator is not None:
+        decided.operators[one.operator.name] = one.operator
+    operators = (OURS,) if result.written == OURS else tuple(call.op for call in site.calls)
+    decided.mapped.append(MappedGroup(one.candidate, one.group, site, operators, result))
+    decided.kinds.append(key)
+
+
+def _build_round(
+    new: Sequence[Replacement], task: FusionRequest, builder: LibraryBuilder
+) -> Path | str:
+    """Builds a library of the kernels of a round; returns its path, or why there is none."""
+    texts = {one.operator.name: one.operator for one in new if one.operator is not None}
+    library = task.native.place(".so")
+    task.say(Milestone(f"Building {len(texts)} kernels.")) if texts else None
+    try:
+        builder.build(list(texts.values()), library)
+    except CompileError as error:
+        return f"no kernel: {error.what}"
+    return library
+
+
+def _build_library(
+    decided: OperatorDecision, task: FusionRequest, builder: LibraryBuilder
+) -> Path | None:
+    if not decided.used:
+        return None
+    library = task.native.place(".so")
+    builder.build(decided.used, library)
+    return library
+
+
+def _drop_wrong(
+    decided: OperatorDecision,
+    graph: Graph,
+    task: FusionRequest,
+    compared: Comparison,
+    library: Path | None,
+) -> OperatorDecision:
+    """Drops replacements with which the whole model has other results."""
+
+    def agrees(some: Sequence[MappedGroup]) -> bool:
+        return is_within_tolerance(compared.compare_fused(apply_mapping(task.model, some), library))
+
+    try:
+        while decided.mapped and not agrees(decided.mapped):
+            by_candidate = {one.candidate: one for one in decided.mapped}
+            wrong = bisect_culprit(
+                list(by_candidate),
+                lambda some: agrees([by_candidate[one] for one in some]),  # noqa: B023
+            )
+            decided.rejected.append(rejection_of(wrong, graph, None, "the model differs with it"))
+            decided = decided.drop(lambda one, _: one.candidate == wrong)  # noqa: B023
+    except InputError:
+        task.say(Milestone("The original model does not run here, so nothing could be compared."))
+    return decided
+
+
+def _drop_slow(
+    decided: OperatorDecision,
+    graph: Graph,
+    task: FusionRequest,
+    compared: Comparison,
+    library: Path | None,
+) -> OperatorDecision:
+    """Drops kinds of groups without which the whole model is faster.
+
+    Drops nothing if the model does not run or its run is not cheap.
+    """
+    run = partial(task.native.run, library=library)
+
+    def save(one: OperatorDecision) -> Path:
+        place = task.native.place(".onnx")
+        ir.save(ir.external_data.load_to_model(apply_mapping(task.model, one.mapped)), place)
+        return place
+
+    kinds = list(dict.fromkeys(decided.kinds))[:KINDS_MAX]
+    try:
+        if not is_cheap(compared):
+            return decided
+        fused = save(decided)
+        for number, kind in enumerate(kinds):
+            task.say(Step("kind of group", number + 1, len(kinds)))
+            fewer = decided.drop(lambda _, own: own == kind)  # noqa: B023
+            other = save(fewer)
+            times = measure_times({"all": fused, "fewer": other}, compared.inputs, run)
+            if times["fewer"] < times["all"] * RATIO_MAX:
+                reason = (
+                    f"the model takes {times['all']:.0f} µs with it and {times['fewer']:.0f} µs "
+                    "without, since ONNX Runtime fuses it with its neighbours"
+                )
+                decided.rejected += [
+                    rejection_of(one.candidate, graph, None, reason)
+                    for one, own in zip(decided.mapped, decided.kinds, strict=True)
+                    if own == kind
+                ]
+                decided, fused = fewer, other
+    except (WorkerError, InputError):
+        pass
+    return decided
+
+
+def _build_ledger(
+    task: FusionRequest,
+    projection: OnnxProjection,
+    decided: OperatorDecision,
+) -> Ledger:
+    sized = substitute_sizes(projection.graph, task.sizes)
+    worth = estimate_benefits(decided.mapped, sized, task.device)
+    beforehand = constant_foldable_nodes(sized)
+    kernels = [
+        kernel_record(
+            one.candidate,
+            sized,
+            task.device,
+            worth[one.candidate],
+            _name(one),
+            "ms_fusion" if one.operators == (OURS,) else "onnxruntime",
+            beforehand,
+            time_us=one.tried.us,
+            unfused_time_us=one.tried.before_us,
+        )
+        for one in decided.mapped
+    ]
+    counts = Counter(kernel.name for kernel in kernels)
+    told: dict[str, object] = {
+        "candidates": decided.candidates,
+        "custom operators": dict(counts.most_common()),
+    }
+    return build_kernel_ledger(
+        task.source,
+        sized,
+        task.device,
+        task.cleaned,
+        worth,
+        kernels,
+        decided.rejected,
+        task.sizes,
+        projection,
+        told,
+    )
+
+
+def _name(one: MappedGroup) -> str:
+    if one.operators != (OURS,):
+        return " + ".join(one.operators)
+    return next(call.op for call in one.site.calls if call.domain == functions.DOMAIN)

@@ -1,0 +1,292 @@
+"""Proposes groups that our kernels may compute as custom operators of ONNX Runtime.
+
+Matrix products stay outside of the groups, so that ONNX Runtime's own kernels compute them. The
+exception is attention, which is one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import onnx_ir as ir
+
+from ms_fusion.cost import VIEWS, constant_foldable_nodes, is_matrix_product, work_of
+from ms_fusion.graph import Graph, Node
+from ms_fusion.onnx.fuse.functions import DOMAIN
+from ms_fusion.onnx.fuse.ort import attention
+from ms_fusion.onnx.fuse.ort.equivalents import Equivalent, Site
+from ms_fusion.onnx.fuse.ort.mapping import find_sites, write_sites
+from ms_fusion.onnx.kernels.clusters import CLUSTER, find_clusters
+from ms_fusion.onnx.kernels.group_kernel import plan_kernel
+from ms_fusion.onnx.kernels.operator_lowering import has_lowering_rule
+from ms_fusion.onnx.kernels.subgraphs import fused_node, is_convex, order_of
+from ms_fusion.onnx.ort_library.attention_text import HEAD_SIZE_MAX, AttentionKernel, HeadOperand
+from ms_fusion.onnx.ort_library.operator_text import OperatorText, write_operator
+from ms_fusion.rewrite import LAYOUT_OPERATORS, Candidate, Match, Rule, find_matches
+from tbe_impl.errors import FusionError
+
+OURS = "our kernel"
+"""Name of the variant of a replacement that calls our kernel."""
+SINGLE_OPERATORS = frozenset(
+    {"LayerNorm", "RmsNorm", "Softmax", "LogSoftmax", "GELU", "Gelu", "Mish", "Softplus"}
+)
+"""Operators for which a kernel is proposed although they stand alone."""
+_BIAS_OPERATORS = frozenset({"Add"})
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A group and how it may be replaced.
+
+    Attributes:
+        candidate: the operators of the group.
+        match: the match of a rule's pattern; without bound values if a search found the group.
+        equivalents: ONNX Runtime's operators for the same pattern.
+    """
+
+    candidate: Candidate
+    match: Match
+    equivalents: tuple[Equivalent, ...] = ()
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A proposal that can be tried.
+
+    Attributes:
+        candidate: the operators of the group.
+        group: the group as a fused operator.
+        sites: name of a variant → its operators. ``OURS`` calls our kernel.
+        operator: our kernel as a custom operator; None if there is none.
+        reason: why there is no kernel of ours.
+    """
+
+    candidate: Candidate
+    group: Node
+    sites: Mapping[str, Site]
+    operator: OperatorText | None
+    reason: str = ""
+
+
+def propose(
+    graph: Graph,
+    equivalents: Sequence[Equivalent],
+    rules: Sequence[Rule],
+    searches: Sequence[str],
+    kinds: Sequence[str],
+) -> list[Proposal]:
+    """Returns the groups that may be replaced, larger ones first.
+
+    Args:
+        graph: the graph of the model.
+        equivalents: patterns that ONNX Runtime has operators for.
+        rules: further patterns.
+        searches: names of searches; only ``Cluster`` finds groups without products.
+        kinds: the kinds of fusion to try.
+    """
+    order = order_of(graph)
+    beforehand = constant_foldable_nodes(graph)
+    found: dict[tuple[str, ...], Proposal] = {}
+
+    def add(candidate: Candidate, match: Match, own: tuple[Equivalent, ...] = ()) -> None:
+        names = tuple(name for name in candidate.nodes if name not in beforehand)
+        if candidate.kind in kinds and names and is_convex(graph, names, order):
+            candidate = replace(candidate, nodes=names)
+            known = found.setdefault(names, Proposal(candidate, match, own))
+            if own and not known.equivalents:
+                found[names] = Proposal(candidate, match, own)
+
+    for one in equivalents:
+        for _, match in find_sites(one, graph):
+            names = tuple(node.name for node in match.nodes)
+            add(Candidate(one.rule.name, one.rule.kind, names), match, (one,))
+    for rule in rules:
+        for match in find_matches(rule, graph, order):
+            if not any(is_matrix_product(node.op) for node in match.nodes):
+                names = tuple(node.name for node in match.nodes)
+                add(Candidate(rule.name, rule.kind, names), match)
+    may = {
+        node.name
+        for node in graph.nodes
+        if has_lowering_rule(node, graph)
+        and node.name not in beforehand
+        and not is_matrix_product(node.op)
+        and not _is_bias(node, graph)
+    }
+    if CLUSTER in searches:
+        movable = {node.name for node in graph.nodes if node.op not in LAYOUT_OPERATORS}
+        for allowed in (may, may & movable):
+            for candidate in find_clusters(graph, partial(_is_named, allowed)):
+                add(candidate, _bare_match(graph, candidate.nodes))
+        for node in graph.nodes:
+            if node.name in may and node.op in SINGLE_OPERATORS:
+                candidate = Candidate(CLUSTER, "intra-operator", (node.name,))
+                add(candidate, _bare_match(graph, (node.name,)))
+    worth = [one for one in found.values() if _computes(one, graph)]
+    return sorted(worth, key=lambda one: (not _is_attention(one), -len(one.candidate.nodes)))
+
+
+def _is_named(names: Collection[str], node: Node) -> bool:
+    return node.name in names
+
+
+def _is_attention(one: Proposal) -> bool:
+    return any(own in attention.EQUIVALENTS for own in one.equivalents)
+
+
+def _computes(one: Proposal, graph: Graph) -> bool:
+    """Returns whether a group has an operator that is launched and does not only move elements."""
+    nodes = [graph.node(name) for name in one.candidate.nodes]
+    return any(
+        work_of(node, graph).launches and node.op not in (LAYOUT_OPERATORS | VIEWS)
+        for node in nodes
+    )
+
+
+def _is_bias(node: Node, graph: Graph) -> bool:
+    """Returns whether a node adds a vector of weights to a product, as ONNX Runtime's Gemm does."""
+    if node.op not in _BIAS_OPERATORS:
+        return False
+    makers = [graph.producers.get(name) for name in node.inputs]
+    weights = [
+        graph.values[name].kind in ("parameter", "constant") and len(graph.values[name].shape) <= 1
+        for name in node.inputs
+    ]
+    return any(weights) and any(one is not None and is_matrix_product(one.op) for one in makers)
+
+
+def _bare_match(graph: Graph, names: Sequence[str]) -> Match:
+    return Match(graph, tuple(graph.node(name) for name in names), {})
+
+
+def write_replacement(
+    proposal: Proposal, version: int, sources: Mapping[str, ir.Value]
+) -> Replacement:
+    """Writes the variants of a group's replacement, and the kernel of our variant.
+
+    Args:
+        proposal: the group.
+        version: opset version of the model.
+        sources: name of a value in the model's `Graph` → value of the model.
+    """
+    graph, candidate = proposal.match.graph, proposal.candidate
+    if _is_attention(proposal):
+        return _write_attention(proposal, version, sources)
+    group = fused_node(graph, candidate.nodes, candidate.rule)
+    sites: dict[str, Site] = {}
+    for one in proposal.equivalents:
+        written, _ = write_sites(one, Site(proposal.match, version, sources), group)
+        sites |= written
+    try:
+        operator = write_operator(plan_kernel(group))
+    except FusionError as error:
+        return Replacement(candidate, group, sites, None, error.what)
+    ours = Site(proposal.match, version, sources)
+    ours.call(
+        operator.name, *group.inputs, to=group.outputs[0], domain=DOMAIN, more=group.outputs[1:]
+    )
+    return Replacement(candidate, group, {**sites, OURS: ours}, operator)
+
+
+def _write_attention(
+    proposal: Proposal, version: int, sources: Mapping[str, ir.Value]
+) -> Replacement:
+    """Writes an attention as our kernel; the Split that makes q, k and v becomes part of it."""
+    graph, candidate = proposal.match.graph, proposal.candidate
+    site = Site(proposal.match, version, sources)
+    bound, inside = proposal.match.bound, set(candidate.nodes)
+    group = fused_node(graph, candidate.nodes, candidate.rule)
+    found = attention.match_attention(site)
+    values = [site.value(bound[name]) for name in "qkv"]
+    if isinstance(found, str):
+        return Replacement(candidate, group, {}, None, found)
+    if any(value.dtype != "float32" for value in values):
+        return Replacement(candidate, group, {}, None, "our attention computes in float32 only")
+    if group.outputs != (site.result,):
+        return Replacement(
+            candidate, group, {}, None, "what is computed on the way is read elsewhere"
+        )
+    sizes = _head_sizes(found.heads, [value.shape for value in values])
+    if sizes is None:
+        return Replacement(candidate, group, {}, None, "the number or size of heads is not known")
+    heads, groups, size, value_size = sizes
+    split = graph.producers.get(bound["q"])
+    packed = split is not None and _is_packed(split, [bound[name] for name in "qkv"], graph, inside)
+    if packed and split is not None:
+        names = tuple(one.name for one in graph.nodes if one.name in inside | {split.name})
+        candidate = replace(candidate, nodes=names)
+        group = fused_node(graph, names, candidate.rule)
+        width = heads * size
+        operands = [HeadOperand(0, is_split=False, offset=number * width) for number in range(3)]
+        inputs = [split.inputs[0]]
+        ranks: tuple[int, ...] = (3,)
+    else:
+        inputs = list(dict.fromkeys(bound[name] for name in "qkv"))
+        operands = [
+            HeadOperand(inputs.index(bound[name]), is_split=not found.heads) for name in "qkv"
+        ]
+        ranks = tuple(len(site.value(name).shape) for name in inputs)
+    ours = Site(
+        Match(graph, tuple(graph.node(name) for name in candidate.nodes), bound), version, sources
+    )
+    mask = attention.write_additive_mask(ours, found)
+    kernel = AttentionKernel(
+        q=operands[0],
+        k=operands[1],
+        v=operands[2],
+        ranks=ranks,
+        heads=heads,
+        groups=groups,
+        size=size,
+        value_size=value_size,
+        scale=found.scale,
+        mask_rank=len(site.value(found.mask).shape) if mask else None,
+        is_result_split=not found.heads,
+    )
+    operator = kernel.write()
+    ours.call(operator.name, *inputs, *([mask] if mask else []), to=site.result, domain=DOMAIN)
+    return Replacement(candidate, group, {OURS: ours}, operator)
+
+
+def _head_sizes(
+    heads: int, shapes: Sequence[tuple[int | str, ...]]
+) -> tuple[int, int, int, int] | None:
+    """Returns the numbers of query and key heads, and the sizes of a head of keys and of values.
+
+    Returns None if one of them is not known, or not supported by our kernel.
+    """
+    q, k, v = shapes
+    if heads:
+        widths = [shape[-1] for shape in shapes]
+        if not all(isinstance(width, int) and width > 0 for width in widths):
+            return None
+        size, key_size, value_size = (int(width) // heads for width in widths)
+        found = (heads, heads, size, value_size)
+    else:
+        numbers = [*(shape[1] for shape in shapes), q[3], k[3], v[3]]
+        if not all(isinstance(number, int) and number > 0 for number in numbers):
+            return None
+        own, groups, others, size, key_size, value_size = map(int, numbers)
+        if groups != others or own % groups:
+            return None
+        found = (own, groups, size, value_size)
+    return found if size == key_size and max(size, value_size) <= HEAD_SIZE_MAX else None
+
+
+def _is_packed(split: Node, parts: Sequence[str], graph: Graph, inside: set[str]) -> bool:
+    """Returns whether q, k and v are the three equal parts of one tensor, for this attention only.
+
+    The tensor is split along its last axis of three.
+    """
+    shape = graph.values[split.inputs[0]].shape if split.op == "Split" else ()
+    sizes = {graph.values[name].shape[-1:] for name in parts}
+    return (
+        len(shape) == 3
+        and split.attr("axis", 0) in (-1, 2)
+        and split.outputs == tuple(parts)
+        and len(sizes) == 1
+        and not set(parts) & set(graph.outputs)
+        and all(reader.name in inside for name in parts for reader in graph.consumers.get(name, ()))
+    )

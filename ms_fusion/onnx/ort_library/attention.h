@@ -1,0 +1,211 @@
+/* Multi-head attention, softmax(scale q kᵀ + mask) v, in float32, without stored scores.
+ *
+ * A task computes ATTENTION_BLOCK queries of one head, key tile by key tile, with a running maximum
+ * and sum for each query (online softmax). Scores are held transposed, keys × queries: each lane of
+ * a vector is a query, so that the maximum and the sum need no reduction over lanes, and keys and
+ * values are read in place, as scalars that are broadcast. A tile whose mask is -inf everywhere is
+ * skipped. */
+#ifndef MS_FUSION_ATTENTION_H
+#define MS_FUSION_ATTENTION_H
+
+#include <stddef.h>
+#include "thread_pool.h"
+#include "vector_math.h"
+
+enum { ATTENTION_VECTORS = 4, ATTENTION_ROWS = 6, ATTENTION_KEYS = 96, ATTENTION_HEAD_MAX = 256 };
+#define ATTENTION_BLOCK (ATTENTION_VECTORS * LANES)
+
+/* A tensor of (batch, heads, tokens, size) with its distances in elements; size is contiguous. */
+struct head_layout {
+  const float *data;
+  int64_t batch, head, token;
+};
+
+struct attention {
+  struct head_layout q, k, v;
+  struct head_layout mask; /* `token` is the distance of queries; no mask if `data` is NULL */
+  int64_t mask_key;        /* distance of keys: 1, or 0 if all keys share a value */
+  float *result;
+  int64_t result_batch, result_head, result_token;
+  int64_t batches, heads, heads_per_group, queries, keys, size, value_size;
+  float scale;
+};
+
+#define INLINED static inline __attribute__((always_inline))
+
+/* sums[row][vector] += Σ over steps of scalars[row] · columns[vector]. A row is `row_distance`
+ * apart from the next one, a step `step_distance`; a step of the columns is ATTENTION_BLOCK. */
+INLINED void multiply_block(f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS], const float *scalars, int64_t row_distance,
+                            int64_t step_distance, const float *columns, int64_t steps, const int rows, const int vectors) {
+  for (int64_t step = 0; step < steps; step++) {
+    f32v column[ATTENTION_VECTORS];
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++) column[i] = f32_load(columns + step * ATTENTION_BLOCK + i * LANES);
+#pragma GCC unroll 6
+    for (int row = 0; row < rows; row++) {
+      const f32v scalar = f32_splat(scalars[row * row_distance + step * step_distance]);
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; i++) sums[row][i] = f32_fma(scalar, column[i], sums[row][i]);
+    }
+  }
+}
+
+/* scores[key][query] = Σ over the head's elements of keys[key] · queries[element][query] */
+INLINED void score_rows(float *scores, const float *keys, int64_t token, const float *queries, int64_t size, const int rows,
+                        const int vectors) {
+  f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS] = {0};
+  multiply_block(sums, keys, token, 1, queries, size, rows, vectors);
+#pragma GCC unroll 6
+  for (int row = 0; row < rows; row++)
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++) f32_store(scores + row * ATTENTION_BLOCK + i * LANES, sums[row][i]);
+}
+
+/* result[element][query] = result · decay[query] + Σ over keys of values[key][element] · weights[key][query] */
+INLINED void add_values(float *result, const f32v *decay, const float *values, int64_t token, const float *weights,
+                        int64_t keys, const int rows, const int vectors) {
+  f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS] = {0};
+  multiply_block(sums, values, 1, token, weights, keys, rows, vectors);
+#pragma GCC unroll 6
+  for (int row = 0; row < rows; row++)
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++) {
+      float *place = result + row * ATTENTION_BLOCK + i * LANES;
+      f32_store(place, f32_fma(f32_load(place), decay[i], sums[row][i]));
+    }
+}
+
+/* Calls with a constant number of rows: all full blocks, then the rest. */
+#define IN_BLOCKS(count, call)                                \
+  do {                                                        \
+    int64_t row = 0;                                          \
+    for (; row + ATTENTION_ROWS <= (count); row += ATTENTION_ROWS) call(ATTENTION_ROWS); \
+    if ((count) - row >= 4) {                                 \
+      call(4);                                                \
+      row += 4;                                               \
+    }                                                         \
+    for (; row < (count); row++) call(1);                     \
+  } while (0)
+
+enum tile_mask { NOTHING_MASKED, SOME_MASKED, ALL_MASKED };
+
+/* Copies mask[query][key] to the tile [key][query]. Nothing is copied where all values are 0, or
+ * all are -inf. */
+static enum tile_mask read_mask(float *tile, const float *mask, int64_t token, int64_t key_distance, int64_t keys,
+                                int64_t queries) {
+  int32_t zeros = 1, infinities = 1;
+  for (int64_t query = 0; query < queries; query++) {
+    const float *row = mask + query * token;
+    for (int64_t key = 0; key < (key_distance ? keys : 1); key++) {
+      zeros &= row[key] == 0;
+      infinities &= row[key] == -__builtin_inff();
+    }
+    if (!zeros && !infinities) break;
+  }
+  if (zeros || infinities) return zeros ? NOTHING_MASKED : ALL_MASKED;
+  for (int64_t query = 0; query < queries; query++)
+    for (int64_t key = 0; key < keys; key++)
+      tile[key * ATTENTION_BLOCK + query] = mask[query * token + key * key_distance];
+  return SOME_MASKED;
+}
+
+INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head, int64_t first, int64_t queries,
+                          const int vectors) {
+  float turned[ATTENTION_HEAD_MAX * ATTENTION_BLOCK] __attribute__((aligned(64)));
+  float result[ATTENTION_HEAD_MAX * ATTENTION_BLOCK] __attribute__((aligned(64)));
+  float scores[ATTENTION_KEYS * ATTENTION_BLOCK] __attribute__((aligned(64)));
+  float masked[ATTENTION_KEYS * ATTENTION_BLOCK] __attribute__((aligned(64)));
+  const int64_t group = head / a->heads_per_group;
+  const float *q = a->q.data + batch * a->q.batch + head * a->q.head + first * a->q.token;
+  const float *k = a->k.data + batch * a->k.batch + group * a->k.head;
+  const float *v = a->v.data + batch * a->v.batch + group * a->v.head;
+  const float *mask = a->mask.data;
+  if (mask) mask += batch * a->mask.batch + head * a->mask.head + first * a->mask.token;
+  f32v largest[ATTENTION_VECTORS], sum[ATTENTION_VECTORS], decay[ATTENTION_VECTORS];
+  for (int64_t element = 0; element < a->size; element++)
+    for (int64_t query = 0; query < vectors * LANES; query++)
+      turned[element * ATTENTION_BLOCK + query] = query < queries ? q[query * a->q.token + element] * a->scale : 0;
+  for (int64_t element = 0; element < a->value_size; element++)
+    for (int i = 0; i < vectors; i++) f32_store(result + element * ATTENTION_BLOCK + i * LANES, f32_splat(0));
+#pragma GCC unroll 4
+  for (int i = 0; i < vectors; i++) largest[i] = f32_splat(-__builtin_inff()), sum[i] = f32_splat(0);
+  for (int64_t begin = 0; begin < a->keys; begin += ATTENTION_KEYS) {
+    const int64_t keys = a->keys - begin < ATTENTION_KEYS ? a->keys - begin : ATTENTION_KEYS;
+    const float *shared = mask && !a->mask.token ? mask : NULL;
+    enum tile_mask each = NOTHING_MASKED;
+    if (mask && !shared) each = read_mask(masked, mask + begin * a->mask_key, a->mask.token, a->mask_key, keys, queries);
+    if (each == ALL_MASKED) continue;
+#define SCORE(rows) \
+  score_rows(scores + row * ATTENTION_BLOCK, k + (begin + row) * a->k.token, a->k.token, turned, a->size, rows, vectors)
+    IN_BLOCKS(keys, SCORE);
+    f32v top[ATTENTION_VECTORS], base[ATTENTION_VECTORS];
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++) top[i] = largest[i];
+    for (int64_t key = 0; key < keys; key++) {
+      const f32v common = f32_splat(shared ? shared[(begin + key) * a->mask_key] : 0);
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; i++) {
+        float *place = scores + key * ATTENTION_BLOCK + i * LANES;
+        f32v score = f32_load(place);
+        if (shared || each) {
+          score += each ? f32_load(masked + key * ATTENTION_BLOCK + i * LANES) : common;
+          f32_store(place, score);
+        }
+        top[i] = f32_above(score, top[i]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++) {
+      /* where every score so far is -inf, the difference stays -inf and its exponential 0 */
+      base[i] = f32_above(f32_splat(-__FLT_MAX__), top[i]);
+      decay[i] = f32_exp_of_deficit(largest[i] - base[i]);
+      largest[i] = top[i];
+      sum[i] *= decay[i];
+    }
+    for (int64_t key = 0; key < keys; key++)
+#pragma GCC unroll 4
+      for (int i = 0; i < vectors; i++) {
+        float *place = scores + key * ATTENTION_BLOCK + i * LANES;
+        const f32v weight = f32_exp_of_deficit(f32_load(place) - base[i]);
+        sum[i] += weight;
+        f32_store(place, weight);
+      }
+#define ADD(rows) add_values(result + row * ATTENTION_BLOCK, decay, v + begin * a->v.token + row, a->v.token, scores, keys, rows, vectors)
+    IN_BLOCKS(a->value_size, ADD);
+  }
+  float divided[ATTENTION_BLOCK] __attribute__((aligned(64)));
+  for (int i = 0; i < vectors; i++) f32_store(divided + i * LANES, 1 / sum[i]);
+  float *to = a->result + batch * a->result_batch + head * a->result_head + first * a->result_token;
+  for (int64_t query = 0; query < queries; query++)
+    for (int64_t element = 0; element < a->value_size; element++)
+      to[query * a->result_token + element] = result[element * ATTENTION_BLOCK + query] * divided[query];
+}
+#undef SCORE
+#undef ADD
+
+/* One function for each number of vectors keeps the sums of a block in registers. */
+#define ATTEND(n)                                                                                               \
+  static __attribute__((noinline)) void attend_##n(const struct attention *a, int64_t batch, int64_t head,      \
+                                                   int64_t first, int64_t queries) {                            \
+    attend_block(a, batch, head, first, queries, n);                                                            \
+  }
+ATTEND(1) ATTEND(2) ATTEND(3) ATTEND(4)
+#undef ATTEND
+
+static inline int64_t count_blocks(const struct attention *a) { return (a->queries + ATTENTION_BLOCK - 1) / ATTENTION_BLOCK; }
+
+static void attend_task(void *work, int number, int count) {
+  const struct attention *a = work;
+  (void)count;
+  const int64_t blocks = count_blocks(a), block = number % blocks, head = number / blocks % a->heads;
+  const int64_t first = block * ATTENTION_BLOCK, left = a->queries - first;
+  const int64_t queries = left < ATTENTION_BLOCK ? left : ATTENTION_BLOCK;
+  void (*const attend[])(const struct attention *, int64_t, int64_t, int64_t, int64_t) = {attend_1, attend_2, attend_3, attend_4};
+  attend[(queries + LANES - 1) / LANES - 1](a, number / blocks / a->heads, head, first, queries);
+}
+
+static inline void attend(const struct attention *a, int64_t threads) {
+  share(attend_task, (void *)a, threads, a->batches * a->heads * count_blocks(a));
+}
+
+#endif

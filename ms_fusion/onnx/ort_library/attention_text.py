@@ -1,0 +1,164 @@
+"""Writes multi-head attention as the C text of a custom operator of ONNX Runtime."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from ms_fusion.onnx.ort_library.operator_text import ELEMENT_TYPES, OperatorText, describe_kernel
+
+HEAD_SIZE_MAX = 256
+"""Largest size of a head, ``ATTENTION_HEAD_MAX`` of ``attention.h``."""
+
+
+@dataclass(frozen=True)
+class HeadOperand:
+    """How an operand of an attention lies in an input of the operator.
+
+    Attributes:
+        input: number of the input.
+        is_split: whether the input is (batch, heads, tokens, size); else (batch, tokens, width).
+        offset: first element of the operand in the last axis of an input that is not split.
+    """
+
+    input: int
+    is_split: bool
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class AttentionKernel:
+    """softmax(scale · q kᵀ + mask) v for float32 tensors; batch and tokens are read in each call.
+
+    Attributes:
+        q, k, v: the operands.
+        ranks: rank of each input of the operator, without the mask.
+        heads, groups: number of query heads, and of key and value heads. Each key head serves
+            heads ÷ groups adjacent query heads.
+        size, value_size: elements of a head of queries and keys, and of values.
+        scale: factor of the scores.
+        mask_rank: rank of the additive mask, which is the last input; None without a mask. Its axes
+            are broadcast to (batch, heads, queries, keys).
+        is_result_split: whether the result is (batch, heads, tokens, size).
+    """
+
+    q: HeadOperand
+    k: HeadOperand
+    v: HeadOperand
+    ranks: tuple[int, ...]
+    heads: int
+    groups: int
+    size: int
+    value_size: int
+    scale: float
+    mask_rank: int | None
+    is_result_split: bool
+
+    def write(self) -> OperatorText:
+        """Returns the operator; equal descriptions have equal names."""
+        name = f"Attention_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
+        sizes = self._size_lines()
+        run = self._run_lines()
+        inputs = [(ELEMENT_TYPES["float32"], rank) for rank in self.ranks]
+        if self.mask_rank is not None:
+            inputs.append((ELEMENT_TYPES["float32"], self.mask_rank))
+        rank = 4 if self.is_result_split else 3
+        head = '#include "attention.h"\n'
+        kernel = describe_kernel(name, inputs, [(ELEMENT_TYPES["float32"], rank)], sizes, run)
+        return OperatorText(name, head + kernel)
+
+    def _size_lines(self) -> list[str]:
+        """Returns statements that check the shapes: sizes are batch, queries, keys, then widths."""
+        lines = [
+            f"const int64_t batch = given[{self.q.input} * AXES_MAX];",
+            f"const int64_t queries = {self._tokens(self.q)}, keys = {self._tokens(self.k)};",
+            "sizes[0] = batch, sizes[1] = queries, sizes[2] = keys;",
+        ]
+        operands = ((self.q, self.heads, self.size), (self.k, self.groups, self.size))
+        for one, heads, size in (*operands, (self.v, self.groups, self.value_size)):
+            at = f"given[{one.input} * AXES_MAX"
+            tokens = "queries" if one is self.q else "keys"
+            wrong = f"{at}] != batch || {self._tokens(one)} != {tokens}"
+            if one.is_split:
+                wrong += f" || {at} + 1] != {heads} || {at} + 3] != {size}"
+            else:
+                wrong += f" || {at} + 2] < {one.offset + heads * size}"
+            lines.append(f"if ({wrong}) return {one.input};")
+        lines += [f"sizes[{3 + n}] = given[{n} * AXES_MAX + 2];" for n in range(len(self.ranks))]
+        if self.mask_rank is not None:
+            lines += self._mask_lines(self.mask_rank)
+        made = ["batch", "queries", str(self.heads * self.value_size)]
+        if self.is_result_split:
+            made = ["batch", str(self.heads), "queries", str(self.value_size)]
+        return [*lines, *(f"made[{axis}] = {made_size};" for axis, made_size in enumerate(made))]
+
+    def _mask_lines(self, rank: int) -> list[str]:
+        """Returns statements that compute the distance of the mask along each axis; 0 repeats."""
+        first = 3 + len(self.ranks)
+        number = len(self.ranks)
+        lines = ["int64_t distance = 1;"]
+        for axis, extent in reversed(
+            list(enumerate(("batch", f"INT64_C({self.heads})", "queries", "keys")))
+        ):
+            own = axis - (4 - rank)
+            if own < 0:
+                lines.append(f"sizes[{first + axis}] = 0;")
+                continue
+            place = f"given[{number} * AXES_MAX + {own}]"
+            lines += [
+                f"if ({place} != 1 && {place} != {extent}) return {number};",
+                f"sizes[{first + axis}] = {place} == 1 ? 0 : distance;",
+                f"distance *= {place};",
+            ]
+        return lines
+
+    def _run_lines(self) -> list[str]:
+        first, mask = 3 + len(self.ranks), len(self.ranks)
+        count = mask + (self.mask_rank is not None)
+        lines = [
+            "const int64_t batch = sizes[0], queries = sizes[1], keys = sizes[2];",
+            "struct attention a = {0};",
+        ]
+        operands = (("q", self.q, self.heads, self.size), ("k", self.k, self.groups, self.size))
+        for name, one, heads, size in (*operands, ("v", self.v, self.groups, self.value_size)):
+            tokens = "queries" if name == "q" else "keys"
+            width = f"sizes[{3 + one.input}]"
+            layout = (
+                f"{heads * size} * {tokens}, {size} * {tokens}, {size}"
+                if one.is_split
+                else f"{width} * {tokens}, {size}, {width}"
+            )
+            data = f"(const float *)all[{one.input}] + {one.offset}"
+            lines.append(f"a.{name} = (struct head_layout){{{data}, {layout}}};")
+        if self.mask_rank is not None:
+            at = [f"sizes[{first + axis}]" for axis in range(4)]
+            lines += [
+                f"a.mask = (struct head_layout){{all[{mask}], {at[0]}, {at[1]}, {at[2]}}};",
+                f"a.mask_key = {at[3]};",
+            ]
+        row = self.heads * self.value_size
+        layout = (
+            f"{row} * queries, {self.value_size} * queries, {self.value_size}"
+            if self.is_result_split
+            else f"{row} * queries, {self.value_size}, {row}"
+        )
+        targets = ("result_batch", "result_head", "result_token")
+        lines += [
+            f"a.{target} = {distance};"
+            for target, distance in zip(targets, layout.split(", "), strict=True)
+        ]
+        lines += [
+            f"a.result = all[{count}];",
+            f"a.batches = batch, a.heads = {self.heads};",
+            f"a.heads_per_group = {self.heads // self.groups};",
+            "a.queries = queries, a.keys = keys;",
+            f"a.size = {self.size}, a.value_size = {self.value_size};",
+            f"a.scale = {self.scale!r}f;",
+            "attend(&a, threads);",
+            "return 0;",
+        ]
+        return lines
+
+    @staticmethod
+    def _tokens(one: HeadOperand) -> str:
+        return f"given[{one.input} * AXES_MAX + {2 if one.is_split else 1}]"

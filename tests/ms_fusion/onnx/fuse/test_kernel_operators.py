@@ -1,0 +1,138 @@
+"""`auto_fuse(target="ort-kernels")`: custom operators where they are faster in ONNX Runtime."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from ms_fusion.cli.main import run
+from ms_fusion.onnx.fuse import model_times
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.model_times import is_gain
+from ms_fusion.onnx.fuse.ort import operator_trials
+from ms_fusion.onnx.fuse.ort.kernel_proposals import OURS
+from ms_fusion.onnx.native.child import NativeWorkers
+from tests.cases import FULL, cases
+from tests.ms_fusion.onnx.fuse.models import Builder, transformer_layer
+from tests.ms_fusion.onnx.ort_library.test_library import run_plainly
+
+LIBRARY = "libms_fusion_ort.so"
+
+
+@pytest.fixture(autouse=True)
+def _ours_is_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our kernels take half the time, so that the choice does not depend on the machine."""
+
+    def times(paths: dict[str, Path], *_: object) -> dict[str, float]:
+        return {name: 0.5 if name in (OURS, "all", "fused") else 1.0 for name in paths}
+
+    monkeypatch.setattr(operator_trials, "measure_times", times)
+    monkeypatch.setattr(model_times, "measure_times", times)
+    monkeypatch.setattr("ms_fusion.onnx.fuse.kernel_operators.measure_times", times)
+
+
+def domains(path: Path) -> list[str]:
+    return [node.domain for node in onnx.load(path).graph.node]
+
+
+@cases("dtype", ["float32", "float16"])
+def test_a_layer_runs_in_a_plain_process(dtype: str, tmp_path: Path, native: NativeWorkers) -> None:
+    """Sizes that the fusion did not see, every way to run a session, the original's results."""
+    code = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}[dtype]
+    source = transformer_layer(tmp_path / "layer.onnx", dtype=code)
+    output = tmp_path / "net.onnx"
+    ledger = auto_fuse(source, output, target="ort-kernels", verify=True)
+    assert not [note for note in ledger.notes if "WRONG" in note]
+    assert domains(output).count("ms_fusion") >= 3
+    count = len(onnx.load(source).graph.node)
+    assert len(domains(output)) < (count / 1.5 if dtype == "float32" else count)
+    names = {kernel.name for kernel in ledger.kernels}
+    assert (dtype == "float32") == any(name.startswith("Attention_") for name in names)
+    assert all(kernel.time_us == 0.5 and kernel.unfused_time_us == 1.0 for kernel in ledger.kernels)
+    assert ledger.environment["model times"] == {"original": 1.0, "fused": 0.5}
+    (tmp_path / "lib.so").write_bytes((tmp_path / "kernels" / LIBRARY).read_bytes())
+    for shape in ((1, 1, 32), (3, 70, 32)):
+        x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+        expected = native.run(source, {"x": x}).outputs.values()
+        sums = [np.abs(one.astype(np.float64)).sum() for one in expected]
+        for way, found in run_plainly(tmp_path, {"x": x}).items():
+            totals = [total for total, _ in found]  # type: ignore[attr-defined]
+            assert totals == pytest.approx(sums, rel=2e-3 if dtype == "float16" else 1e-5), way
+
+
+def test_models_in_one_directory_share_the_library(tmp_path: Path) -> None:
+    """The library keeps the operators of the first model when a second one is written."""
+    x = np.ones((2, 3, 8), np.float32)
+    for name, op in (("first", "Sigmoid"), ("second", "Tanh")):
+        b = Builder({"x": ("n", "t", 8)})
+        made = b.add("Mul", "x", b.add(op, b.add("Softmax", "x", axis=-1)))
+        source = b.save(tmp_path / f"{name}_source.onnx", made)
+        auto_fuse(source, tmp_path / f"{name}.onnx", target="ort-kernels")
+    told = json.loads((tmp_path / "kernels" / "manifest.json").read_text())
+    assert told["model"] == "second.onnx"
+    assert [one["model"] for one in told["others"]] == ["first.onnx"]
+    (tmp_path / "lib.so").write_bytes((tmp_path / "kernels" / LIBRARY).read_bytes())
+    for name in ("first", "second"):
+        (tmp_path / "net.onnx").write_bytes((tmp_path / f"{name}.onnx").read_bytes())
+        assert "error" not in run_plainly(tmp_path, {"x": x}, "one thread")
+
+
+def test_products_stay_with_the_runtime(tmp_path: Path) -> None:
+    b = Builder({"x": ("n", 16)})
+    made = b.add("Add", b.add("MatMul", "x", b.weight(16, 16)), b.weight(16))
+    source = b.save(tmp_path / "net.onnx", b.add("Mul", made, b.add("Sigmoid", made)))
+    output = tmp_path / "fused.onnx"
+    (kernel,) = auto_fuse(source, output, target="ort-kernels").kernels
+    assert kernel.operators == ("Sigmoid", "Mul")
+    assert [node.op_type for node in onnx.load(output).graph.node][:-1] in (
+        ["MatMul", "Add"],
+        ["Gemm"],
+    )
+
+
+@cases("target", ["ort", "ort-kernels"])
+def test_without_a_gain_nothing_is_written(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in (operator_trials, model_times):
+        monkeypatch.setattr(room, "measure_times", lambda paths, *_: dict.fromkeys(paths, 100.0))
+    b = Builder({"x": ("n", 8)})
+    source = b.save(tmp_path / "net.onnx", b.add("Mul", "x", b.add("Softmax", "x", axis=-1)))
+    place = tmp_path / target
+    place.mkdir()
+    output = place / "fused.onnx"
+    asked = ["fuse", "--input", str(source), "--output", str(output), "--target", target]
+    assert run(asked) == 0
+    said = capsys.readouterr().out
+    assert "original 100 µs, fused 100 µs, 1.00 times as fast." in said
+    assert "Nothing is gained, so nothing was written; --force writes the model." in said
+    assert not list(place.iterdir())
+    assert run([*asked, "--force"]) == 0
+    assert f"Wrote {output}" in capsys.readouterr().out
+    assert output.is_file()
+
+
+def test_the_log_shows_both_times_and_the_library(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = transformer_layer(tmp_path / "layer.onnx"), tmp_path / "fused.onnx"
+    asked = ["fuse", "--input", str(source), "--output", str(output), "--target", "ort-kernels"]
+    assert run([*asked, "--report", str(tmp_path / "report.html")]) == 0
+    said = capsys.readouterr().out
+    assert "runs the kernels, as operators of a library." in said
+    assert "2.00 times as fast." in said
+    assert "Softmax" in said and ": 1.00 µs before, 0.50 µs now" in said
+    assert "load it with SessionOptions.register_custom_ops_library." in said
+    assert run(["fuse", "--input", str(output), "--dry-run"]) == 3
+
+
+@cases("times, groups, gained", [({}, 0, False), ({}, 2, True), ((100, 99), 2, False)])
+@FULL
+def test_what_counts_as_a_gain(times: object, groups: int, gained: bool) -> None:
+    found = dict(zip(("original", "fused"), times, strict=False)) if times else {}  # type: ignore[call-overload]
+    assert is_gain(found, groups) == gained
