@@ -51,7 +51,7 @@ REFUSED: list[tuple[list[str], str]] = [
         [*FUSE, "--dry-run", "--target", "ort", "--fusion-rules", "Cluster"],
         "expected all, Attention, AddLayerNorm",
     ),
-    ([*FUSE, "--dry-run", "--target", "ort", "--device", "ascend910b"], "are taken on a CPU"),
+    ([*FUSE, "--dry-run", "--target", "ort", "--device", "ascend910b"], "are timed on a CPU"),
     ([*FUSE, "--dry-run", "--debug", "maybe"], "'maybe' is not a valid boolean"),
     (["explain", "absent.py:Net"], "absent.py: no such file"),
     (["explain", "net.py"], "this does not name a net; expected FILE.py:NAME"),

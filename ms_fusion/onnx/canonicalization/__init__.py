@@ -11,9 +11,12 @@ from types import MappingProxyType
 
 import onnx_ir as ir
 
+from ms_fusion.onnx.canonicalization.exported_attention import rewrite_exported_attention
 from ms_fusion.onnx.canonicalization.gemms import fuse_add_into_gemm
 from ms_fusion.onnx.canonicalization.global_pools import rewrite_global_average_pools
 from ms_fusion.onnx.canonicalization.layer_norms import fuse_layer_norms
+from ms_fusion.onnx.canonicalization.reshapes import merge_reshapes, sink_unit_reshapes
+from ms_fusion.onnx.canonicalization.shared_products import merge_shared_products
 from ms_fusion.onnx.canonicalization.signs import remove_redundant_signs
 
 PASSES: Mapping[str, Callable[[ir.Model], None]] = MappingProxyType(
@@ -22,6 +25,10 @@ PASSES: Mapping[str, Callable[[ir.Model], None]] = MappingProxyType(
         "signs": remove_redundant_signs,
         "flattened poolings": rewrite_global_average_pools,
         "products with what is added": fuse_add_into_gemm,
+        "single axes": sink_unit_reshapes,
+        "exported attention": rewrite_exported_attention,
+        "reshapes": merge_reshapes,
+        "products that read one value": merge_shared_products,
     }
 )
 """Description of the nodes that a pass removes → the pass; the order is the execution order."""

@@ -16,7 +16,13 @@ from onnxscript.rewriter.rules import common as rules
 from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.onnx.canonicalization import PASSES
 from ms_fusion.onnx.canonicalization.inlining import inline_model_functions
-from ms_fusion.onnx.canonicalization.model_edits import is_op, small_constant
+from ms_fusion.onnx.canonicalization.model_edits import (
+    KNOWN_ELEMENTS,
+    is_constant,
+    is_op,
+    shape_of,
+    small_constant,
+)
 from ms_fusion.onnx.canonicalization.simpler_operators import lower
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_graph import INLINE_ELEMENTS_MAX
@@ -28,6 +34,19 @@ FOLDED_OUTPUT_ELEMENTS_MAX = 262_144
 
 The limit bounds how much folding enlarges the model.
 """
+FOLDED_WEIGHT_BYTES_MAX = 1 << 28
+"""Constant folding of layouts skips weights with more bytes, which need as much memory again."""
+WEIGHT_LAYOUTS = (
+    "Concat",
+    "Flatten",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+)
+"""Operators that only move the elements of weights."""
 ROUNDS = 4
 SHAPE_OPERATORS = frozenset({"Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten"})
 
@@ -122,7 +141,8 @@ def clean(
         step("known beforehand", lambda: fold(model))
         _infer(model, native, notes)
     passes.RemoveUnusedFunctionsPass()(model)
-    return CleanupResult(tuple(counted.items()), (*told, *dict.fromkeys(notes)))
+    fewer = tuple((what, count) for what, count in counted.items() if count > 0)
+    return CleanupResult(fewer, (*told, *dict.fromkeys(notes)))
 
 
 def prepare_without_cleanup(model: ir.Model, native: NativeWorkers) -> CleanupResult:
@@ -158,11 +178,13 @@ def fold(model: ir.Model) -> None:
 
 
 def _should_fold(node: ir.Node) -> bool | None:
-    """Returns True (fold) for a ConstantOfShape with a small result; None for any other operator.
+    """Returns True for operators that are folded beyond the size limits; None for all others.
 
-    A small result may be used as a shape, and shapes should be constant. None leaves the decision
-    to the folding library.
+    None leaves the decision to the folding library. Folded beyond the limits are a ConstantOfShape
+    with a small result, which may be used as a shape, and layouts of weights.
     """
+    if is_op(node, *WEIGHT_LAYOUTS):
+        return True if _keeps_size(node) else None
     if not is_op(node, "ConstantOfShape"):
         return None
     shape = small_constant(node.inputs[0])
@@ -173,20 +195,68 @@ def _should_fold(node: ir.Node) -> bool | None:
     )
 
 
+def _keeps_size(node: ir.Node) -> bool:
+    """Returns whether folding a layout of weights does not enlarge the model.
+
+    That is so if only layouts read the weights, and their results are together no larger, because
+    the data of the weights then leaves the model.
+    """
+    return all(
+        value is None or (is_constant(value) and (_is_small(value) or _is_split_up(value)))
+        for value in node.inputs
+    )
+
+
+def _is_small(value: ir.Value) -> bool:
+    return value.const_value is not None and value.const_value.size <= KNOWN_ELEMENTS
+
+
+def _is_split_up(weight: ir.Value) -> bool:
+    """Returns whether only layouts read a weight, and their results have at most its elements."""
+    tensor = weight.const_value
+    if tensor is None or tensor.nbytes > FOLDED_WEIGHT_BYTES_MAX or weight.is_graph_output():
+        return False
+    readers = {use.node for use in weight.uses()}
+    if not all(is_op(reader, *WEIGHT_LAYOUTS) for reader in readers):
+        return False
+    if len(readers) == 1:
+        return True
+    shapes = [shape_of(made) for reader in readers for made in reader.outputs]
+    sizes = [math.prod(shape) if shape and _is_static(shape) else math.inf for shape in shapes]
+    return sum(sizes) <= tensor.size
+
+
+def _is_static(shape: Sequence[object]) -> bool:
+    return all(isinstance(size, int) for size in shape)
+
+
 def _remove_same_shape_operators(model: ir.Model) -> None:
-    """Removes reshaping operators whose result has the same shape as their input."""
+    """Removes reshaping operators whose result has the same shape as their input.
+
+    If the result is an output of the model, the input gets the output's name.
+    """
     results = set(model.graph.outputs)
     for node in list(model.graph):
         if node.op_type not in SHAPE_OPERATORS or node.domain not in ("", "ai.onnx"):
             continue
         given, made = node.inputs[0], node.outputs[0]
-        if given is None or given.shape is None or made.shape is None or made in results:
+        if given is None or given.shape is None or made.shape is None:
             continue
         sizes = [size if isinstance(size, int) else size.value for size in given.shape]
         same = sizes == [size if isinstance(size, int) else size.value for size in made.shape]
-        if same and None not in sizes:
-            ir.convenience.replace_all_uses_with(made, given)
+        if not same or None in sizes:
+            continue
+        if made in results:
+            if given.producer() is None or given in results or given.graph is not model.graph:
+                continue
+            name = made.name
+            ir.convenience.replace_all_uses_with(made, given, replace_graph_outputs=True)
             model.graph.remove(node, safe=True)
+            given.name = name
+            results = set(model.graph.outputs)
+            continue
+        ir.convenience.replace_all_uses_with(made, given)
+        model.graph.remove(node, safe=True)
 
 
 def _remove_identities(model: ir.Model) -> None:

@@ -76,3 +76,11 @@ def bypass_node(model: ir.Model, node: ir.Node, given: ir.Value) -> bool:
     ir.convenience.replace_all_uses_with(made, given)
     model.graph.remove(node, safe=True)
     return True
+
+
+def remove_unread_initializers(model: ir.Model) -> None:
+    """Removes initializers that no operator reads and that are neither an input nor an output."""
+    for graph in model.graphs():
+        for name, value in list(graph.initializers.items()):
+            if not (value.uses() or value.is_graph_input() or value.is_graph_output()):
+                graph.initializers.pop(name)

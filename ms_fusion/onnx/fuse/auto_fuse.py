@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,19 +12,23 @@ import onnx_ir as ir
 from ms_fusion.devices import device
 from ms_fusion.ledger import Ledger
 from ms_fusion.onnx.canonicalization.cleanup import CleanupResult, clean, prepare_without_cleanup
+from ms_fusion.onnx.canonicalization.model_edits import remove_unread_initializers
 from ms_fusion.onnx.fuse import functions
 from ms_fusion.onnx.fuse.arguments import LEVELS, check_arguments, parse_lowered_operators
-from ms_fusion.onnx.fuse.fusion_request import FusionRequest, Progress
+from ms_fusion.onnx.fuse.bodies import FusedBody, add_bodies, fuse_bodies
+from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult, Progress
 from ms_fusion.onnx.fuse.kernel_functions import make_kernel_fuser
 from ms_fusion.onnx.fuse.kernel_operators import make_operator_fuser
 from ms_fusion.onnx.fuse.ledger_building import add_differences, unknown_size_warnings
 from ms_fusion.onnx.fuse.model_times import is_gain
+from ms_fusion.onnx.fuse.ort.operator_trials import sizes_of
 from ms_fusion.onnx.fuse.output_files import KERNELS, check_weights, write_model
 from ms_fusion.onnx.fuse.rule_dicts import FusionRules
 from ms_fusion.onnx.fuse.runtime_operators import make_runtime_fuser
 from ms_fusion.onnx.fuse.shared_kernel_directory import REPRODUCERS
 from ms_fusion.onnx.fuse.verification import Comparison, is_within_tolerance
 from ms_fusion.onnx.native.child import NativeWorkers
+from ms_fusion.onnx.ort_library.library import LibraryBuilder
 from ms_fusion.progress import Milestone
 from ms_fusion.readers.onnx_defaults import remove_defaults, restore_defaults
 from ms_fusion.readers.onnx_file import open_model
@@ -135,20 +139,25 @@ def auto_fuse(
         model, cleaned = _clean_model(
             model, source, target_device.name, lowered, sizes, defaults, native, verify=verify
         )
-        unknown = unknown_size_warnings(project(model).graph, sizes)
+        projection = project(model)
+        unknown = unknown_size_warnings(
+            projection.graph, sizes, None if target == "any" else sizes_of(projection, sizes)
+        )
         if defaults:
             cleaned = replace(cleaned, notes=(*cleaned.notes, _defaults_note(defaults)))
         task = FusionRequest(
             source, model, cleaned, LEVELS[opt_level], target_device, sizes, defaults, native, say
         )
         say("looking for fusions")
-        done = fuse(task, verify=verify)
+        task, bodies = _fuse_bodies(fuse, task, verify=verify)
+        done = add_bodies(fuse(task, verify=verify), bodies)
         gained = target == "any" or is_gain(
             done.times, len(done.ledger.kernels) + len(done.ledger.single_operator_kernels)
         )
         is_written = place is not None and (gained or force)
         if place is not None and is_written:
             say("writing")
+            remove_unread_initializers(done.model)
             restore_defaults(done.model, defaults)
             write_model(
                 done.model,
@@ -171,6 +180,38 @@ def auto_fuse(
     if report is not None:
         ledger.to_html(report)
     return ledger
+
+
+def _fuse_bodies(
+    fuse: Callable[..., FusionResult], task: FusionRequest, *, verify: bool
+) -> tuple[FusionRequest, list[FusedBody]]:
+    """Fuses inside the bodies of If, Loop and Scan of the task's model, in place.
+
+    With `verify`, the bodies are put back if the model differs with the fused ones.
+    """
+    bodies = fuse_bodies(fuse, task)
+    if not bodies:
+        return task, []
+    operators = {one.name: one for body in bodies for one in body.result.operators}
+    task = replace(task, operators=tuple(operators.values()))
+    if verify and not _agrees(task):
+        for body in reversed(bodies):
+            body.undo()
+        note = "the model differs with fused bodies, so they stay as they are"
+        cleaned = replace(task.cleaned, notes=(*task.cleaned.notes, note))
+        return replace(task, operators=(), cleaned=cleaned), []
+    return task, bodies
+
+
+def _agrees(task: FusionRequest) -> bool:
+    """Returns whether the task's model has the results of the original."""
+    graph = project(task.model).graph
+    compared = Comparison(task.source, graph, task.sizes, task.defaults, task.native)
+    library = None
+    if task.operators:
+        library = task.native.place(".so")
+        LibraryBuilder(task.native.directory).build(task.operators, library)
+    return is_within_tolerance(compared.compare_fused(task.model, library))
 
 
 def _defaults_note(defaults: Mapping[str, object]) -> str:

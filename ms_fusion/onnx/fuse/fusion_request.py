@@ -34,6 +34,7 @@ class FusionRequest:
         defaults: default values of optional inputs, which were removed from the model.
         native: child processes that run models.
         say: callback that receives progress messages.
+        operators: custom operators that the model calls already, in bodies of its operators.
     """
 
     source: Path
@@ -45,6 +46,7 @@ class FusionRequest:
     defaults: Mapping[str, ir.TensorProtocol]
     native: NativeWorkers
     say: Progress
+    operators: tuple[OperatorText, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from ms_fusion.onnx.fuse.decisions import (
 from ms_fusion.onnx.fuse.functions import FusedGroup
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
 from ms_fusion.onnx.fuse.ledger_building import build_ledger, search_summary
+from ms_fusion.onnx.fuse.model_times import time_models
 from ms_fusion.onnx.fuse.reproducers import Reproducer, make_reproducer
 from ms_fusion.onnx.fuse.timing import GroupChains, build_chains, measure_chains
 from ms_fusion.onnx.fuse.unknown_size_split import split_at_unknown_sizes
@@ -80,9 +81,9 @@ def make_kernel_fuser(
         fused = _fuse_groups(model, selection.chosen, outcome)
         found: tuple[Difference, ...] = ()
         shown: list[Reproducer] = []
+        compared = Comparison(task.source, projection.graph, sizes, task.defaults, native)
         if verify:
             task.say("comparing in ONNX Runtime")
-            compared = Comparison(task.source, projection.graph, sizes, task.defaults, native)
             found = compared.compare_fused(fused)
             show = lambda kernel, inputs=None: _add_reproducer(  # noqa: E731
                 shown, kernel, model, projection, tried, native, inputs
@@ -121,7 +122,12 @@ def make_kernel_fuser(
             times,
         )
         return FusionResult(
-            fused, ledger, [outcome.kernels[one] for one in selection.chosen], found, shown
+            fused,
+            ledger,
+            [outcome.kernels[one] for one in selection.chosen],
+            found,
+            shown,
+            times=time_models(compared, fused) if verify else {},
         )
 
     return fuse

@@ -211,10 +211,11 @@ def _build_round(
 def _build_library(
     decided: OperatorDecision, task: FusionRequest, builder: LibraryBuilder
 ) -> Path | None:
-    if not decided.used:
+    operators = {one.name: one for one in (*task.operators, *decided.used)}
+    if not operators:
         return None
     library = task.native.place(".so")
-    builder.build(decided.used, library)
+    builder.build(list(operators.values()), library)
     return library
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ms_fusion import cost
 from ms_fusion.cost import Benefit
 from ms_fusion.devices import Device
-from ms_fusion.graph import Graph
+from ms_fusion.graph import Graph, Value
 from ms_fusion.ledger import FusedKernel, Ledger, RejectedCandidate, Work
 from ms_fusion.onnx.canonicalization.cleanup import CleanupResult
 from ms_fusion.onnx.fuse.decisions import Outcome, operator_of
@@ -167,27 +167,71 @@ def build_kernel_ledger(
     )
 
 
-def unknown_size_warnings(graph: Graph, sizes: Mapping[str, int]) -> tuple[str, ...]:
+def unknown_size_warnings(
+    graph: Graph, sizes: Mapping[str, int], measured: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
     """Returns a warning if an input has an unknown size for which no value is assumed.
 
-    The warning asks for the missing values. Without such an input, the result is empty.
+    The warning asks for the missing values, with an example where an input looks like an image or a
+    sequence. Without such an input, the result is empty.
+
+    Args:
+        graph: the graph of the model.
+        sizes: assumed values of dynamic sizes.
+        measured: values of dynamic sizes in measurements; None if nothing is measured and unknown
+            sizes count as 1 in the estimate.
     """
     unknown: dict[str, list[str]] = {}
+    looks: list[str] = []
+    examples: dict[str, str] = {}
     for name in graph.inputs:
-        shape = graph.values[name].shape
-        symbols = [size for size in shape if isinstance(size, str) and size not in sizes]
-        symbols += ["one without a name"] * any(size == -1 for size in shape)
-        if symbols and shape != UNKNOWN_RANK:
+        value = graph.values[name]
+        symbols = [size for size in value.shape if isinstance(size, str) and size not in sizes]
+        symbols += ["one without a name"] * any(size == -1 for size in value.shape)
+        if symbols and value.shape != UNKNOWN_RANK:
             unknown[name] = list(dict.fromkeys(symbols))
+            kind, sample = _example_sizes(value)
+            looks += [f"{name} looks like {kind}"] * bool(kind)
+            examples = {**sample, **examples}
     if not unknown:
         return ()
     inputs = "; ".join(f"{name}: {', '.join(some)}" for name, some in unknown.items())
     named = dict.fromkeys(size for some in unknown.values() for size in some if " " not in size)
-    ask = f" Give them: --assume {','.join(f'{size}=…' for size in named)}." if named else ""
-    return (
-        "Sizes of inputs that are not known count as 1, "
-        f"and the estimate with them ({inputs}).{ask}",
-    )
+    wanted = ",".join(f"{size}={examples.get(size, '…')}" for size in named)
+    ask = f" Give them: --assume {wanted}." if named else ""
+    like = f" {', and '.join(looks)}." if looks and named else ""
+    if measured is None:
+        first = (
+            f"Sizes of inputs that are not known count as 1, and the estimate with them ({inputs})."
+        )
+    else:
+        told = ", ".join(f"{size} = {measured[size]}" for size in named if size in measured)
+        first = (
+            f"Sizes of inputs that are not known are small in the measurement ({told or inputs})."
+        )
+    return (first + like + ask,)
+
+
+IMAGE_SIDE, SEQUENCE_TOKENS = "224", "128"
+"""Examples of sizes in the request for `--assume`."""
+
+
+def _example_sizes(value: Value) -> tuple[str, dict[str, str]]:
+    """Returns what an input looks like, and an example of each unknown size.
+
+    An image has four axes, three or one channel, and unknown sides. A sequence has whole numbers in
+    two axes (words), or floats in three axes (vectors), and an unknown second axis.
+    """
+    shape = value.shape
+    first = {str(shape[0]): "1"} if shape and isinstance(shape[0], str) else {}
+    if len(shape) == 4 and {1, 3}.intersection((shape[1], shape[3])):
+        sides = shape[2:4] if shape[1] in (1, 3) else shape[1:3]
+        symbols = {str(side): IMAGE_SIDE for side in sides if isinstance(side, str)}
+        return ("an image", first | symbols) if symbols else ("", {})
+    is_sequence = len(shape) == (2 if value.dtype.startswith("int") else 3)
+    if is_sequence and isinstance(shape[1], str):
+        return "a sequence", first | {shape[1]: SEQUENCE_TOKENS}
+    return "", {}
 
 
 def _shorten_list(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,18 @@ def write_operator_source(place: Path, operator: OperatorText) -> dict[str, Any]
     return {"name": operator.name, "c": f"{operator.name}.c", "library": LIBRARY}
 
 
-def write_library(place: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+def write_library(place: Path, entries: Iterable[object]) -> None:
     """Builds the library of all custom operators in a directory; writes none without operators.
 
     Args:
         place: the directory with the C of the operators.
         entries: entries of the manifests of the models that share the directory.
     """
-    wanted = [one.get("name") for one in entries if one.get("library") == LIBRARY]
+    wanted = [
+        one.get("name")
+        for one in entries
+        if isinstance(one, dict) and one.get("library") == LIBRARY
+    ]
     names = dict.fromkeys(name for name in kernel_names(wanted))
     operators = [
         OperatorText(name, (place / f"{name}.c").read_text("utf-8"))

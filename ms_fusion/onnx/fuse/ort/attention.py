@@ -221,7 +221,7 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
         if node.attr("perm") != perm or not _is_head_split(flat, apart):
             return "a layout is not the one of heads"
         counts.add(apart[2])
-    joined = site.value(site.result).shape
+    joined = _with_batch(site.value(site.result).shape, graph.values[out.outputs[0]].shape)
     if (
         out.attr("perm") != _SPLIT_HEADS_PERM
         or not _is_head_split(joined, graph.values[out.outputs[0]].shape)
@@ -229,6 +229,25 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
     ):
         return "a layout is not the one of heads"
     return int(counts.pop())
+
+
+def _with_batch(
+    joined: tuple[int | str, ...], apart: tuple[int | str, ...]
+) -> tuple[int | str, ...]:
+    """Returns the shape of the result with its axis of batches, which a batch of 1 may lack."""
+    return (1, *joined) if len(joined) == 2 and apart[:1] == (1,) else joined
+
+
+def call_attention(
+    site: Site, found: AttentionMatch, op: str, *inputs: str, **attributes: Any
+) -> None:
+    """Adds the operator that computes an attention, and a Reshape if the result lacks an axis."""
+    shape = site.value(site.result).shape
+    if not found.heads or len(shape) != 2:
+        site.call(op, *inputs, to=site.result, **attributes)
+        return
+    sizes = site.constant(np.array([-1, shape[-1]], np.int64))
+    site.call("Reshape", site.call(op, *inputs, **attributes), sizes, to=site.result)
 
 
 def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
@@ -291,7 +310,7 @@ def _write_attention(site: Site) -> str:
     told: dict[str, Any] = (
         {"q_num_heads": found.heads, "kv_num_heads": found.heads} if found.heads else {}
     )
-    site.call(NAME, *given, to=site.result, scale=found.scale, **told)
+    call_attention(site, found, NAME, *given, scale=found.scale, **told)
     return ""
 
 
@@ -305,10 +324,11 @@ def _write_multi_head_attention(site: Site) -> str:
         return "there is no such kernel for its dtype"
     mask = _write_mask(site, found)
     given = [found.q, found.k, found.v, *(["", "", mask] if mask else [])]
-    site.call(
+    call_attention(
+        site,
+        found,
         "MultiHeadAttention",
         *given,
-        to=site.result,
         domain=CONTRIB,
         num_heads=found.heads,
         scale=found.scale,

@@ -246,7 +246,8 @@ def _write_attention(
         is_result_split=not found.heads,
     )
     operator = kernel.write()
-    ours.call(operator.name, *inputs, *([mask] if mask else []), to=site.result, domain=DOMAIN)
+    given = [*inputs, *([mask] if mask else [])]
+    attention.call_attention(ours, found, operator.name, *given, domain=DOMAIN)
     return Replacement(candidate, group, {OURS: ours}, operator)
 
 

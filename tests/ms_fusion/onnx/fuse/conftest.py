@@ -34,7 +34,8 @@ def timed() -> None:
 @pytest.fixture(autouse=True)
 def untimed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In `make test`, `verify` does not time kernels, because that compiles each operator
-    separately.
+    separately. It does not time models either.
     """
     if "timed" not in request.fixturenames and not request.config.getoption("--full"):
         monkeypatch.setattr(kernel_functions, "_time_kernels", lambda *_: {})
+        monkeypatch.setattr(kernel_functions, "time_models", lambda *_: {})

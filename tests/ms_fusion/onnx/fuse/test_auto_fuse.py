@@ -268,7 +268,7 @@ def test_the_command_says_what_it_did(layer: Path, capsys: pytest.CaptureFixture
         == 0
     )
     said = capsys.readouterr().out.splitlines()
-    assert said[1].startswith("[INFO] Found 30 operators, ")
+    assert said[1].startswith("[INFO] Found 27 operators, ")
     assert f"[INFO] Wrote {output}" in said
     assert "Fusions not made" in layer.with_name("fusion.html").read_text("utf-8")
     assert (

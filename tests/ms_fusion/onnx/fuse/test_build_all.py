@@ -59,7 +59,7 @@ def test_a_failing_kernel_does_not_affect_the_others() -> None:
 
 
 def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = group_kernel._plan_kernel
+    whole = group_kernel.plan_kernel
 
     def spoilt(node: Node) -> GroupKernel:
         found = whole(node)
@@ -72,7 +72,7 @@ def test_a_kernel_that_no_compiler_takes_costs_only_itself(monkeypatch: pytest.M
             part.__dict__["write"] = lambda: bad
         return found
 
-    monkeypatch.setattr(group_kernel, "_plan_kernel", spoilt)
+    monkeypatch.setattr(group_kernel, "plan_kernel", spoilt)
     monkeypatch.setattr(environment, "threads", lambda: 1)
     first, second, third = build_all([group(6), group(7), group(8)])
     assert isinstance(second, FusionError)

@@ -13,7 +13,7 @@ import pytest
 
 from ms_fusion.onnx.fuse.functions import FusedGroup
 from ms_fusion.onnx.fuse.verification import check_group, is_within_tolerance
-from ms_fusion.onnx.kernels.group_kernel import GroupKernel, _plan_kernel, build, build_all
+from ms_fusion.onnx.kernels.group_kernel import GroupKernel, build, build_all, plan_kernel
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.onnx.kernels.tbe_source import descriptions, write_tbe_source
 from ms_fusion.onnx.native.child import NativeWorkers
@@ -227,7 +227,7 @@ def operators_made(
     made = dict(compiled(in_c, native, tmp_path / "all.onnx"))
     for op in models.keys() - in_c.keys():
         group = group_of(*models[op], native, tmp_path / "one.onnx")
-        made[op] = group, _plan_kernel(group[-1].node)
+        made[op] = group, plan_kernel(group[-1].node)
     return made
 
 

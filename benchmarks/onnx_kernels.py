@@ -1,0 +1,170 @@
+"""Our kernels inside ONNX Runtime: ``python -m benchmarks.onnx_kernels [--models DIRECTORY]``.
+
+Fuses each model with ``target="ort-kernels"`` and times the original and the fused model in
+interleaved sessions of ONNX Runtime, whose threads are ``MS_FUSION_THREADS``. The column of
+products is the share of the original's time in matrix products, convolutions and recurrent
+operators, which stay ONNX Runtime's: it bounds the gain. Outputs are compared.
+
+Without ``--models`` the six models of `benchmarks.onnx_kernels_models` are measured, which torch
+exports. Goal: at least 1.25 times as fast on three of them, none slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import describe_machine, in_turns, is_quick, ratio, write
+from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
+from ms_fusion.onnx.fuse.verification import sample
+from ms_fusion.onnx.ort_library.library import LIBRARY
+from ms_fusion.readers.onnx_file import open_model
+from ms_fusion.readers.onnx_graph import project
+from tbe_impl import environment
+from tbe_impl.errors import FusionError
+
+PRODUCTS = ("Gemm", "MatMul", "Conv", "LSTM", "GRU", "RNN", "ConvTranspose", "Quant", "QLinear")
+"""Beginnings of the types of operators that bound the gain; ``FusedMatMul`` counts as a product."""
+UNKNOWN_SIZES = {2: 32, 3: 32, 4: 224}
+"""Rank of an input → value of its unknown sizes behind the first axis, which is 1."""
+
+Inputs = Mapping[str, np.ndarray]
+
+
+def make_session(model: Path, library: Path | None, *, profile: Path | None = None) -> Any:
+    """A session with the threads of ``MS_FUSION_THREADS``."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = environment.threads()
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
+    elif environment.threads() > 1:
+        # both sessions share one thread pool, so that neither spins beside the other
+        onnxruntime.set_global_thread_pool_sizes(environment.threads(), 1)
+        options.use_per_session_threads = False
+    if library is not None and library.is_file():
+        options.register_custom_ops_library(str(library))
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def share_of_products(model: Path, inputs: Inputs, place: Path) -> float:
+    """Share of the time in operators that we leave to ONNX Runtime."""
+    session = make_session(model, None, profile=place / "profile")
+    for _ in range(5):
+        session.run(None, dict(inputs))
+    found: dict[str, list[tuple[str, int]]] = {}
+    for event in json.loads(Path(session.end_profiling()).read_text("utf-8")):
+        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+            op = event["args"]["op_name"].removeprefix("Fused").removeprefix("Dynamic")
+            found.setdefault(event["name"], []).append((op, event["dur"]))
+    times = [(calls[0][0], min(us for _, us in calls)) for calls in found.values()]
+    total = sum(us for _, us in times)
+    return sum(us for op, us in times if op.startswith(PRODUCTS)) / max(total, 1)
+
+
+def packaged_models(place: Path) -> Iterator[tuple[str, Path, Inputs, dict[str, int]]]:
+    """Yields the models in a directory, with sample inputs and the sizes that these assume."""
+    for path in sorted(place.rglob("*.onnx")):
+        graph = project(open_model(path)).graph
+        sizes: dict[str, int] = {}
+        inputs = {}
+        for name in graph.inputs:
+            value = graph.values[name]
+            if value.kind != "input":
+                continue
+            for axis, size in enumerate(value.shape):
+                if isinstance(size, str):
+                    sizes.setdefault(size, UNKNOWN_SIZES.get(len(value.shape), 1) if axis else 1)
+            inputs[name] = sample(value, sizes)
+        yield f"{path.parent.name}/{path.stem}", path, inputs, sizes
+
+
+def benchmark_models(place: Path) -> Iterator[tuple[str, Path, Inputs, dict[str, int]]]:
+    """Yields the six models of the benchmark."""
+    from benchmarks.onnx_kernels_models import MODELS
+
+    for name, model in MODELS.items():
+        path = place / f"{name.replace(' ', '_')}.onnx"
+        yield f"{name}: {model.describe}", path, model.write(path), {}
+
+
+def measure(
+    name: str, path: Path, inputs: Inputs, sizes: Mapping[str, int], place: Path
+) -> dict[str, Any]:
+    """Fuses a model and times it beside the original."""
+    fused = place / "out" / "fused.onnx"
+    fused.parent.mkdir()
+    ledger = auto_fuse(path, fused, target="ort-kernels", assume=sizes, force=True, verify=True)
+    library = fused.parent / "kernels" / LIBRARY
+    sessions = {"original": make_session(path, None), "fused": make_session(fused, library)}
+    runs: dict[str, Callable[[], Any]] = {
+        side: functools.partial(session.run, None, dict(inputs))
+        for side, session in sessions.items()
+    }
+    times = in_turns(runs, rounds=9 if is_quick() else 31, block_s=0.02, slow_s=1.0)
+    groups = (*ledger.kernels, *ledger.single_operator_kernels)
+    return {
+        "model": name,
+        "original_ms": times["original"].least * 1e3,
+        "fused_ms": times["fused"].least * 1e3,
+        "ratio": ratio(times["original"], times["fused"]),
+        "written": bool(ledger.environment["is gain"]),
+        "products": share_of_products(path, inputs, place),
+        "operators": ledger.environment["operators"],
+        "replaced": sum(len(one.nodes) for one in groups),
+        "groups": len(groups),
+        "right": not any("WRONG" in note for note in ledger.notes),
+    }
+
+
+def table(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """The lines as a table in Markdown."""
+    yield ("| model | original | fused | | share of products | operators | replaced by | written |")
+    yield "|---|--:|--:|--:|--:|--:|--:|---|"
+    for one in lines:
+        if "refused" in one:
+            yield f"| {one['model']} | | | | | | | {one['refused']} |"
+            continue
+        yield (
+            f"| {one['model']} | {one['original_ms']:.2f} ms | {one['fused_ms']:.2f} ms | "
+            f"{one['ratio']:.2f} × | {one['products']:.0%} | {one['operators']} | "
+            f"{one['replaced']} by {one['groups']} | {'yes' if one['written'] else 'no gain'} |"
+            + ("" if one["right"] else " WRONG")
+        )
+
+
+def main() -> int:
+    """Prints the table; returns 1 if an output is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path, help="directory with ONNX models")
+    given = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        models = packaged_models(given.models) if given.models else benchmark_models(root)
+        for number, (name, path, inputs, sizes) in enumerate(models):
+            place = root / str(number)
+            place.mkdir()
+            try:
+                lines.append(measure(name, path, inputs, sizes, place))
+            except FusionError as error:
+                lines.append({"model": name, "refused": str(error).replace(str(path), "")[:90]})
+            print(lines[-1], file=sys.stderr, flush=True)
+    print("\n".join(table(lines)))
+    write("onnx_kernels", {**describe_machine(), "lines": lines})
+    return 0 if all(one.get("right", True) for one in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
