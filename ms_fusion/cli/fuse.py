@@ -181,6 +181,7 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
         f"Estimated benefit: {decimal_bytes_text(told['saved bytes'])} less traffic, "
         f"{told['saved launches']} launches less, {time_text(told['saved us'])}."
     )
+    yield _traffic_line(ledger)
     if custom is not None:
         operators = sum(len(kernel.nodes) for kernel in _all_kernels(ledger))
         yield f"Replaced {operators} operators by {sum(custom.values())} operators:"
@@ -204,6 +205,18 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
     if written and custom and any(one.generator == "ms_fusion" for one in _all_kernels(ledger)):
         library = written.parent / KERNELS / LIBRARY
         yield f"Wrote {library}; load it with SessionOptions.register_custom_ops_library."
+
+
+def _traffic_line(ledger: Ledger) -> str:
+    """Returns the counted bytes before and after, and the least that any version moves."""
+    told = ledger.environment
+    before, again = ledger.before.bytes_moved, told["read again bytes"]
+    after = ledger.after.bytes_moved + again
+    return (
+        f"Counted: {decimal_bytes_text(before)} moved apart, {decimal_bytes_text(after)} fused, of "
+        f"which {decimal_bytes_text(again)} are read again by tiles; inputs, weights and outputs "
+        f"alone are {decimal_bytes_text(told['floor bytes'])}."
+    )
 
 
 def _runner_lines(ledger: Ledger) -> Iterator[str]:

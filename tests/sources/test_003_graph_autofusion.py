@@ -163,3 +163,28 @@ def test_3_the_code_of_a_kernel_is_whole(place: Path) -> None:
     command = file.read_text("utf-8").splitlines()[1].strip(" */")
     subprocess.run(command.split(), cwd="kernels", check=True)
     assert file.with_suffix(".so").is_file()
+
+
+def two_lines(framework: str) -> str:
+    """The export in two lines that the page shows for a framework."""
+    page = (ROOT / "docs" / "coming_from_a_tutorial.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(import \w+\n.*?)^```", page, re.M | re.S)
+    (found,) = (block for block in blocks if block.startswith(f"import {framework}\n"))
+    assert found.count("\n") == 2
+    return str(found)
+
+
+def test_usage_export_from_torch_in_two_lines(place: Path) -> None:
+    torch = pytest.importorskip("torch")
+    names = {"model": torch.nn.Linear(8, 8), "x": torch.ones(2, 8)}
+    exec(two_lines("torch"), names)  # noqa: S102
+    assert auto_fuse("transformer_layer.onnx", dry_run=True).environment["operators"]
+
+
+@pytest.mark.mindspore
+def test_usage_export_from_mindspore_in_two_lines(place: Path) -> None:
+    import mindspore as ms
+
+    names = {"net": ms.nn.Dense(8, 8), "x": ms.ops.ones((2, 8), ms.float32)}
+    exec(two_lines("mindspore"), names)  # noqa: S102
+    assert auto_fuse("net.onnx", dry_run=True).environment["operators"]

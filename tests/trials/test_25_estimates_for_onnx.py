@@ -64,6 +64,12 @@ def test_the_report_begins_with_the_assumption(tmp_path: Path) -> None:
         (("n", "t"), {}, "(x: n, t). Give them: --assume n=…,t=…."),
         (("n", "t"), {"n": 8}, "(x: t). Give them: --assume t=…."),
         (("n", "t"), {"n": 8, "t": 16}, ""),
+        (
+            ("n", 3, "h", "w"),
+            {},
+            "x looks like an image. Give them: --assume n=1,h=224,w=224.",
+        ),
+        (("n", "t", 64), {}, "x looks like a sequence. Give them: --assume n=1,t=128."),
     ],
 )
 def test_unknown_sizes_are_asked_for(

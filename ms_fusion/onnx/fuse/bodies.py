@@ -16,6 +16,8 @@ from ms_fusion.onnx.canonicalization.cleanup import clean
 from ms_fusion.onnx.canonicalization.model_edits import is_op, remove_unread_initializers
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
 
+_SUMS = ("saved bytes", "saved launches", "saved us", "read again bytes", "floor bytes")
+"""Entries of a ledger's environment that are added up over bodies."""
 OPERATORS_WITH_BODIES = ("If", "Loop", "Scan")
 
 
@@ -171,7 +173,7 @@ def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
                 "times and savings count one run of the body",
             ),
         )
-        for key in ("saved bytes", "saved launches", "saved us", "candidates", "operators"):
+        for key in (*_SUMS, "candidates", "operators"):
             told[key] = told[key] + own.environment[key]
         for key in ("custom operators", "operators of ONNX Runtime"):
             if key in told:

@@ -159,12 +159,22 @@ def build_kernel_ledger(
             "saved bytes": sum(one.saved_bytes for one in worth.values()),
             "saved launches": sum(one.saved_launches for one in worth.values()),
             "saved us": sum(one.us for one in worth.values()),
+            "read again bytes": sum(one.loss_bytes for one in worth.values()),
+            "floor bytes": _floor_bytes(graph, beforehand),
             **told,
         },
         notes=(*steps, *assumptions, *cleaned.notes),
         single_operator_kernels=tuple(one for one in kernels if len(one.nodes) == 1),
         rejected=tuple(rejected),
     )
+
+
+def _floor_bytes(graph: Graph, beforehand: Container[str]) -> int:
+    """Returns the bytes that any version of a model moves: inputs, weights and outputs once."""
+    read = {name for node in graph.nodes if node.name not in beforehand for name in node.inputs} - {
+        name for node in graph.nodes if node.name not in beforehand for name in node.outputs
+    }
+    return sum(graph.values[name].bytes for name in {*read, *graph.outputs})
 
 
 def unknown_size_warnings(
