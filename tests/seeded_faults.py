@@ -39,15 +39,15 @@ FAULTS = (
     Fault(
         "wrong tail of a vector loop",
         "tbe_impl/codegen/lowering.py",
-        'self.count = f"{name}_rest"',
-        'self.count = "LANES"',
+        "self.partial = PartialVector(loop.rest_count, is_head=False)",
+        "self.partial = None",
         CODEGEN,
     ),
     Fault(
         "streaming head counts elements, not bytes",
         "tbe_impl/codegen/nest_writer.py",
-        "least(LANES*{size}, 64)) / {size} : 0",
-        "least(LANES*{size}, 64)) : 0",
+        'ir.op("div", ir.Cast(ir.INDEX, behind), ir.Int(size))',
+        "ir.Cast(ir.INDEX, behind)",
         CODEGEN,
     ),
     Fault(
@@ -116,8 +116,8 @@ FAULTS = (
     Fault(
         "last row of an edge written twice",
         "tbe_impl/codegen/passes/streaming_store_edges.py",
-        'is_last = f"{number} + 1 < ',
-        'is_last = f"{number} < ',
+        'ir.op("lt", ir.op("add", number, ir.Int(1)), end, kind=ir.FLAG)',
+        'ir.op("lt", number, end, kind=ir.FLAG)',
         CODEGEN,
     ),
     # tbe_impl: DSL, interpreter, cache, loading

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
 from tbe_impl.codegen.planning.access_analysis import (
@@ -72,22 +73,18 @@ def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Va
     prefix = vectors.memory_prefix(buffer.dtype)
     depth = max(writer.depth_of(address.variables), buffer.depth)
     step = address.coefficient(writer.vector) if writer.vector is not None else ZERO
-    place = f"{buffer.name} + {writer.index_text(address)}"
+    place: ir.Expr = buffer.pointer(writer.index_expr(address))
     if not step or not step.terms:
-        return writer.define(f"{prefix}_one({place})", tag, depth)
+        return writer.define(ir.Load(tag, prefix, place, ir.ZERO), depth)
     if step == ONE:
-        if writer.count == "LANES":
+        if writer.partial is None:
             _emit_prefetch(writer, address, buffer, depth)
-            return writer.define(f"{prefix}_load({place})", tag, depth)
-        return writer.define(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
-    if writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
+    elif writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
         place, step = _pack_tile(writer, tensor, address, step)
-    return writer.define(
-        f"{prefix}_gather({place}, {writer.index_text(step)}, {writer.count})", tag, depth
-    )
+    return writer.define(ir.Load(tag, prefix, place, writer.index_expr(step), writer.count), depth)
 
 
-def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[str, Poly]:
+def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[ir.Expr, Poly]:
     """Copies a tile of a tensor to a small contiguous array before the loop over the tile.
 
     The tile is copied row by row. Without this copy, cache lines that are far apart would evict
@@ -103,23 +100,22 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
     start, level = address - Poly.variable(tile.loop), writer.depth_of(frozenset({writer.vector}))
     # tiles are packed in front of the tile loop, where variables of inner loops are not defined
     if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
-        return f"{buffer.name} + {writer.index_text(address)}", step
-    name, c = f"t{next(writer.serial)}", dtype_of(buffer.dtype).c
-    line = (
-        f"{buffer.name} + {writer.index_text(start)} + {tile.begin} + l*({writer.index_text(step)})"
+        return buffer.pointer(writer.index_expr(address)), step
+    name, lanes = f"t{next(writer.serial)}", writer.count or ir.LANES
+    place = buffer.pointer(writer.index_expr(start), tile.begin)
+    writer.chain[level].body.append(
+        ir.PackTile(
+            name,
+            dtype_of(buffer.dtype).c,
+            place,
+            writer.index_expr(step),
+            lanes,
+            tile.count,
+            tile.steps,
+        )
     )
-    writer.chain[level].lines += [
-        f"{c} {name}[LANES][{tile.steps}];",
-        (
-            f"if ({tile.count} == {tile.steps}) for (int l = 0; l < {writer.count}; l++) "
-            f"memcpy({name}[l], {line}, sizeof {name}[l]);"
-        ),
-        (
-            f"else for (int l = 0; l < {writer.count}; l++) "
-            f"memcpy({name}[l], {line}, {tile.count}*sizeof({c}));"
-        ),
-    ]
-    return f"&{name}[0][{writer.names[tile.loop]} - {tile.begin}]", Poly.from_int(tile.steps)
+    column = ir.op("sub", ir.Var(writer.names[tile.loop]), tile.begin)
+    return ir.AddressOf(ir.Element(name, (ir.Int(0), column))), Poly.from_int(tile.steps)
 
 
 def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
@@ -139,7 +135,8 @@ def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth:
     following = address.substitute(
         {writer.prefetch: Poly.variable(writer.prefetch) + Poly.from_int(steps)}
     )
-    writer.chain[depth].lines.append(f"fetch({buffer.name} + {writer.index_text(following)});")
+    place = buffer.pointer(writer.index_expr(following))
+    writer.chain[depth].body.append(ir.Prefetch(place))
 
 
 def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
@@ -156,19 +153,18 @@ def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Ind
     for index, first, stride in zip(indices, origin, buffer.strides, strict=True):
         vector = writer.index_vector(index, "i64")
         depth = max(depth, vector.depth)
-        begin = (
-            f" - {vectors.splat('i64', f'({writer.index_text(first)})')}" if first != ZERO else ""
-        )
-        terms.append(
-            f"({vector.text}{begin})*{vectors.splat('i64', f'({writer.index_text(stride)})')}"
-        )
-    place = (
-        f"clip_index({' + '.join(terms) or vectors.splat('i64', '0')}, "
-        f"{writer.index_text(buffer.elements or element_count(tensor))})"
-    )
-    return writer.define(
-        f"{vectors.memory_prefix(buffer.dtype)}_gather_at({buffer.name}, {place})", tag, depth
-    )
+        within = vector.expr
+        if first != ZERO:
+            within = ir.Op("sub", (within, ir.Splat("i64", writer.index_expr(first))), "i64")
+        step = ir.Splat("i64", writer.index_expr(stride))
+        terms.append(ir.Op("mul", (within, step), "i64"))
+    total: ir.Expr = terms[0] if terms else ir.Splat("i64", ir.Int(0))
+    for term in terms[1:]:
+        total = ir.Op("add", (total, term), "i64")
+    count = writer.index_expr(buffer.elements or element_count(tensor))
+    place = ir.call("clip_index", total, count, kind="i64")
+    prefix = vectors.memory_prefix(buffer.dtype)
+    return writer.define(ir.Gather(tag, prefix, buffer.pointer(), place), depth)
 
 
 def _emit_indexed_row_load(
@@ -178,13 +174,13 @@ def _emit_indexed_row_load(
 
     This is the access of an embedding lookup. Returns None if the read has another form.
     """
-    buffer, number = writer.buffers[id(tensor)], writer.vector
+    buffer, vector = writer.buffers[id(tensor)], writer.vector
     *rows, last = indices
     if (
         buffer.origin
-        or number is None
+        or vector is None
         or not isinstance(last, Poly)
-        or last.coefficient(number) != ONE
+        or last.coefficient(vector) != ONE
     ):
         return None
     if buffer.strides[-1] != ONE or _may_pass_row_end(writer, tensor, last):
@@ -193,20 +189,18 @@ def _emit_indexed_row_load(
     for index, most, stride in _row_terms(tensor, rows, buffer.strides):
         level = index.depth if isinstance(index, Value) else writer.depth_of(index.variables)
         if (
-            level >= writer.depth_of(frozenset({number}))
+            level >= writer.depth_of(frozenset({vector}))
             or most is None
             or not is_nonnegative(most - ONE)
         ):
             return None  # the row varies across lanes, or may not exist
-        place = f"clip_index({writer.index_vector(index, 'i64').text}, {writer.index_text(most)})"
-        row = writer.let(place, "i64", level)
-        terms.append(f"{row.text}[0]*({writer.index_text(stride)})")
+        number = writer.index_vector(index, "i64").expr
+        row = writer.let(ir.call("clip_index", number, writer.index_expr(most), kind="i64"), level)
+        terms.append(ir.op("mul", ir.Lane(row.expr, 0), writer.index_expr(stride)))
         depth = max(depth, level)
     prefix, tag = vectors.memory_prefix(buffer.dtype), vectors.tag_of(tensor.dtype)
-    place = " + ".join((buffer.name, *terms, writer.index_text(last)))
-    if writer.count == "LANES":
-        return writer.define(f"{prefix}_load({place})", tag, depth)
-    return writer.define(f"{prefix}_load_part({place}, {writer.count})", tag, depth)
+    place = buffer.pointer(*terms, writer.index_expr(last))
+    return writer.define(ir.Load(tag, prefix, place, count=writer.count), depth)
 
 
 def _row_terms(

@@ -1,11 +1,19 @@
-"""Emits the headers of blocked, fused and unrolled loops, and the loops over their remainders."""
+"""Builds blocked, fused and unrolled loops, and the loops over their remainders."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tbe_impl.codegen.loop_levels import LoopScope, UnrollAndJam
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.loop_levels import (
+    THREAD_RANGE,
+    WHOLE_RANGE,
+    LoopRange,
+    LoopScope,
+    UnrollAndJam,
+)
 from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.polynomials import Poly
@@ -14,32 +22,42 @@ if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
 
 
-def range_of(inside: Lowering, serial: int) -> tuple[str, str | None]:
-    """Returns the first value and the exclusive end of an index as C text.
+def range_of(inside: Lowering, serial: int) -> LoopRange:
+    """Returns the range of an index.
 
     In a parallel loop, this is the range of one thread. Inside block loops, it is the range of the
-    current block. The end is None if it is the extent of the index.
+    current block.
     """
-    return inside.parts.get(serial, ("0", None))
+    return inside.parts.get(serial, WHOLE_RANGE)
 
 
-def trip_count(inside: Lowering, serial: int, step: int) -> str:
-    """Returns the trip count of a loop that advances by `step`, as a C expression."""
-    begin, end = range_of(inside, serial)
-    limit = end or inside.index_text(inside.extents[serial])
-    steps = f"({limit} - {begin})" if begin != "0" else f"({limit})"
-    return f"(({steps} + {step - 1}) / {step})" if step > 1 else steps
+def end_of(inside: Lowering, serial: int) -> ir.Expr:
+    """Returns the exclusive end of the range of an index."""
+    return range_of(inside, serial).end or inside.index_expr(inside.extents[serial])
+
+
+def trip_count(inside: Lowering, serial: int, step: int) -> ir.Expr:
+    """Returns the trip count of a loop that advances by `step`."""
+    begin, steps = range_of(inside, serial).begin, end_of(inside, serial)
+    if begin != ir.ZERO:
+        steps = ir.op("sub", steps, begin)
+    return ir.op("div", ir.op("add", steps, ir.Int(step - 1)), ir.Int(step)) if step > 1 else steps
+
+
+def _product(factors: Iterable[ir.Expr]) -> ir.Expr:
+    return functools.reduce(lambda one, other: ir.op("mul", one, other), factors)
 
 
 def emit_block_loop(inside: Lowering, level: Level, body: Callable[[], None]) -> None:
     """Emits a loop over the blocks of an index; `body` emits the loop over one block's elements."""
     ((serial, step),) = level.parts
-    saved = dict(inside.parts)
-    begin, end = range_of(inside, serial)
-    limit = end or inside.index_text(inside.extents[serial])
-    name, lines = _open_block(inside, serial, step)
-    head = f"for (int64_t {name} = {begin}; {name} < {limit}; {name} += {step}) {{"
-    _emit_loop(inside, level, head, lines, body)
+    saved, begin, limit = (
+        dict(inside.parts),
+        range_of(inside, serial).begin,
+        end_of(inside, serial),
+    )
+    name, start = _open_block(inside, serial, step)
+    _emit_loop(inside, level, ir.For(name, begin, limit, (), ir.Int(step)), [start], body)
     inside.parts = saved
 
 
@@ -48,55 +66,64 @@ def emit_fused_loop(
 ) -> None:
     """Emits one loop over several indices or over their blocks.
 
-    If `shared`, the loop runs from the C variable ``begin`` to ``end``: the range of one thread.
+    If `shared`, the loop runs over the range of one thread.
     """
     saved = dict(inside.parts)
     counts = [trip_count(inside, serial, step) for serial, step in level.parts]
     fused = "_".join(inside.names[serial] for serial, _ in level.parts)
-    lines, rest = [], fused
+    starts: list[ir.Stmt] = []
+    rest: ir.Expr = ir.Var(fused)
     for number, (serial, step) in enumerate(level.parts):
-        behind = "*".join(counts[number + 1 :])
-        value = f"{rest} / ({behind})" if behind else rest
-        rest = f"{fused} % ({behind})"
-        begin, _ = range_of(inside, serial)
-        name, end = _open_block(inside, serial, step) if step > 1 else (inside.names[serial], [])
-        value = f"({value})*{step}" if step > 1 else value
-        lines += [f"const int64_t {name} = {f'{begin} + ' if begin != '0' else ''}{value};", *end]
-    first, last = ("begin", "end") if shared else ("0", "*".join(counts))
-    _emit_loop(
-        inside,
-        level,
-        f"for (int64_t {fused} = {first}; {fused} < {last}; {fused}++) {{",
-        lines,
-        body,
-    )
+        value = rest
+        if counts[number + 1 :]:
+            behind = _product(counts[number + 1 :])
+            value, rest = ir.op("div", rest, behind), ir.op("mod", ir.Var(fused), behind)
+        begin = range_of(inside, serial).begin
+        name, end = inside.names[serial], None
+        if step > 1:
+            name, end = _open_block(inside, serial, step)
+            value = ir.op("mul", value, ir.Int(step))
+        if begin != ir.ZERO:
+            value = ir.op("add", begin, value)
+        starts += [ir.Let(name, ir.INDEX, value), *([end] if end is not None else [])]
+    first, last = (ir.ZERO, _product(counts))
+    loop = ir.For(fused, first, last, ())
+    if shared:
+        assert THREAD_RANGE.end is not None
+        loop = ir.For(fused, THREAD_RANGE.begin, THREAD_RANGE.end, ())
+    _emit_loop(inside, level, loop, starts, body)
     inside.parts = saved
 
 
-def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, list[str]]:
+def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, ir.Let]:
     """Restricts the range of an index to one block of a block loop.
 
-    Returns the C variable of the block's first index, and the statements that compute the block's
+    Returns the variable of the block's first index, and the statement that computes the block's
     end.
     """
-    _, end = range_of(inside, serial)
-    name = f"{inside.names[serial]}_block{step}"
-    inside.parts[serial] = (name, f"{name}_end")
-    limit = end or inside.index_text(inside.extents[serial])
-    return name, [f"const int64_t {name}_end = least({name} + {step}, {limit});"]
+    limit, name = end_of(inside, serial), f"{inside.names[serial]}_block{step}"
+    end = ir.Var(f"{name}_end")
+    inside.parts[serial] = LoopRange(ir.Var(name), end, step)
+    behind = ir.op("add", ir.Var(name), ir.Int(step))
+    return name, ir.Let(end.name, ir.INDEX, ir.call("least", behind, limit))
 
 
 def _emit_loop(
-    inside: Lowering, level: Level, head: str, lines: Sequence[str], body: Callable[[], None]
+    inside: Lowering,
+    level: Level,
+    loop: ir.For,
+    starts: Sequence[ir.Stmt],
+    body: Callable[[], None],
 ) -> None:
-    """Emits a loop with the C header `head`; its body is `lines`, then what `body` emits."""
+    """Emits `loop`; its body is `starts`, then what `body` emits."""
     parent = inside.chain[-1]
-    scope = LoopScope(level.final_variables, level.variables - level.final_variables, [*lines])
+    scope = LoopScope(level.final_variables, level.variables - level.final_variables, [*starts])
     inside.chain.append(scope)
     body()
     inside.chain.pop()
-    parent.lines += [f"#pragma GCC unroll {level.unroll}"] if level.unroll else []
-    parent.lines += [head, scope.lines, "}"]
+    parent.body.append(
+        ir.For(loop.name, loop.begin, loop.end, tuple(scope.body), loop.step, unroll=level.unroll)
+    )
 
 
 def open_levels(
@@ -119,25 +146,13 @@ def open_levels(
         return
     ((serial, step),) = level.parts
     if shared:
-        inside.parts[serial] = ("begin", "end")
+        inside.parts[serial] = THREAD_RANGE
     if step > 1:
         emit_block_loop(inside, level, open_rest)
         return
-    begin, end = range_of(inside, serial)
-    for piece in inside.pieces(serial, begin, end):
+    for piece in inside.pieces(serial, range_of(inside, serial)):
         with inside.restrict_to(piece):
-            emit_serial_steps(inside, piece, level, open_rest)
-
-
-def emit_serial_steps(
-    inside: Lowering, piece: Piece, level: Level, body: Callable[[], None]
-) -> LoopScope:
-    """Emits one `Piece` of a split loop as a sequential loop with the unroll factor of `level`."""
-    scope = inside.emit_serial_piece(piece, body)
-    if level.unroll:
-        # index -3 is directly before the loop, after the statements hoisted out of its body
-        inside.chain[-1].lines.insert(-3, f"#pragma GCC unroll {level.unroll}")
-    return scope
+            inside.emit_serial_piece(piece, open_rest, level.unroll)
 
 
 def emit_unroll_and_jam(
@@ -160,23 +175,25 @@ def emit_unroll_and_jam(
     body()
     inside.chain.pop()
     inside.accumulators = inside.options.accumulators
-    lines: list[object] = [f"int64_t {name} = {piece.begin};"]
-    lines += [
-        f"for (; {name} + {steps} <= {piece.end}; {name} += {steps}) {{",
-        scopes[0].lines,
-        "}",
-    ]
-    lines += [f"for (; {name} < {piece.end}; {name}++) {{", scopes[1].lines, "}"]
-    parent.lines += ["{", lines, "}"]
+    jammed, remainder = (tuple(scope.body) for scope in scopes)
+    parent.body.append(
+        ir.Block(
+            (
+                ir.Let(name, ir.INDEX, piece.begin, is_mutable=True),
+                ir.For(name, None, piece.end, jammed, ir.Int(steps), ir.Int(steps)),
+                ir.For(name, None, piece.end, remainder),
+            )
+        )
+    )
 
 
-def parallel_trip_count(inside: Lowering, level: Level) -> str:
-    """Returns the trip count of the parallel loop, as a C expression.
+def parallel_trip_count(inside: Lowering, level: Level) -> ir.Expr:
+    """Returns the trip count of the parallel loop.
 
     For a loop over one index, this is the extent of the index, even for a block loop.
     """
     if len(level.parts) == 1:
-        return inside.index_text(inside.extents[level.parts[0][0]])
-    return (
-        "*".join(trip_count(inside, serial, step) for serial, step in level.parts) or "INT64_C(1)"
-    )
+        return inside.index_expr(inside.extents[level.parts[0][0]])
+    if not level.parts:
+        return ir.ONE
+    return _product(trip_count(inside, serial, step) for serial, step in level.parts)

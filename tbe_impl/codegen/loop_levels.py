@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tbe_impl.codegen.passes.statements import number_prefetches
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.dsl.tensor import Tensor
 
@@ -23,8 +23,7 @@ class LoopScope:
             several for a fused loop, none for the level outside all loops.
         blocks: serial numbers of the variables that do not take all their values in one run of the
             loop, because it is a block loop or because each thread runs a part of the iterations.
-        lines: the statements so far: a string for a line, a nested list for a C block, a
-            `VectorLoop` for a vector loop.
+        body: the statements so far.
         memo: values already computed on this level.
         rows: row buffers available on this level.
         is_sequential: whether the loop is sequential and covers its whole range.
@@ -32,7 +31,7 @@ class LoopScope:
 
     variables: frozenset[int] = frozenset()
     blocks: frozenset[int] = frozenset()
-    lines: list[Any] = field(default_factory=list)
+    body: list[ir.Stmt] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
     rows: dict[Any, RowBuffer] = field(default_factory=dict)
     is_sequential: bool = False
@@ -57,77 +56,53 @@ class RowBuffer:
 
 @dataclass(frozen=True)
 class Value:
-    """A vector in the generated C.
+    """A vector that a loop level defines.
 
     Attributes:
-        text: name of the C variable, or a constant.
-        tag: kind of the vector; see `tbe_impl.codegen.vector_types`.
+        expr: a variable or a constant.
         depth: number of the loop level that defines the vector.
     """
 
-    text: str
-    tag: str
+    expr: ir.Expr
     depth: int = 0
+
+    @property
+    def tag(self) -> str:
+        """Kind of the vector."""
+        return self.expr.kind
 
 
 @dataclass(frozen=True)
-class VectorLoop:
-    """A loop that processes LANES elements per step.
+class LoopRange:
+    """The range of a loop that covers only a part of its index's values.
 
     Attributes:
-        name: name of the loop variable.
-        begin, limit: begin and exclusive end of the loop, in C.
-        head: number of peeled elements before the first whole vector, in C; empty for none.
-        first: statements for the peeled elements.
-        copies: for an unrolled loop, the statements of each vector of an iteration; else empty.
-        strips: the loop after loop fission (`tbe_impl.codegen.passes.loop_fission`); empty without
-            fission.
-        whole: statements for one vector; empty if the loop has too few elements for a vector.
-        rest: statements for the remainder; empty when there is none.
-        cells: an alternative loop with table lookups, for processors with float16 arithmetic; see
-            `tbe_impl.codegen.passes.table_loops`.
+        begin: first value.
+        end: exclusive end; None for the extent of the index.
+        block: number of values if the range is one block of a block loop, else 0.
     """
 
-    name: str
-    begin: str
-    limit: str
-    head: str
-    first: Sequence[Any]
-    copies: Sequence[Sequence[Any]]
-    strips: Sequence[Any]
-    whole: Sequence[Any]
-    rest: Sequence[Any]
-    cells: Sequence[Any] = ()
+    begin: ir.Expr = ir.ZERO
+    end: ir.Expr | None = None
+    block: int = 0
 
-    def lines(self) -> list[Any]:
-        """Returns all lines of the loop."""
-        name, limit, at_once = self.name, self.limit, len(self.copies)
-        found: list[Any] = [f"int64_t {name} = {self.begin};"]
-        if self.head:
-            count = f"{name}_head"
-            found += [f"const int {count} = (int)least({self.head}, {limit} - {name});"]
-            found += [f"if ({count} > 0) {{", [*self.first, f"{name} += {count};"], "}"]
-        if at_once:
-            copies = [
-                item
-                for place, copy in enumerate(self.copies)
-                for item in ("{", number_prefetches(copy, place), "}")
-            ]
-            found += [
-                f"for (; {name} + {at_once}*LANES <= {limit}; {name} += {at_once}*LANES) {{",
-                copies,
-                "}",
-            ]
-        if self.strips:
-            found += ["#if STRIPS", *self.strips, "#endif"]
-        if self.whole:
-            found += [f"for (; {name} + LANES <= {limit}; {name} += LANES) {{", [*self.whole], "}"]
-        if self.rest:
-            count = f"const int {name}_rest = (int)({limit} - {name});"
-            found += [f"if ({name} < {limit}) {{", [count, *self.rest], "}"]
-        if self.cells:
-            found = ["#if HALF_CELLS", *self.cells, "#else", *found, "#endif"]
-        return ["{", found, "}"]
+
+WHOLE_RANGE = LoopRange()
+THREAD_RANGE = LoopRange(ir.Var("begin"), ir.Var("end"))
+"""The range of a parallel loop that one thread runs: the parameters of the nest's function."""
+
+
+@dataclass(frozen=True)
+class PartialVector:
+    """The lanes that the current copy of a vector loop's body computes, if these are not all.
+
+    Attributes:
+        count: number of lanes.
+        is_head: whether the elements precede the first whole vector; otherwise they are the rest.
+    """
+
+    count: ir.Var
+    is_head: bool
 
 
 Index = Poly | Value
@@ -144,9 +119,10 @@ class TensorBuffer:
     """A tensor in memory, or a tile of a tensor.
 
     Attributes:
-        name: C name of the pointer.
+        name: name of the pointer.
         strides: strides of the dimensions, in elements.
         dtype: dtype of the elements in memory.
+        number: number of the tensor among the pointers of the program; −1 for a tile or row.
         origin: indices of the first element of a tile; empty for a whole tensor.
         elements: number of elements of a tile; None for a whole tensor.
         depth: number of the loop level that fills a tile.
@@ -158,6 +134,11 @@ class TensorBuffer:
     origin: tuple[Poly, ...] = ()
     elements: Poly | None = None
     depth: int = 0
+    number: int = -1
+
+    def pointer(self, *offsets: ir.Expr) -> ir.Pointer:
+        """Returns the address of an element."""
+        return ir.Pointer(ir.Var(self.name, "pointer"), offsets)
 
 
 @dataclass(frozen=True)
@@ -168,13 +149,13 @@ class Tile:
 
     Attributes:
         loop: serial number of the loop.
-        begin, count: first value of the loop variable and trip count, in C.
+        begin, count: first value of the loop variable and trip count.
         steps: maximum trip count.
     """
 
     loop: int
-    begin: str
-    count: str
+    begin: ir.Expr
+    count: ir.Expr
     steps: int
 
 
@@ -224,16 +205,3 @@ class MissingBuffer(Exception):
     def __init__(self, *tensors: Tensor):
         super().__init__(*(tensor.name for tensor in tensors))
         self.tensors = tensors
-
-
-def render(lines: list[Any], indent: int = 1) -> str:
-    """Returns statements as C text."""
-    parts = []
-    for line in lines:
-        if isinstance(line, VectorLoop):
-            parts.append(render(line.lines(), indent))
-        elif isinstance(line, list):
-            parts.append(render(line, indent + 1))
-        else:
-            parts.append("  " * indent + line)
-    return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""Lowers stages to C statements and hoists each value to the outermost legal loop.
+"""Lowers stages to the loop IR and hoists each value to the outermost legal loop.
 
 A stage that is not stored needs no buffer. A broadcast costs nothing. The sum of a row is computed
 once, in the loop over rows. A common subexpression of two outputs is computed once.
@@ -11,22 +11,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loads import emit_flat_load, emit_load
 from tbe_impl.codegen.loop_levels import (
+    WHOLE_RANGE,
     AttachedTile,
     Index,
+    LoopRange,
     LoopScope,
     MissingBuffer,
+    PartialVector,
     TensorBuffer,
     Tile,
     UnrollAndJam,
     Value,
-    VectorLoop,
     loop_variables_in,
 )
 from tbe_impl.codegen.options import LoopChoice, Options
@@ -34,7 +38,7 @@ from tbe_impl.codegen.passes.fast_binary_operations import lower_binary, lower_r
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
 from tbe_impl.codegen.passes.streaming_store_edges import emit_edge_store
-from tbe_impl.codegen.passes.table_loops import emit_table_loop
+from tbe_impl.codegen.passes.table_loops import add_table_loop
 from tbe_impl.codegen.planning.access_analysis import (
     Accesses,
     accesses_of,
@@ -51,7 +55,6 @@ from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.reductions import lower_reduction
 from tbe_impl.codegen.row_buffers import lower_row_element
-from tbe_impl.codegen.source_comments import stage_comment
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Operation, Tensor
@@ -61,7 +64,7 @@ MIN_VECTOR_STEPS = 4
 
 
 class Lowering:
-    """Emits the body of one loop nest.
+    """Lowers the body of one loop nest.
 
     Args:
         buffers: maps the ``id`` of a readable tensor to its buffer.
@@ -79,8 +82,8 @@ class Lowering:
 
     Attributes:
         summed: maps the ``id`` of a reduction with requested loops to the resulting loops.
-        parts: maps the serial number of an index to begin and end of its loop, in C, if the loop
-            covers only the iterations of one thread or the current blocks of block loops.
+        parts: maps the serial number of an index to the range of its loop, if the loop covers only
+            the iterations of one thread or the current blocks of block loops.
         spans: maps the serial number of an index of a tile to its first value and its extent.
         tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
             its tile.
@@ -113,11 +116,11 @@ class Lowering:
         self.joined: Ranges | None = None
         self.sources: Sequence[tuple[Expr, Mapping[int, Index]]] = ()
         self.chain: list[LoopScope] = [LoopScope()]
-        self.parts: dict[int, tuple[str, str]] = {}
+        self.parts: dict[int, LoopRange] = {}
         self.spans: dict[int, tuple[Poly, Poly]] = {}
         self.tiles: dict[int, AttachedTile] = {}
         self.vector: int | None = None
-        self.count = "LANES"
+        self.partial: PartialVector | None = None
         self.inside_select = 0
         self.prefetch: int | None = None
         self.half_cells: HalfLookupTable | None = None
@@ -152,11 +155,9 @@ class Lowering:
 
         The last block may be shorter than the returned extent.
         """
-        begin, _ = self.parts.get(serial, ("0", ""))
-        prefix = f"{self.names.get(serial)}_block"
-        if begin.startswith(prefix):
-            step = int(begin.removeprefix(prefix))
-            return self.declare_block(serial, step), Poly.from_int(step)
+        block = self.parts.get(serial, WHOLE_RANGE).block
+        if block:
+            return self.declare_block(serial, block), Poly.from_int(block)
         return self.spans.get(serial) or (ZERO, self.extents.get(serial, ONE))
 
     @contextmanager
@@ -193,11 +194,11 @@ class Lowering:
             found.add(accesses_of([expression], known, self.buffers, self.ranges.decide_condition))
         return found
 
-    def pieces(self, serial: int, begin: str = "0", end: str | None = None) -> list[Piece]:
+    def pieces(self, serial: int, covered: LoopRange = WHOLE_RANGE) -> list[Piece]:
         """Splits a loop into pieces in which the conditions on its variable are known."""
         first, behind = self.ranges.bounds_of_loop(serial)
-        whole = begin == "0" and end is None
-        limit = end or self.index_text(self.extents[serial])
+        begin, whole = covered.begin, covered.begin == ir.ZERO and covered.end is None
+        limit = covered.end or self.index_expr(self.extents[serial])
         around = frozenset().union(*(scope.variables for scope in self.chain)) - {self.vector}
         asked = self.accesses()
         values = [value for item in asked.conditions for value in compared_differences(*item)]
@@ -228,14 +229,14 @@ class Lowering:
                     most,
                     begin
                     if is_first
-                    else self.index_text(least)
+                    else self.index_expr(least)
                     if whole and is_nonnegative(least)
-                    else f"most({begin}, {self.index_text(least)})",
+                    else ir.call("most", begin, self.index_expr(least)),
                     limit
                     if is_last
-                    else self.index_text(most)
+                    else self.index_expr(most)
                     if inside
-                    else f"least({limit}, {self.index_text(most)})",
+                    else ir.call("least", limit, self.index_expr(most)),
                     (most - least).constant if inside and is_nonnegative(least) else None,
                     True,
                 )
@@ -251,15 +252,15 @@ class Lowering:
         with self.ranges.restrict_to(piece.serial, piece.lower_bound, piece.upper_bound):
             yield
 
-    def emit_serial_loop(
-        self, serial: int, body: Callable[[], None], *, begin: str = "0", end: str | None = None
-    ) -> None:
+    def emit_serial_loop(self, serial: int, body: Callable[[], None], covered: LoopRange) -> None:
         """Emits a sequential loop; `body` emits the statements inside."""
-        for piece in self.pieces(serial, begin, end):
+        for piece in self.pieces(serial, covered):
             with self.restrict_to(piece):
                 self.emit_serial_piece(piece, body)
 
-    def emit_serial_piece(self, piece: Piece, body: Callable[[], None]) -> LoopScope:
+    def emit_serial_piece(
+        self, piece: Piece, body: Callable[[], None], unroll: int = 0
+    ) -> LoopScope:
         """Emits a `Piece` of a loop sequentially and returns the scope of its body."""
         name, scope, parent = (
             self.names[piece.serial],
@@ -269,11 +270,7 @@ class Lowering:
         self.chain.append(scope)
         body()
         self.chain.pop()
-        parent.lines += [
-            f"for (int64_t {name} = {piece.begin}; {name} < {piece.end}; {name}++) {{",
-            scope.lines,
-            "}",
-        ]
+        parent.body.append(ir.For(name, piece.begin, piece.end, tuple(scope.body), unroll=unroll))
         return scope
 
     def emit_collapsed_loop(
@@ -282,7 +279,7 @@ class Lowering:
         inner: Sequence[int],
         body: Callable[[int], None],
         unroll: int,
-        head: str,
+        head: ir.Expr | None,
     ) -> None:
         """Collapses a `Piece` of a loop and the loops `inner` inside it into one vector loop.
 
@@ -310,95 +307,86 @@ class Lowering:
         )
         known = piece.steps is not None
         end = (
-            self.index_text(steps)
+            self.index_expr(steps)
             if known
-            else f"({piece.end} - {outer})*({self.index_text(extent)})"
+            else ir.op("mul", ir.op("sub", piece.end, ir.Var(outer)), self.index_expr(extent))
         )
-        whole = Piece(last, ZERO, steps, "0", end, steps.constant if known else None, False)
+        whole = Piece(last, ZERO, steps, ir.ZERO, end, steps.constant if known else None, False)
         scope = LoopScope(frozenset({piece.serial, *middle}))
-        scope.lines.append(f"const int64_t {outer} = {piece.begin};")
-        scope.lines += [f"const int64_t {self.names[serial]} = 0;" for serial in middle]
+        scope.body.append(ir.Let(outer, ir.INDEX, piece.begin))
+        scope.body += [ir.Let(self.names[serial], ir.INDEX, ir.ZERO) for serial in middle]
         self.chain.append(scope)
         self._emit_vector_piece(whole, body, unroll, head)
         self.chain.pop()
         self.joined = None
-        parent.lines += [f"if ({piece.begin} < {piece.end}) {{", scope.lines, "}"]
+        some = ir.op("lt", piece.begin, piece.end, kind=ir.FLAG)
+        parent.body.append(ir.If(some, tuple(scope.body)))
 
     def emit_vector_loop(
         self,
         serial: int,
         body: Callable[[int], None],
         *,
+        covered: LoopRange,
         unroll: int = 1,
-        begin: str = "0",
-        end: str | None = None,
-        head: str = "",
+        head: ir.Expr | None = None,
     ) -> None:
         """Emits a vector loop, which takes LANES elements per step, and its remainder.
 
         Args:
             serial: serial number of the loop.
             body: emits one vector; its argument is the number of the vector within the iteration.
+            covered: the range of the loop.
             unroll: number of vectors per iteration.
-            begin, end: range in C; by default the whole extent.
-            head: C expression for the number of peeled elements, less than LANES, after which
-                stores are aligned; empty for none.
+            head: number of peeled elements, less than LANES, after which stores are aligned; None
+                for none.
         """
-        for piece in self.pieces(serial, begin, end):
+        for piece in self.pieces(serial, covered):
             with self.restrict_to(piece):
                 self._emit_vector_piece(piece, body, unroll, head)
 
     def _emit_vector_piece(
-        self, piece: Piece, body: Callable[[int], None], unroll: int, head: str
+        self, piece: Piece, body: Callable[[int], None], unroll: int, head: ir.Expr | None
     ) -> None:
-        serial, limit = piece.serial, piece.end
-        name, parent = self.names[serial], self.chain[-1]
-        outer_vector, outer_count = self.vector, self.count
-        self.vector = serial
+        serial, outer_vector, outer_partial = piece.serial, self.vector, self.partial
+        self.vector, self.partial = serial, None
         self.unfinished.append(serial)
-        first: Sequence[object] = ()
-        if head:
-            self.count = f"{name}_head"
-            first = self._lower_vector_copy(serial, body, 0)
-            self.count = "LANES"
-        copies = (
-            [self._lower_vector_copy(serial, body, copy) for copy in range(unroll)]
-            if unroll > 1
-            else []
-        )
-        is_long = piece.steps is None or piece.steps >= MIN_VECTOR_STEPS
-        whole = self._lower_vector_copy(serial, body, 0) if is_long else ()
-        strips = (
-            fission_into_strips(name, limit, whole) if self.options.strips and not copies else ()
-        )
-        rest: Sequence[object] = ()
-        if head or piece.steps is None or piece.steps % 64 or self.half_cells:
-            self.count = f"{name}_rest"
-            rest = self._lower_vector_copy(serial, body, 0)
-        half = (
-            ()
-            if copies
-            else emit_table_loop(name, piece.begin, limit, whole, rest, self.half_cells)
-        )
-        self.vector, self.count = outer_vector, outer_count
+        loop = ir.VectorLoop(self.names[serial], piece.begin, piece.end, (), head=head)
+        if head is not None:
+            self.partial = PartialVector(loop.head_count, is_head=True)
+            loop = replace(loop, first=self._lower_vector_copy(serial, body, 0))
+            self.partial = None
+        if unroll > 1:
+            copies = (self._lower_vector_copy(serial, body, copy) for copy in range(unroll))
+            loop = replace(loop, copies=tuple(copies))
+        if piece.steps is None or piece.steps >= MIN_VECTOR_STEPS:
+            loop = replace(loop, whole=self._lower_vector_copy(serial, body, 0))
+        if head is not None or piece.steps is None or piece.steps % 64 or self.half_cells:
+            self.partial = PartialVector(loop.rest_count, is_head=False)
+            loop = replace(loop, rest=self._lower_vector_copy(serial, body, 0))
+        self.vector, self.partial = outer_vector, outer_partial
         self.unfinished.pop()
-        parent.lines.append(
-            VectorLoop(name, piece.begin, limit, head, first, copies, strips, whole, rest, half)
-        )
+        if self.options.strips:
+            loop = fission_into_strips(loop)
+        if self.half_cells is not None:
+            loop = add_table_loop(loop, self.half_cells)
+        self.chain[-1].body.append(loop)
 
     def _lower_vector_copy(
         self, serial: int, body: Callable[[int], None], copy: int
-    ) -> list[object]:
+    ) -> tuple[ir.Stmt, ...]:
         """Returns the statements for one vector; `copy` is its number in an unrolled iteration."""
         name, scope = self.names[serial], LoopScope(frozenset({serial}))
         if copy:
             self.names[serial] = f"{name}_{copy}"
-            scope.lines.append(f"const int64_t {name}_{copy} = {name} + {copy}*LANES;")
+            step = ir.op("mul", ir.Int(copy), ir.LANES)
+            value = ir.op("add", ir.Var(name), step)
+            scope.body.append(ir.Let(self.names[serial], ir.INDEX, value))
         self.chain.append(scope)
         body(copy)
         self.chain.pop()
         self.names[serial] = name
-        return scope.lines
+        return tuple(scope.body)
 
     def jammed_steps(self) -> Iterator[int]:
         """Yields the number of each jammed iteration, and makes this iteration the current one."""
@@ -428,36 +416,47 @@ class Lowering:
             *(scope.variables | scope.blocks for scope in self.chain[: depth + 1])
         )
 
-    def index_text(self, index: Poly) -> str:
-        """Returns an index as C text."""
-        return index.text(self.names)
+    def index_expr(self, index: Poly) -> ir.Index:
+        """Returns an index as an expression of the loop variables."""
+        return index.expr(self.names)
 
-    def let(self, text: str, tag: str, depth: int) -> Value:
-        """Returns a vector with the value of the C expression `text`, defined on level `depth`.
+    @property
+    def count(self) -> ir.Expr | None:
+        """The number of lanes that the current copy of the vector loop's body computes.
+
+        None if it computes all lanes.
+        """
+        return self.partial.count if self.partial is not None else None
+
+    @property
+    def stage_number(self) -> int | None:
+        """The number of the stage that is being lowered."""
+        return self.stage.number if self.stage is not None else None
+
+    def let(self, value: ir.Expr, depth: int) -> Value:
+        """Returns a vector with the value of an expression, defined on level `depth`.
 
         Equal expressions on one level share one vector.
         """
-        memo, key = self.chain[depth].memo, (text, tag)
-        if key not in memo:
-            memo[key] = self.define(text, tag, depth)
-        return memo[key]
+        memo = self.chain[depth].memo
+        if value not in memo:
+            memo[value] = self.define(value, depth)
+        return memo[value]
 
-    def define(self, text: str, tag: str, depth: int) -> Value:
-        """Defines a new vector with the value of the C expression `text` on level `depth`.
+    def define(self, value: ir.Expr, depth: int) -> Value:
+        """Defines a new vector with the value of an expression on level `depth`.
 
         A load must use this method and not `let`, because a store may come between two equal loads.
         """
         name = f"v{next(self.serial)}"
-        self.chain[depth].lines.append(
-            f"const {vectors.c_type(tag)} {name} = {text};{stage_comment(self.stage)}"
-        )
-        return Value(name, tag, depth)
+        self.chain[depth].body.append(ir.Let(name, value.kind, value, stage=self.stage_number))
+        return Value(ir.Var(name, value.kind), depth)
 
     def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """Returns an element of a tensor: loads it from its buffer, or computes it in place."""
         key = (
             id(tensor),
-            tuple(item.text if isinstance(item, Value) else item for item in indices),
+            tuple(item.expr if isinstance(item, Value) else item for item in indices),
         )
         for scope in self.chain:
             if key in scope.memo:
@@ -471,7 +470,7 @@ class Lowering:
         self.memoize(key, found)
         return found
 
-    def memoize(self, key: tuple[int, tuple[str | Poly, ...]], found: Value) -> None:
+    def memoize(self, key: tuple[int, tuple[object, ...]], found: Value) -> None:
         """Caches a value on the outermost loop level where it is valid.
 
         A value is valid only in the current pieces of the split loops that it depends on.
@@ -580,9 +579,7 @@ class Lowering:
     def _round_to_device(self, tensor: Tensor, found: Value) -> Value:
         """Rounds a value to its half-precision dtype if the option ``rounding`` is ``device``."""
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
-            return self.let(
-                vectors.cast("float32", tensor.dtype, found.text), found.tag, found.depth
-            )
+            return self.let(vectors.cast("float32", tensor.dtype, found.expr), found.depth)
         return found
 
     def is_recomputed(self, indices: Sequence[Index]) -> bool:
@@ -613,7 +610,7 @@ class Lowering:
         """Lowers an expression to a vector."""
         tag = vectors.tag_of(node.dtype) if node.dtype != "handle" else ""
         if isinstance(node, Const):
-            return Value(vectors.literal(self._constant(node), tag), tag)
+            return Value(vectors.literal(self._constant(node), tag))
         if isinstance(node, Var) and is_float(node.dtype):
             return self._lower_scalar(node)
         if isinstance(node, (IterVar, Var)):
@@ -628,8 +625,8 @@ class Lowering:
             )
         if isinstance(node, Cast):
             inner = self.lower_expression(node.value, environment)
-            text = vectors.cast(node.value.dtype, node.dtype, inner.text)
-            return self.let(text, tag, inner.depth) if text != inner.text else inner
+            value = vectors.cast(node.value.dtype, node.dtype, inner.expr)
+            return self.let(value, inner.depth) if value != inner.expr else inner
         if isinstance(node, Select):
             holds = self._decide_condition(node.condition, environment)
             if holds is not None:
@@ -637,7 +634,7 @@ class Lowering:
         elif tag == vectors.MASK:
             holds = self._decide_condition(node, environment)
             if holds is not None:
-                return Value(vectors.literal(holds, tag), tag)
+                return Value(vectors.literal(holds, tag))
         quotient = lower_reciprocal_product(self, node, environment)
         if quotient is not None:
             return quotient
@@ -645,14 +642,14 @@ class Lowering:
         parts = [self.lower_expression(child, environment) for child in node.children]
         self.inside_select -= isinstance(node, Select)
         depth = max(part.depth for part in parts)
-        texts = [part.text for part in parts]
+        operands = tuple(part.expr for part in parts)
         if isinstance(node, Select):
-            return self.let(vectors.select(tag, *texts), tag, depth)
+            return self.let(vectors.select(tag, *operands), depth)
         if isinstance(node, Binary):
             return lower_binary(self, node, tag, *parts)
         if isinstance(node, Call):
             name = self.short.get(id(node), node.name) if parts[0].tag == "f32" else node.name
-            return self.let(vectors.function(name, node.args[0].dtype, texts), tag, depth)
+            return self.let(vectors.function(name, node.args[0].dtype, operands), depth)
         raise CompileError(f"{node} may only be the whole body of a stage")
 
     def _lower_scalar(self, node: Var) -> Value:
@@ -664,8 +661,9 @@ class Lowering:
         if key not in memo:
             narrow = node.dtype in ("float16", "bfloat16")
             dtype = "float32" if narrow and self.options.rounding != "device" else node.dtype
-            wide = vectors.splat("f64", f"scalar_of({self.names[node.serial]})")
-            memo[key] = self.let(vectors.cast("float64", dtype, wide), vectors.tag_of(dtype), 0)
+            bits = ir.Var(self.names[node.serial])
+            wide = ir.Splat("f64", ir.call("scalar_of", bits, kind="double"))
+            memo[key] = self.let(vectors.cast("float64", dtype, wide), 0)
         return memo[key]
 
     def _constant(self, node: Const) -> float | int | bool:
@@ -687,22 +685,21 @@ class Lowering:
         if isinstance(node, Binary) and parts is not None and quotient is not None:
             return quotient if node.op == "floordiv" else parts[0] - quotient * parts[1]
         value = self.lower_expression(node, environment)
-        return self.let(vectors.cast(node.dtype, "int64", value.text), "i64", value.depth)
+        return self.let(vectors.cast(node.dtype, "int64", value.expr), value.depth)
 
     def index_vector(self, index: Index, tag: str) -> Value:
         """Returns an index as a vector of kind `tag`."""
         if isinstance(index, Value):
-            text = index.text if tag == index.tag else f"{tag}_from_{index.tag}({index.text})"
-            return self.let(text, tag, index.depth)
-        text = vectors.splat("i64", f"({self.index_text(index)})")
+            return self.let(vectors.convert(index.expr, tag), index.depth)
+        value: ir.Expr = ir.Splat("i64", self.index_expr(index))
         step = index.coefficient(self.vector) if self.vector is not None else ZERO
         if step is None:
             raise CompileError("an index grows with the square of a loop")
         if step.terms:
-            text = f"({text} + i64_iota()*{vectors.splat('i64', f'({self.index_text(step)})')})"
-        if tag != "i64":
-            text = f"{tag}_from_i64({text})"
-        return self.let(text, tag, self.depth_of(index.variables))
+            lanes = ir.call("iota", kind="i64", prefix="i64")
+            steps = ir.Op("mul", (lanes, ir.Splat("i64", self.index_expr(step))), "i64")
+            value = ir.Op("add", (value, steps), "i64")
+        return self.let(vectors.convert(value, tag), self.depth_of(index.variables))
 
     # memory
 
@@ -716,35 +713,33 @@ class Lowering:
         return address
 
     def store(
-        self, tensor: Tensor, indices: Sequence[Poly], value: Value, *, stream: str = ""
+        self,
+        tensor: Tensor,
+        indices: Sequence[Poly],
+        value: Value,
+        *,
+        stream: ir.Expr | None = None,
     ) -> None:
         """Stores an element of a tensor.
 
         Args:
             tensor, indices: the element.
             value: the vector to store.
-            stream: C condition for non-temporal stores; empty for none.
+            stream: condition for non-temporal stores; None for none.
         """
         buffer = self.targets[id(tensor)]
-        prefix = vectors.memory_prefix(buffer.dtype)
         address = self.address(buffer, indices)
-        depth = max(value.depth, self.depth_of(address.variables))
         step = address.coefficient(self.vector) if self.vector is not None else ZERO
-        place = f"{buffer.name} + {self.index_text(address)}"
-        if not step or not step.terms:
-            line = f"{prefix}_store_part({place}, {value.text}, 1);"
-        elif step != ONE:
-            line = (
-                f"{prefix}_scatter({place}, {self.index_text(step)}, {value.text}, {self.count});"
-            )
-        elif self.count != "LANES":
-            edge = emit_edge_store(self, buffer, address, value) if stream else ""
-            line = edge or f"{prefix}_store_part({place}, {value.text}, {self.count});"
-        elif stream:
-            line = (
-                f"if ({stream}) {prefix}_stream({place}, {value.text}); "
-                f"else {prefix}_store({place}, {value.text});"
-            )
-        else:
-            line = f"{prefix}_store({place}, {value.text});"
-        self.chain[depth].lines.append(line + stage_comment(tensor.op))
+        plain = ir.Store(
+            vectors.memory_prefix(buffer.dtype),
+            buffer.pointer(self.index_expr(address)),
+            value.expr,
+            self.index_expr(step or ZERO),
+            self.count if step and step.terms else None,
+            stream if step == ONE and self.partial is None else None,
+            stage=tensor.op.number,
+        )
+        stored: ir.Stmt = plain
+        if stream is not None and step == ONE and self.partial is not None:
+            stored = emit_edge_store(self, buffer, address, value, plain)
+        self.chain[max(value.depth, self.depth_of(address.variables))].body.append(stored)

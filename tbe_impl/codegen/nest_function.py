@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tbe_impl.codegen.loop_levels import TensorBuffer, render
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.emit_c import emit_function, text_of
+from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.options import LoopChoice, Options
+from tbe_impl.codegen.passes.vector_loops import expand_vector_loops
 from tbe_impl.codegen.planning.access_analysis import element_count
 from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.planning.polynomials import Poly
@@ -49,6 +51,49 @@ class ProgramContext:
     options: Options
 
 
+BEGIN_AND_END = (ir.Parameter("begin", "int64_t"), ir.Parameter("end", "int64_t"))
+_POINTERS_AND_SIZES = (ir.Parameter("b", "void **"), ir.Parameter("s", "const int64_t *"))
+
+
+@dataclass(frozen=True)
+class NestCode:
+    """The code of a nest.
+
+    Attributes:
+        functions: the nest's function and the function that merges partial results, if there is
+            one.
+        part: the C function that runs one part of the nest on a thread; empty if there is none.
+        call: C statements that run the nest.
+        stored: the numbers of the tensors that the nest computes.
+    """
+
+    functions: tuple[ir.Function, ...]
+    part: str
+    call: str
+    stored: frozenset[int]
+
+    def text(self, *, are_staged: bool) -> str:
+        """Returns the C of all functions; with `are_staged`, comments name stages."""
+        first, *others = (emit_function(item, are_staged=are_staged) for item in self.functions)
+        return "\n\n".join(filter(None, (first, self.part, *others)))
+
+    def tensors(self) -> frozenset[int]:
+        """Returns the numbers of the tensors that the nest accesses."""
+        declared = (
+            node.value.value
+            for function in self.functions
+            for node in function.body
+            if isinstance(node, ir.Let) and isinstance(node.value, ir.Cast)
+        )
+        return self.stored | {
+            item.indices[0].value
+            for item in declared
+            if isinstance(item, ir.Element)
+            and item.array == "b"
+            and isinstance(item.indices[0], ir.Int)
+        }
+
+
 class NestFunction:
     """Emits the C function around the loops of one loop nest.
 
@@ -63,40 +108,46 @@ class NestFunction:
         # a backtrace on any thread shows this name
         self.name = f"{around.symbol}_nest{number}"
 
-    def text(
-        self, parameters: str, starts: Sequence[str], lines: Sequence[object], name: str = ""
-    ) -> str:
-        """Returns the text of the function.
+    def build(
+        self,
+        parameters: Sequence[ir.Parameter],
+        starts: Sequence[ir.Stmt],
+        body: Sequence[ir.Stmt],
+        name: str = "",
+    ) -> ir.Function:
+        """Returns the function.
 
         Args:
-            parameters: C parameters after the pointers ``b`` and the sizes ``s``.
+            parameters: parameters after the pointers ``b`` and the sizes ``s``.
             starts: statements before the loops.
-            lines: the loops.
+            body: the loops.
             name: name of the function; by default the name of the nest.
         """
-        used = render([*lines])
-        everything = used + "\n".join(starts)
-        head = f"static void {name or self.name}(void **b, const int64_t *s, {parameters}) {{"
-        unused = "(void)b; (void)s;" + (" (void)begin; (void)end;" if "begin" in parameters else "")
-        return "\n".join(
-            [head, render([*self._declarations(everything), *starts, unused]), used, "}"]
+        loops = expand_vector_loops(tuple(body))
+        unused = ("b", "s", *("begin", "end") * (BEGIN_AND_END[0] in parameters))
+        return ir.Function(
+            name or self.name,
+            (*_POINTERS_AND_SIZES, *parameters),
+            (*self._declarations((*starts, *loops)), *starts, ir.Unused(unused), *loops),
         )
 
-    def _declarations(self, text: str) -> list[str]:
-        """Declares the pointers and sizes that `text` uses."""
-        found, words = [], set(re.findall(r"\w+", text))
+    def _declarations(self, body: tuple[ir.Stmt, ...]) -> list[ir.Stmt]:
+        """Declares the pointers and sizes that `body` uses."""
+        found: list[ir.Stmt] = []
+        used = ir.names_in(body)
         for index, dtype in enumerate(self.around.dtypes):
-            if f"p{index}" in words:
-                c = dtype_of(dtype).c
-                found.append(f"{c} *p{index} = ({c} *)b[{index}];")
+            if f"p{index}" in used:
+                kind = f"{dtype_of(dtype).c} *"
+                pointer = ir.Cast(kind, ir.Element("b", (ir.Int(index),)))
+                found.append(ir.Let(f"p{index}", kind, pointer, is_mutable=True))
         for index, name in enumerate(self.around.names.values()):
-            if name in words:
-                found.append(f"const int64_t {name} = s[{index}];")
+            if name in used:
+                found.append(ir.Let(name, ir.INDEX, ir.Element("s", (ir.Int(index),))))
         return found
 
-    def size(self, size: Poly) -> str:
-        """Returns a size as C text."""
-        return size.text(self.around.names)
+    def size(self, size: Poly) -> ir.Index:
+        """Returns a size as an expression."""
+        return size.expr(self.around.names)
 
     def buffer_of(self, root: Root) -> TensorBuffer:
         """Returns the buffer of a result."""
@@ -128,10 +179,15 @@ class NestFunction:
 
     def _cap_size(self, size: Poly, bound: Poly | None) -> str:
         if bound is None or size == bound:
-            return self.size(size)
+            return text_of(self.size(size))
         if size.constant is not None and bound.constant is not None:
-            return self.size(size if size.constant < bound.constant else bound)
-        return f"least({self.size(size)}, {self.size(bound)})"
+            return text_of(self.size(size if size.constant < bound.constant else bound))
+        return text_of(ir.call("least", self.size(size), self.size(bound)))
+
+    def code(self, functions: Sequence[ir.Function], part: str, call: str) -> NestCode:
+        """Returns the code of the nest."""
+        stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
+        return NestCode(tuple(functions), part, call, stored)
 
     @property
     def portions(self) -> int:
@@ -140,7 +196,7 @@ class NestFunction:
 
     def emit_parallel_call(
         self,
-        extent: str,
+        extent: ir.Expr,
         grain: int,
         sequential_call: str,
         *,

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.emit_c import c_type, emit_statements, text_of
 from tbe_impl.codegen.loop_headers import (
     emit_block_loop,
     emit_fused_loop,
-    emit_serial_steps,
     emit_unroll_and_jam,
+    end_of,
     parallel_trip_count,
     range_of,
 )
-from tbe_impl.codegen.loop_levels import LoopScope, TensorBuffer, Tile
+from tbe_impl.codegen.loop_levels import (
+    THREAD_RANGE,
+    WHOLE_RANGE,
+    LoopRange,
+    LoopScope,
+    TensorBuffer,
+    Tile,
+)
 from tbe_impl.codegen.lowering import Lowering
-from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
+from tbe_impl.codegen.nest_function import BEGIN_AND_END, NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
 from tbe_impl.codegen.passes.short_rows import has_short_rows
 from tbe_impl.codegen.passes.software_pipelining import LONGEST_ROW, pipeline_rows
@@ -26,8 +35,8 @@ from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.reductions import accumulate, combine, lower_partial_reduction
+from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES
 from tbe_impl.codegen.thread_partial_sums import ThreadRows
-from tbe_impl.codegen.thread_partition import join_functions
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.runtime.buffers import MAX_THREADS
@@ -50,6 +59,9 @@ DEFAULT_JAM_FACTOR = 4
 A loop over a short row has a high start-up cost. A column reduction loads and stores its
 accumulator row once for all jammed rows.
 """
+
+STREAM = ir.Var("stream", ir.FLAG)
+"""Parameter of a nest's function: whether non-temporal stores are used."""
 
 MIN_VECTOR_LOOP_STEPS = 64
 """Minimum trip count of a loop that serves as the vector loop around an innermost loop."""
@@ -83,8 +95,8 @@ class NestWriter:
         self.rows: dict[int, TensorBuffer] = {}
         self.grain = 1
 
-    def write(self) -> tuple[str, str]:
-        """Returns the C functions of the nest and the statements that call them."""
+    def write(self) -> NestCode:
+        """Returns the functions of the nest and the statements that call them."""
         nest = self.nest
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._emit_full_reduction()
@@ -99,33 +111,32 @@ class NestWriter:
             # the parallel loop
             self.inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
-            self.inside.parts[parted.parts[0][0]] = ("begin", "end")
+            self.inside.parts[parted.parts[0][0]] = THREAD_RANGE
         stream = self._streaming_condition()
         self.inside.half_cells = self._fit_lookup_table()
         with self.inside.bind_sources(
             [(_innermost_expression(root), root.axes) for root in nest.roots]
         ):
-            self._loops(0, stream)
-        if stream:
-            self.inside.chain[0].lines.append("if (stream) stream_fence();")
-        extra = ", char *rows" if columns else ""
-        text = self.function.text(
-            f"int64_t begin, int64_t end, const int stream{extra}",
-            rows.starts(),
-            self.inside.chain[0].lines,
-        )
+            self._loops(0, STREAM if stream is not None else None)
+        if stream is not None:
+            self.inside.chain[0].body.append(ir.Fence(STREAM))
+        parameters = [*BEGIN_AND_END, ir.Parameter("stream", "const int")]
+        if columns:
+            parameters.append(ir.Parameter("rows", "char *"))
+        function = self.function.build(parameters, rows.starts(), self.inside.chain[0].body)
         steps = parallel_trip_count(self.inside, parted)
         grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
-        name, stream_argument = self.function.name, "nest->stream" if stream else "0"
-        extra_fields = f".stream = {stream}" if stream else ""
+        name, condition = self.function.name, "0" if stream is None else text_of(stream)
+        stream_argument = "nest->stream" if stream is not None else "0"
+        extra_fields = f".stream = {condition}" if stream is not None else ""
         if columns:
-            part, call = rows.call(steps, grain, stream or "0", stream_argument, extra_fields)
-            return join_functions(text, part, rows.merge_function_text()), call
-        sequential_call = f"{name}(b, s, INT64_C(0), {steps}, {stream or '0'});"
+            part, call = rows.call(steps, grain, condition, stream_argument, extra_fields)
+            return self.function.code((function, rows.merge_function()), part, call)
+        sequential_call = f"{name}(b, s, INT64_C(0), {text_of(steps)}, {condition});"
         part, call = self.function.emit_parallel_call(
             steps, grain, sequential_call, arguments=stream_argument, extra_fields=extra_fields
         )
-        return join_functions(text, part), call
+        return self.function.code((function,), part, call)
 
     def _fit_lookup_table(self) -> HalfLookupTable | None:
         """Fits a lookup table for the nest's only result; returns None if that is impossible."""
@@ -141,31 +152,26 @@ class NestWriter:
 
     # loops and stores
 
-    def _loops(self, at: int, stream: str) -> None:
+    def _loops(self, at: int, stream: ir.Expr | None) -> None:
         """Emits the loops from level `at` on, including the stores."""
         nest = self.nest
         if at == len(nest.levels):
-            self._store("")
+            self._store(None)
         elif len(nest.levels) - at == 2 and nest.transposed:
-            outer, extent = nest.loops[at]
-            begin, end = range_of(self.inside, outer)
+            outer, _ = nest.loops[at]
+            covered = LoopRange(range_of(self.inside, outer).begin, end_of(self.inside, outer))
             if any(True for _ in self._outer_roots(at)):
                 # inside a tile, the outer loop becomes the inner one
-                self.inside.emit_serial_loop(
-                    outer,
-                    lambda: self._store_outer(at),
-                    begin=begin,
-                    end=end or self.function.size(extent),
-                )
-            self._tiles(at, begin, end or self.function.size(extent), stream)
+                self.inside.emit_serial_loop(outer, lambda: self._store_outer(at), covered)
+            self._tiles(at, covered.begin, end_of(self.inside, outer))
         elif self._is_stacked(at):
             (outer, _), (inner, _) = nest.loops[at:]
-            begin, end = range_of(self.inside, outer)
             self.inside.emit_vector_loop(
                 outer,
-                lambda _: self.inside.emit_serial_loop(inner, lambda: self._store("")),
-                begin=begin,
-                end=end,
+                lambda _: self.inside.emit_serial_loop(
+                    inner, lambda: self._store(None), WHOLE_RANGE
+                ),
+                covered=range_of(self.inside, outer),
             )
         elif at < len(nest.levels) - 1 or nest.along:
 
@@ -200,7 +206,7 @@ class NestWriter:
         pieces = self.inside.pieces(inner)
         return len(pieces) > 1 and all(piece.steps == 1 for piece in pieces)
 
-    def _emit_outer_loop(self, at: int, body: Callable[[], None], stream: str) -> None:
+    def _emit_outer_loop(self, at: int, body: Callable[[], None], stream: ir.Expr | None) -> None:
         """Emits an outer loop: sequential, blocked, fused, collapsed, or unrolled and jammed."""
         inside, level = self.inside, self.nest.levels[at]
         if len(level.parts) > 1:
@@ -210,25 +216,21 @@ class NestWriter:
         if step > 1:
             emit_block_loop(inside, level, body)
             return
-        for piece in inside.pieces(serial, *range_of(self.inside, serial)):
+        for piece in inside.pieces(serial, range_of(self.inside, serial)):
             with inside.restrict_to(piece):
                 if inside.ranges.known and not self.nest.along and self._can_collapse(at):
                     inner = [item for item, _ in self.nest.loops[at + 1 :]]
                     unroll = self.nest.levels[-1].unroll or self.options.unroll
-                    head = self._store_peel_count(inner[-1]) if stream else ""
+                    head = self._store_peel_count(inner[-1]) if stream is not None else None
                     inside.emit_collapsed_loop(
-                        piece,
-                        inner,
-                        lambda _: self._store("stream" if stream else ""),
-                        unroll,
-                        head,
+                        piece, inner, lambda _: self._store(stream), unroll, head
                     )
                 elif (steps := self._jam_factor(at, piece)) > 1:
                     self.grain = steps
                     emit_unroll_and_jam(inside, piece, steps, body)
                 else:
-                    scope = emit_serial_steps(inside, piece, level, body)
-                    if stream and scope.is_sequential and not level.unroll:
+                    scope = inside.emit_serial_piece(piece, body, level.unroll)
+                    if stream is not None and scope.is_sequential and not level.unroll:
                         self._pipeline_rows(at, piece, scope)
 
     def _pipeline_rows(self, at: int, piece: Piece, scope: LoopScope) -> None:
@@ -236,19 +238,17 @@ class NestWriter:
 
         The C macro ``STAGGERS`` selects this version.
         """
-        length, lines = self.nest.loops[-1][1].constant, self.inside.chain[-1].lines
+        length, body = self.nest.loops[-1][1].constant, self.inside.chain[-1].body
         if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
             return
         if not self.options.stagger:
             return
-        name, place = (
-            self.inside.names[piece.serial],
-            self.function.buffer_of(self._innermost_roots()[-1]).name,
-        )
-        kept = list(scope.rows.values())
-        found = pipeline_rows(scope.lines, name, piece.begin, piece.end, kept, place)
-        if found:
-            lines[-3:] = ["#if STAGGERS", *found, "#else", *lines[-3:], "#endif"]
+        place = self.function.buffer_of(self._innermost_roots()[-1]).pointer()
+        loop = body[-1]
+        assert isinstance(loop, ir.For)
+        found = pipeline_rows(loop, list(scope.rows.values()), place)
+        if found is not None:
+            body[-1] = ir.TargetIf("STAGGERS", (found,), (loop,))
 
     def _jam_factor(self, at: int, piece: Piece) -> int:
         """Returns the unroll-and-jam factor of a loop around rows; 1 for none.
@@ -283,25 +283,23 @@ class NestWriter:
         is_one = not asked.conditions and not asked.divided
         return is_one and (sums or has_short_rows(self.nest, self.inside.buffers))
 
-    def _emit_vector_loop(self, at: int, stream: str) -> None:
+    def _emit_vector_loop(self, at: int, stream: ir.Expr | None) -> None:
         nest, inside = self.nest, self.inside
         ((serial, _),) = nest.levels[at].parts
-        begin, end = range_of(self.inside, serial)
         self._hoist_reductions(frozenset({serial}))
         length = nest.loops[-1][1].constant
         short = length is None or length <= MAX_PREFETCH_STEPS
         outer = nest.levels[at - 1].parts if at else ()
         if len(outer) == 1 and outer[0][1] == 1 and short and self.options.prefetch:
             inside.prefetch = outer[0][0]
-        elif len(nest.loops) == 1 and stream and self.options.prefetch:
+        elif len(nest.loops) == 1 and stream is not None and self.options.prefetch:
             inside.prefetch = serial
         inside.emit_vector_loop(
             serial,
-            lambda _: self._store("stream" if stream else ""),
-            head=self._store_peel_count(serial) if stream else "",
+            lambda _: self._store(stream),
+            covered=range_of(inside, serial),
             unroll=nest.levels[at].unroll or self.options.unroll,
-            begin=begin,
-            end=end,
+            head=self._store_peel_count(serial) if stream is not None else None,
         )
 
     def _can_collapse(self, at: int) -> bool:
@@ -315,33 +313,26 @@ class NestWriter:
             found.addresses.append((root.tensor, self.inside.address(place, root.indices)))
         return len(merge_axes(self.nest.loops[at:], found)) == 1
 
-    def _tiles(self, at: int, begin: str, end: str, stream: str) -> None:
+    def _tiles(self, at: int, begin: ir.Expr, end: ir.Expr) -> None:
         """Tiles the two innermost loops of a transpose, so that cache lines are used completely."""
         inside, outer = self.inside, self.nest.loops[at][0]
         inner, name = self.nest.loops[at + 1][0], self.inside.names[outer]
-        lines: list[object] = []
-        parent, parent_lines = inside.chain[-1], inside.chain[-1].lines
+        parent, parent_body = inside.chain[-1], inside.chain[-1].body
         self._hoist_reductions(frozenset({outer, inner}))
-        parent.lines = lines
-        first, count = f"{name}_tile", f"{name}_steps"
+        first, count, steps = ir.Var(f"{name}_tile"), ir.Var(f"{name}_steps"), ir.Int(TILE_STEPS)
+        is_whole = ir.op("lt", ir.op("add", first, steps), end, kind=ir.FLAG)
+        length = ir.op("choose", is_whole, steps, ir.op("sub", end, first))
+        parent.body = [ir.Let(count.name, ir.INDEX, length)]
         inside.tile = Tile(outer, first, count, TILE_STEPS)
+        covered = LoopRange(first, ir.op("add", first, count))
         inside.emit_vector_loop(
             inner,
-            lambda _: inside.emit_serial_loop(
-                outer, lambda: self._store(""), begin=first, end=f"{first} + {count}"
-            ),
+            lambda _: inside.emit_serial_loop(outer, lambda: self._store(None), covered),
+            covered=WHOLE_RANGE,
         )
         inside.tile = None
-        parent.lines = parent_lines
-        lines.insert(
-            0,
-            (
-                f"const int64_t {count} = {first} + {TILE_STEPS} < {end} "
-                f"? {TILE_STEPS} : {end} - {first};"
-            ),
-        )
-        head = f"for (int64_t {first} = {begin}; {first} < {end}; {first} += {TILE_STEPS}) {{"
-        parent.lines += [head, lines, "}"]
+        tile, parent.body = tuple(parent.body), parent_body
+        parent.body.append(ir.For(first.name, begin, end, tile, steps))
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
         """Emits reductions used in the loops `below` before these loops, where possible."""
@@ -357,7 +348,7 @@ class NestWriter:
     def _store_outer(self, at: int) -> None:
         """Stores the tensors that `_outer_roots` yields for level `at`."""
         for root in self._outer_roots(at):
-            self._store_root(root, "")
+            self._store_root(root, None)
 
     def _outer_roots(self, at: int) -> Iterator[Root]:
         """Yields the tensors that depend on level `at` but on no deeper level.
@@ -374,14 +365,14 @@ class NestWriter:
             if not root.columns and used <= known and levels[at].final_variables & used:
                 yield root
 
-    def _store(self, stream: str) -> None:
+    def _store(self, stream: ir.Expr | None) -> None:
         """Stores the tensors that the innermost loop computes."""
         last = self.nest.levels[-1].variables if self.nest.levels else frozenset()
         for root in self.nest.roots:
             if not last or last & root.variables:
                 self._store_root(root, stream)
 
-    def _store_root(self, root: Root, stream: str) -> None:
+    def _store_root(self, root: Root, stream: ir.Expr | None) -> None:
         if root.columns:
             accumulate(self.inside, root.tensor, root.axes, self.rows[id(root.tensor)])
             return
@@ -390,47 +381,55 @@ class NestWriter:
             value = self.inside.compute_stored_element(root.tensor, indices)
             self.inside.store(root.tensor, indices, value, stream=stream)
 
-    def _streaming_condition(self) -> str:
-        """Returns the C condition under which the nest uses non-temporal stores.
+    def _streaming_condition(self) -> ir.Expr | None:
+        """Returns the condition under which the nest uses non-temporal stores.
 
-        It holds if the outputs are large and their rows are aligned. Returns "" if it never holds.
+        It holds if the outputs are large and their rows are aligned. Returns None if it never
+        holds. The condition uses the parameters ``b`` and ``s`` of the program's function.
         """
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:
-            return ""
+            return None
         wide = self._innermost_roots()
         sizes = {dtype_of(self.function.buffer_of(root).dtype).bytes for root in wide}
         if not wide or (len(nest.loops) == 1 and len(sizes) > 1):
-            return ""
-        last = self.function.buffer_of(wide[-1]).name[1:]
-        terms = []
+            return None
+        line = ir.Int(CACHE_LINE_BYTES)
+
+        def remainder(root: Root, divisor: ir.Expr) -> ir.Expr:
+            number = self.function.buffer_of(root).number
+            address = ir.Cast("uintptr_t", ir.Element("b", (ir.Int(number),)))
+            return ir.op("mod", address, divisor)
+
+        def is_equal(one: ir.Expr, other: ir.Expr) -> ir.Expr:
+            return ir.op("eq", one, other, kind=ir.FLAG)
+
+        terms: list[ir.Expr] = []
         for root in wide:
-            size, index = (
-                dtype_of(self.function.buffer_of(root).dtype).bytes,
-                self.function.buffer_of(root).name[1:],
-            )
+            size = dtype_of(self.function.buffer_of(root).dtype).bytes
             total = element_count(root.tensor)
             if total.constant is not None and total.constant * size < self.options.stream_bytes:
-                return ""
-            terms.append(f"({self.function.size(total)})*{size} >= {self.options.stream_bytes}")
+                return None
+            stored = ir.op("mul", self.function.size(total), ir.Int(size))
+            least = ir.Int(self.options.stream_bytes)
+            terms.append(ir.op("ge", stored, least, kind=ir.FLAG))
             if len(nest.loops) > 1:
-                terms.append(f"(({self.function.size(nest.loops[-1][1])})*{size}) % 64 == 0")
+                row = ir.op("mul", self.function.size(nest.loops[-1][1]), ir.Int(size))
+                terms.append(is_equal(ir.op("mod", row, line), ir.Int(0)))
             if len(sizes) > 1:
-                terms.append(f"(uintptr_t)b[{index}] % 64 == 0")
+                terms.append(is_equal(remainder(root, line), ir.Int(0)))
             else:
-                terms.append(
-                    f"(uintptr_t)b[{index}] % 64 == (uintptr_t)b[{last}] % 64 "
-                    f"&& (uintptr_t)b[{index}] % {size} == 0"
-                )
-        return " && ".join(terms)
+                terms.append(is_equal(remainder(root, line), remainder(wide[-1], line)))
+                terms.append(is_equal(remainder(root, ir.Int(size)), ir.Int(0)))
+        return ir.every(terms)
 
     def _innermost_roots(self) -> list[Root]:
         """Returns the roots that the innermost loop stores to memory."""
         last = self.nest.loops[-1][0]
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 
-    def _store_peel_count(self, serial: int) -> str:
-        """Returns, as C text, how many steps to peel so that non-temporal stores are aligned.
+    def _store_peel_count(self, serial: int) -> ir.Expr:
+        """Returns how many steps to peel so that non-temporal stores are aligned.
 
         The number is the same for every row of the array. Stores are aligned to a vector, or to a
         cache line if a vector is longer: outputs of different dtypes have no greater alignment in
@@ -438,34 +437,43 @@ class NestWriter:
         """
         buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes
-        place = f"(uintptr_t)({buffer.name} + {self.inside.names[serial]})"
-        return f"stream ? (int64_t)((0 - {place}) % least(LANES*{size}, 64)) / {size} : 0"
+        place = ir.Cast("uintptr_t", buffer.pointer(ir.Var(self.inside.names[serial])))
+        vector = ir.op("mul", ir.LANES, ir.Int(size))
+        aligned = ir.call("least", vector, ir.Int(CACHE_LINE_BYTES))
+        behind = ir.op("mod", ir.op("sub", ir.Int(0), place), aligned)
+        steps = ir.op("div", ir.Cast(ir.INDEX, behind), ir.Int(size))
+        return ir.op("choose", STREAM, steps, ir.Int(0))
 
     # partial results of threads
 
-    def _emit_full_reduction(self) -> tuple[str, str]:
+    def _emit_full_reduction(self) -> NestCode:
         """Emits a full reduction: one partial result for each thread, then their combination."""
         (root,), number = self.nest.roots, self.number
         body = root.tensor.op.body[root.tensor.value_index]
         assert isinstance(body, Reduce)
         value, steps, grain = lower_partial_reduction(self.inside, root.tensor, root.axes)
         tag = vectors.tag_of(root.tensor.dtype)
-        c, prefix = vectors.c_type(tag), vectors.memory_prefix(self.function.buffer_of(root).dtype)
-        self.inside.chain[0].lines.append(f"*part_result = {value.text};")
-        text = self.function.text(
-            f"int64_t begin, int64_t end, {c} *part_result", (), self.inside.chain[0].lines
-        )
+        buffer, c = self.function.buffer_of(root), c_type(tag)
+        result = ir.Element("part_result", (), tag)
+        self.inside.chain[0].body.append(ir.Assign(result, value.expr))
+        parameters = (*BEGIN_AND_END, ir.Parameter("part_result", f"{c} *"))
+        function = self.function.build(parameters, (), self.inside.chain[0].body)
         parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
-        sequential_call = f"{self.function.name}(b, s, INT64_C(0), {steps}, &parts{number}[0]);"
-        extra_fields = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
-        both = combine(body.op, tag, f"parts{number}[0]", f"parts{number}[t]")
-        place = (
-            f"({dtype_of(self.function.buffer_of(root).dtype).c} *)"
-            f"b[{self.function.buffer_of(root).name[1:]}]"
+        sequential_call = (
+            f"{self.function.name}(b, s, INT64_C(0), {text_of(steps)}, &parts{number}[0]);"
         )
+        extra_fields = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
+        total, own = (
+            ir.Element(f"parts{number}", (one,), tag) for one in (ir.Int(0), ir.Var("t", ir.INT))
+        )
+        both = ir.Assign(total, combine(body.op, tag, total, own))
+        pointer = ir.Cast(
+            f"{dtype_of(buffer.dtype).c} *", ir.Element("b", (ir.Int(buffer.number),))
+        )
+        store = ir.Store(vectors.memory_prefix(buffer.dtype), pointer, total, ir.ZERO)
         last = [
-            f"for (int t = 1; t < count{number}; t++) parts{number}[0] = {both};",
-            f"{prefix}_store_part({place}, parts{number}[0], 1);",
+            f"for (int t = 1; t < count{number}; t++) {emit_statements((both,), indent='')}",
+            emit_statements((store,), indent=""),
         ]
         part, call = self.function.emit_parallel_call(
             steps,
@@ -475,7 +483,7 @@ class NestWriter:
             extra_fields=extra_fields,
             part_count_variable=f"count{number}",
         )
-        return join_functions(text, part), "\n  ".join(["{", parts, call, *last, "}"])
+        return self.function.code((function,), part, "\n  ".join(["{", parts, call, *last, "}"]))
 
 
 def _innermost_expression(root: Root) -> Expr:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import AttachedTile, MissingBuffer, TensorBuffer, render
-from tbe_impl.codegen.nest_function import ProgramContext
+from tbe_impl.codegen.emit_c import text_of
+from tbe_impl.codegen.loop_levels import AttachedTile, MissingBuffer, TensorBuffer
+from tbe_impl.codegen.nest_function import NestCode, ProgramContext
 from tbe_impl.codegen.nest_writer import NestWriter
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, LoopChoice, Options
 from tbe_impl.codegen.passes.half_accuracy import HALF_PRECISION_DTYPES, find_short_form_calls
@@ -47,6 +48,7 @@ from tbe_impl.codegen.planning.partition import (
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.scheduled_nest import ScheduledNestWriter
+from tbe_impl.codegen.source_comments import are_stages_shown
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
@@ -397,7 +399,9 @@ class _ProgramWriter:
             self.named,
             self.options,
         )
-        functions, calls = self._write_nests(nests, around)
+        written = self._write_nests(nests, around)
+        are_staged = are_stages_shown()
+        functions = [item.text(are_staged=are_staged) for item in written]
         start = (
             [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
             if self.options.threads
@@ -422,21 +426,17 @@ class _ProgramWriter:
                 "b = all;",
             ]
             body.append(f"memset(all + {first}, 0, sizeof all - {first}*sizeof(void *));")
-        body += self._emit_calls(functions, calls, dtypes)
+        body += self._emit_calls(written, dtypes)
         body += map(self._emit_rounding, rounded_last)
         entry = [
             f"int {self.symbol}(void **b, const int64_t *s, int64_t threads) {{",
-            render(
-                [
-                    "int missing = 0;",
-                    *body,
-                    "goto done;",
-                    "done:",
-                    *(f"free(all[{number}]);" for number in range(first, len(self.all))),
-                    "(void)s; (void)threads;",
-                    "return missing;",
-                ]
-            ),
+            "  int missing = 0;",
+            *(f"  {line}" for line in body),
+            "  goto done;",
+            "  done:",
+            *(f"  free(all[{number}]);" for number in range(first, len(self.all))),
+            "  (void)s; (void)threads;",
+            "  return missing;",
             "}",
         ]
         source = (
@@ -456,17 +456,15 @@ class _ProgramWriter:
             self.mark,
         )
 
-    def _write_nests(
-        self, nests: Sequence[LoopNest], around: ProgramContext
-    ) -> tuple[list[str], list[str]]:
-        """Generates the functions of the nests and their calls.
+    def _write_nests(self, nests: Sequence[LoopNest], around: ProgramContext) -> list[NestCode]:
+        """Generates the code of the nests.
 
         Raises:
             MissingBuffer: a nest needs tensors that are not stored. The error names the tensors of
                 all independent nests at once, because after each error the whole program is
                 generated again.
         """
-        functions, calls = [], []
+        written: list[NestCode] = []
         readable = {id(tensor) for tensor in self.inputs}
         needed: dict[int, Tensor] = {}
         for number, nest in enumerate(nests):
@@ -474,7 +472,7 @@ class _ProgramWriter:
                 kind = NestWriter if nest.exact is None else ScheduledNestWriter
                 try:
                     writer = kind(number, nest, around, readable)
-                    function, call = writer.write()
+                    code = writer.write()
                 except MissingBuffer as need:
                     for tensor in need.tensors:
                         beside = sibling_full_reductions(tensor, nest, readable | self.apart)
@@ -483,35 +481,33 @@ class _ProgramWriter:
                     self.reused |= writer.inside.reused
                     self.summed |= writer.inside.summed
                     self.tiles |= writer.inside.tiles
-                    functions.append(function)
-                    calls.append(call)
+                    written.append(code)
             readable |= {id(root.tensor) for root in nest.roots}
             if nest.sums is not None:
                 self.summed |= {id(root.tensor): nest.sums for root in nest.roots if root.columns}
         if needed:
             raise MissingBuffer(*needed.values())
-        return functions, calls
+        return written
 
-    def _emit_calls(
-        self, functions: Sequence[str], calls: Sequence[str], dtypes: Sequence[str]
-    ) -> list[str]:
+    def _emit_calls(self, written: Sequence[NestCode], dtypes: Sequence[str]) -> list[str]:
         """Returns the calls of the nests, with allocation and release of temporaries.
 
         A temporary is allocated before its first use and released after its last use.
         """
         outputs = {id(tensor) for tensor in self.outputs}
-        texts = [function + call for function, call in zip(functions, calls, strict=True)]
+        accessed = [code.tensors() for code in written]
         lives, sizes = {}, {}
         for number in range(len(self.inputs) + len(self.outputs), len(self.all)):
             tensor = self.all[number]
-            uses = [place for place, text in enumerate(texts) if f"b[{number}]" in text]
-            lives[number] = (uses[0], len(calls) if id(tensor) in outputs else uses[-1])
+            uses = [place for place, numbers in enumerate(accessed) if number in numbers]
+            lives[number] = (uses[0], len(written) if id(tensor) in outputs else uses[-1])
             sizes[number] = (
-                f"({element_count(tensor).text(self.names)})*{dtype_of(dtypes[number]).bytes}"
+                f"({text_of(element_count(tensor).expr(self.names))})"
+                f"*{dtype_of(dtypes[number]).bytes}"
             )
         made: list[str] = []
         spare: list[int] = []
-        for place, call in enumerate(calls):
+        for place, code in enumerate(written):
             for number in (one for one, (begin, _) in lives.items() if begin == place):
                 other = next((one for one in spare if sizes[one] == sizes[number]), None)
                 if other is None:
@@ -523,7 +519,7 @@ class _ProgramWriter:
                 else:
                     made.append(f"all[{number}] = all[{other}]; all[{other}] = 0;")
                     spare.remove(other)
-            made.append(call)
+            made.append(code.call)
             for number in (one for one, (_, end) in lives.items() if end == place):
                 if any(
                     begin > place and sizes[one] == sizes[number]
@@ -585,8 +581,8 @@ class _ProgramWriter:
     def _emit_rounding(self, tensor: Tensor) -> str:
         """Emits the loop that rounds a half-precision output from its float32 temporary."""
         number = len(self.inputs) + next(i for i, item in enumerate(self.outputs) if item is tensor)
-        count, prefix = element_count(tensor).text(self.names), vectors.memory_prefix(tensor.dtype)
-        c, there = dtype_of(tensor.dtype).c, self._buffer(tensor).name[1:]
+        count, c = text_of(element_count(tensor).expr(self.names)), dtype_of(tensor.dtype).c
+        prefix, there = vectors.memory_prefix(tensor.dtype), self._buffer(tensor).number
         return (
             f"for (int64_t i = 0; i < {count}; i += LANES) {{ "
             f"const int n = {count} - i < LANES ? (int)({count} - i) : LANES; "
@@ -599,7 +595,7 @@ class _ProgramWriter:
         strides = strides_of(tensor)
         if strides is None:
             raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
-        return TensorBuffer(f"p{number}", strides, self._dtype(number))
+        return TensorBuffer(f"p{number}", strides, self._dtype(number), number=number)
 
 
 def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:

@@ -7,9 +7,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
-from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
+from tbe_impl.codegen.loop_levels import (
+    THREAD_RANGE,
+    Index,
+    MissingBuffer,
+    TensorBuffer,
+    Value,
+)
 from tbe_impl.codegen.planning.access_analysis import accesses_of, extent_of
 from tbe_impl.codegen.planning.partition import operation_count
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
@@ -19,7 +26,6 @@ from tbe_impl.codegen.planning.reduction_loops import (
     plan_requested_reduction,
 )
 from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES, MAX_ROW_STEPS
-from tbe_impl.codegen.source_comments import stage_comment
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, Reduce, Select, reads
 from tbe_impl.dsl.tensor import Tensor
@@ -30,6 +36,9 @@ if TYPE_CHECKING:
 
 MIN_ALIGNED_ROW = 512
 """Minimum number of elements of a row for which loop peeling to a cache line is profitable."""
+
+WIDE = "wide_sum"
+"""Kind of an accumulator of float32 values in float64."""
 
 LONG_ROW = 64
 """Minimum number of elements of a long row."""
@@ -79,7 +88,7 @@ def lower_reduction(
         # each iteration or thread would recompute it
         raise MissingBuffer(tensor)
     inners, loops, are_plain = _declare_reduction_loops(writer, tensor, environments)
-    saved_chain, saved_vector, saved_count = writer.chain, writer.vector, writer.count
+    saved_chain, saved_vector, saved_partial = writer.chain, writer.vector, writer.partial
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
@@ -92,10 +101,10 @@ def lower_reduction(
                 ):
                     raise MissingBuffer(tensor)
                 return _reduce_lanewise(writer, body, inners, loops, depth)
-            writer.vector, writer.count = None, "LANES"
+            writer.vector = writer.partial = None
             return _reduce_along_row(writer, body, inners, loops, depth)
     finally:
-        writer.chain, writer.vector, writer.count = saved_chain, saved_vector, saved_count
+        writer.chain, writer.vector, writer.partial = saved_chain, saved_vector, saved_partial
         writer.filling = saved_filling
 
 
@@ -171,18 +180,13 @@ def _reduce_lanewise(
 
     def step() -> None:
         for name, inner in _iterate_jammed_steps(writer, names, inners):
-            value = writer.lower_expression(contribution(body), inner).text
-            combined = (
-                f"wide_add({name}, {value})"
-                if is_wide
-                else combine_short_form(writer, body, tag, name, value)
-            )
-            writer.chain[-1].lines.append(f"{name} = {combined};{stage_comment(writer.stage)}")
+            value = writer.lower_expression(contribution(body), inner).expr
+            _emit_combination(writer, body, name, value)
 
     open_levels(writer, loops.levels, step)
     if is_wide:
-        return [writer.define(f"wide_rounded({name})", tag, depth) for name in names]
-    return [Value(name, tag, depth) for name in names]
+        return [writer.define(ir.call("wide_rounded", name, kind=tag), depth) for name in names]
+    return [Value(name, depth) for name in names]
 
 
 def _reduce_along_row(
@@ -212,17 +216,11 @@ def _reduce_along_row(
 
     def step(copy: int) -> None:
         for names, inner in _iterate_jammed_steps(writer, rows, inners):
-            text = writer.lower_expression(contribution(body), inner).text
-            if writer.count != "LANES":
-                text = vectors.select(tag, f"lanes_below({writer.count})", text, neutral)
-            combined = (
-                f"wide_add({names[copy]}, {text})"
-                if is_wide
-                else combine_short_form(writer, body, tag, names[copy], text)
-            )
-            writer.chain[-1].lines.append(
-                f"{names[copy]} = {combined};{stage_comment(writer.stage)}"
-            )
+            value = writer.lower_expression(contribution(body), inner).expr
+            if writer.count is not None:
+                lanes = ir.call("lanes_below", writer.count, kind=ir.MASK)
+                value = vectors.select(tag, lanes, value, neutral)
+            _emit_combination(writer, body, names[copy], value)
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 
@@ -234,14 +232,12 @@ def _reduce_along_row(
         if not inmost:
             writer.filling = serial
         if shared and not outer:
-            writer.parts[serial] = ("begin", "end")
-        begin, end = range_of(writer, serial)
+            writer.parts[serial] = THREAD_RANGE
         writer.emit_vector_loop(
             serial,
             lambda copy: open_levels(writer, inmost, lambda: step(copy)),
+            covered=range_of(writer, serial),
             unroll=number,
-            begin=begin,
-            end=end,
             head=_load_peel_count(writer, body, inners[0], serial),
         )
 
@@ -250,15 +246,15 @@ def _reduce_along_row(
     if is_wide:
         return [
             writer.define(
-                vectors.splat(tag, f"(float)f64_sum(wide_lanes({_combine_wide(names)}))"),
-                tag,
+                ir.Splat(
+                    tag, _rounded_sum(ir.call("wide_lanes", _combine_wide(names), kind="f64"))
+                ),
                 depth,
             )
             for names in rows
         ]
     return [
-        writer.define(vectors.splat(tag, _reduce_across_lanes(op, tag, names)), tag, depth)
-        for names in rows
+        writer.define(ir.Splat(tag, _reduce_across_lanes(op, tag, names)), depth) for names in rows
     ]
 
 
@@ -275,33 +271,43 @@ def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) ->
     return len(known) < len(lengths) or math.prod(known) >= least
 
 
-def _combine_wide(names: Sequence[str]) -> str:
-    return functools.reduce(lambda one, other: f"wide_both({one}, {other})", names)
+def _combine_wide(accumulators: Sequence[ir.Expr]) -> ir.Expr:
+    return functools.reduce(
+        lambda one, other: ir.call("wide_both", one, other, kind=WIDE), accumulators
+    )
 
 
-def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[str]) -> str:
+def _rounded_sum(lanes: ir.Expr) -> ir.Expr:
+    """Returns the sum of float64 lanes, rounded to float32."""
+    return ir.Cast("float", ir.call("sum", lanes, kind="double", prefix="f64"))
+
+
+def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[ir.Expr]) -> ir.Expr:
     """Reduces the accumulators across lanes to one scalar."""
     if op == "wide_sum":
-        return f"(float)f64_sum({' + '.join(f'f64_from_f32({one})' for one in accumulators)})"
+        wide = [vectors.convert(one, "f64") for one in accumulators]
+        return _rounded_sum(
+            functools.reduce(lambda one, other: ir.Op("add", (one, other), "f64"), wide)
+        )
     total, *others = accumulators
     for other in others:
         total = combine(op, tag, total, other)
     if tag == vectors.MASK:
         op = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[op]
-    return f"{row_prefix(tag)}_{op}({total})"
+    return ir.call(op, total, kind="scalar", prefix=row_prefix(tag))
 
 
 def _load_peel_count(
     writer: Lowering, body: Reduce, inner: Mapping[int, Index], serial: int
-) -> str:
-    """Returns, as C text, how many steps a row loop peels to reach the start of a cache line.
+) -> ir.Expr | None:
+    """Returns how many steps a row loop peels to reach the start of a cache line.
 
-    Returns "" if the number is unknown or peeling is not profitable. The number never depends on
+    Returns None if the number is unknown or peeling is not profitable. The number never depends on
     the run-time address, so that sums always have the same order of additions.
     """
     length = writer.extents[serial].constant
     if not writer.options.offset or length is None or length < MIN_ALIGNED_ROW:
-        return ""
+        return None
     known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
     found = accesses_of([contribution(body)], known, writer.buffers)
     sizes = {
@@ -310,13 +316,11 @@ def _load_peel_count(
         if address.coefficient(serial) == ONE
     }
     if len(sizes) != 1:
-        return ""
+        return None
     (size,) = sizes
-    return (
-        f"{(CACHE_LINE_BYTES - writer.options.offset) // size} % LANES"
-        if length * size % CACHE_LINE_BYTES == 0
-        else ""
-    )
+    if length * size % CACHE_LINE_BYTES:
+        return None
+    return ir.op("mod", ir.Int((CACHE_LINE_BYTES - writer.options.offset) // size), ir.LANES)
 
 
 def _is_compute_bound(writer: Lowering, body: Reduce, serial: int) -> bool:
@@ -357,15 +361,21 @@ def _iterate_jammed_steps(
 
 def _declare_accumulator(
     writer: Lowering, body: Reduce, tag: str, depth: int, *, is_wide: bool
-) -> str:
-    name = f"a{next(writer.serial)}"
-    kind, start = (
-        ("wide_sum", "{0}")
-        if is_wide
-        else (vectors.c_type(tag), vectors.literal(identity_of(body), tag))
+) -> ir.Var:
+    name, kind = f"a{next(writer.serial)}", WIDE if is_wide else tag
+    start = ir.Zero(WIDE) if is_wide else vectors.literal(identity_of(body), tag)
+    writer.chain[depth].body.append(ir.Let(name, kind, start, is_mutable=True))
+    return ir.Var(name, kind)
+
+
+def _emit_combination(writer: Lowering, body: Reduce, accumulator: ir.Var, value: ir.Expr) -> None:
+    """Combines an accumulator with one more value."""
+    combined = (
+        ir.call("wide_add", accumulator, value, kind=WIDE)
+        if accumulator.kind == WIDE
+        else combine_short_form(writer, body, accumulator.kind, accumulator, value)
     )
-    writer.chain[depth].lines.append(f"{kind} {name} = {start};")
-    return name
+    writer.chain[-1].body.append(ir.Assign(accumulator, combined, stage=writer.stage_number))
 
 
 def contribution(body: Reduce) -> Expr:
@@ -390,13 +400,13 @@ def lower_inner_reduction(
 
 def lower_partial_reduction(
     writer: Lowering, tensor: Tensor, environment: Mapping[int, Index]
-) -> tuple[Value, str, int]:
+) -> tuple[Value, ir.Expr, int]:
     """Lowers the part of a reduction that one thread computes.
 
     The outermost loop runs from the C variable ``begin`` to ``end``.
 
     Returns:
-        The partial result, the trip count of the outermost loop in C, and the number of
+        The partial result, the trip count of the outermost loop, and the number of
         consecutive iterations of this loop that stay on one thread.
     """
     (inner,), loops, are_plain = _declare_reduction_loops(writer, tensor, [environment])
@@ -417,41 +427,26 @@ def accumulate(
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
-    values: dict[str, list[Value]] = {}
+    values: dict[ir.Index, list[ir.Expr]] = {}
     for _ in writer.jammed_steps():
         own = {serial: writer.shift_index(index) for serial, index in axes.items()}
         index = writer.address(place, [own[axis.serial] for axis in tensor.op.axis])
-        values.setdefault(writer.index_text(index), []).append(
-            writer.lower_expression(body.source, own)
+        values.setdefault(writer.index_expr(index), []).append(
+            writer.lower_expression(body.source, own).expr
         )
     for at, added in values.items():
-        kind, tag = row_prefix(added[0].tag), added[0].tag
-        address, part = f"{place.name} + {at}", writer.count != "LANES"
-        texts = [value.text for value in added]
+        kind, tag, address = row_prefix(added[0].kind), added[0].kind, place.pointer(at)
         if place.dtype == "float64" and tag == "f32":
-            value = _combine_pairwise(body.op, tag, texts)
-            line = (
-                f"wide_add_part({address}, {value}, {writer.count});"
-                if part
-                else f"wide_add_at({address}, {value});"
-            )
-        else:
-            new = (
-                f"{kind}_load_part({address}, {writer.count})"
-                if part
-                else f"{kind}_load({address})"
-            )
-            for text in texts:
-                new = combine(body.op, tag, new, text)
-            line = (
-                f"{kind}_store_part({address}, {new}, {writer.count});"
-                if part
-                else f"{kind}_store({address}, {new});"
-            )
-        writer.chain[-1].lines.append(line)
+            total = _combine_pairwise(body.op, tag, added)
+            writer.chain[-1].body.append(ir.Accumulate(address, total, writer.count))
+            continue
+        new: ir.Expr = ir.Load(tag, kind, address, count=writer.count)
+        for value in added:
+            new = combine(body.op, tag, new, value)
+        writer.chain[-1].body.append(ir.Store(kind, address, new, count=writer.count))
 
 
-def _combine_pairwise(op: str, tag: str, values: Sequence[str]) -> str:
+def _combine_pairwise(op: str, tag: str, values: Sequence[ir.Expr]) -> ir.Expr:
     """Combines values as a balanced tree, which minimises the number of roundings of each value."""
     if len(values) == 1:
         return values[0]
@@ -466,17 +461,19 @@ def row_prefix(tag: str) -> str:
     return "i32" if tag == vectors.MASK else tag
 
 
-def combine_short_form(writer: Lowering, body: Reduce, tag: str, so_far: str, value: str) -> str:
+def combine_short_form(
+    writer: Lowering, body: Reduce, tag: str, so_far: ir.Expr, value: ir.Expr
+) -> ir.Expr:
     """Works like `combine`, but calls the cheaper function in `Lowering.short` if there is one."""
     if id(body) in writer.short and tag in ("f32", "f64"):
-        return f"{tag}_{writer.short[id(body)]}({value}, {so_far})"
+        return ir.Call(writer.short[id(body)], (value, so_far), tag, tag)
     return combine(body.op, tag, so_far, value)
 
 
-def combine(op: str, tag: str, so_far: str, value: str) -> str:
-    """Returns C that combines the partial result of a reduction with one more value."""
+def combine(op: str, tag: str, so_far: ir.Expr, value: ir.Expr) -> ir.Expr:
+    """Combines the partial result of a reduction with one more value."""
     if op == "max" and tag in ("f32", "f64"):
-        return f"{tag}_max_so_far({so_far}, {value})"
+        return ir.Call("max_so_far", (so_far, value), tag, tag)
     name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
     return vectors.binary(name, tag, so_far, value)
 

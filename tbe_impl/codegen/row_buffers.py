@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_levels import Index, RowBuffer, Value, loop_variables_in
 from tbe_impl.codegen.planning.polynomials import Poly
@@ -42,17 +43,14 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
     assert steps is not None
     rows = writer.chain[writer.depth_of(used)].rows
     key = (id(tensor), tuple(outer))
-    place = f"{{}} + {writer.names[writer.vector]}"
+    step = ir.Var(writer.names[writer.vector])
     row = rows.get(key)
     # a value hoisted out of an unfinished loop may precede the stores to its row buffer
     there = row is not None and row.loop != writer.vector and row.loop not in writer.unfinished
     if row is not None and there and row.steps == steps:
         writer.reused.add(id(tensor))
-        place = place.format(row.name)
-        part = f"{tag}_load_part({place}, {writer.count})"
-        return writer.define(
-            f"{tag}_load({place})" if writer.count == "LANES" else part, tag, depth
-        )
+        place = ir.Pointer(ir.Var(row.name, "pointer"), (step,))
+        return writer.define(ir.Load(tag, tag, place, count=writer.count), depth)
     complete = writer.vector not in writer.ranges.known
     fills = (
         complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)
@@ -73,24 +71,19 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
                 f"row{next(writer.serial)}",
                 "float" if tag == "f32" else "double",
             )
-            writer.chain[0].lines[:0] = _declare_row_buffer(row, writer.options.offset)
-        place = place.format(row.name)
-        whole_vector = writer.count == "LANES"
-        line = (
-            f"{tag}_store({place}, {value.text});"
-            if whole_vector
-            else f"{tag}_store_part({place}, {value.text}, {writer.count});"
-        )
-        writer.chain[depth].lines.append(line)
+            writer.chain[0].body[:0] = _declare_row_buffer(row, writer.options.offset)
+        place = ir.Pointer(ir.Var(row.name, "pointer"), (step,))
+        writer.chain[depth].body.append(ir.Store(tag, place, value.expr, count=writer.count))
     return value
 
 
-def _declare_row_buffer(row: RowBuffer, offset: int) -> list[str]:
+def _declare_row_buffer(row: RowBuffer, offset: int) -> list[ir.Stmt]:
     """Declares a row buffer with the same alignment as the arrays."""
     if not offset:
-        return [f"_Alignas({CACHE_LINE_BYTES}) {row.c} {row.name}[{row.steps}];"]
+        return [ir.Alloc(row.name, row.c, (ir.Int(row.steps),), CACHE_LINE_BYTES)]
     lines, behind = f"{row.name}_lines", offset // (4 if row.c == "float" else 8)
+    start = ir.Pointer(ir.Var(lines, "pointer"), (ir.Int(behind),))
     return [
-        f"_Alignas({CACHE_LINE_BYTES}) {row.c} {lines}[{row.steps + behind}];",
-        f"{row.c} *const {row.name} = {lines} + {behind};",
+        ir.Alloc(lines, row.c, (ir.Int(row.steps + behind),), CACHE_LINE_BYTES),
+        ir.Let(row.name, f"{row.c} *", start),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import render
+from tbe_impl.codegen.emit_c import text_of
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import Program, include_directives, result_shapes, symbol_of
 from tbe_impl.codegen.scatter import arithmetic_macros, number_text, product_of, variables_in
@@ -33,7 +33,7 @@ def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
         return None
     sizes = variables_in(list(shape))
     names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
-    rows, steps, width = (part.text(names) for part in parts if part is not None)
+    rows, steps, width = (text_of(part.expr(names)) for part in parts if part is not None)
     change, tag = SCAN_OPERATORS[word.name], vectors.tag_of(source.dtype)
     begins = int(change == "prod")
     # −0 is the identity of a float sum; an exclusive sum starts with 0
@@ -61,7 +61,7 @@ def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
     symbol = symbol_of(name)
     lines += [
         f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
-        render([line for line in body if line]),
+        *(f"  {line}" for line in body if line),
         "}\n",
     ]
     text = "\n".join(lines)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import render
+from tbe_impl.codegen.emit_c import text_of
+from tbe_impl.codegen.loop_ir import Splat, Var
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.planning.access_analysis import size_poly
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
@@ -20,7 +21,8 @@ from tbe_impl.codegen.program import (
 )
 from tbe_impl.codegen.reductions import identity
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Const, Expr, Var, walk
+from tbe_impl.dsl.expr import Const, Expr, walk
+from tbe_impl.dsl.expr import Var as Size
 from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.runtime.buffers import MAX_THREADS
 
@@ -85,8 +87,8 @@ def write_scatter(op: Operation, *, name: str, options: Options) -> Program | No
     body = [
         f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
         *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
-        f"const int64_t rows = {rows.text(names)}, width = {width.text(names)}, "
-        f"count = {count.text(names)};",
+        f"const int64_t rows = {text_of(rows.expr(names))}, "
+        f"width = {text_of(width.expr(names))}, count = {text_of(count.expr(names))};",
         f"if (rows*width < {options.parallel_elements}) threads = 1;",
         "(void)s;",
         f"return numbered_rows({var}, {places[id(use.rows)]}, {found}, b[{len(inputs)}], rows, "
@@ -96,7 +98,7 @@ def write_scatter(op: Operation, *, name: str, options: Options) -> Program | No
     symbol = symbol_of(name)
     lines += [
         f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
-        render([line for line in body if line]),
+        *(f"  {line}" for line in body if line),
         "}\n",
     ]
     source = "\n".join(lines)
@@ -121,8 +123,8 @@ def product_of(sizes: Sequence[Expr]) -> Poly | None:
     return total
 
 
-def variables_in(sizes: Sequence[Expr]) -> list[Var]:
-    found = {node.serial: node for size in sizes for node in walk(size) if isinstance(node, Var)}
+def variables_in(sizes: Sequence[Expr]) -> list[Size]:
+    found = {node.serial: node for size in sizes for node in walk(size) if isinstance(node, Size)}
     return list(found.values())
 
 
@@ -212,7 +214,7 @@ def arithmetic_macros(change: str, dtype: str) -> list[str]:
 def number_text(value: float | int | bool, tag: str) -> str:
     if tag == vectors.MASK:
         return str(int(bool(value)))
-    return f"({vectors.literal(value, tag)})[0]"
+    return f"({text_of(vectors.literal(value, tag))})[0]"
 
 
 _OPERATIONS = {"sum": "add", "prod": "mul"}
@@ -220,11 +222,10 @@ _OPERATIONS = {"sum": "add", "prod": "mul"}
 
 def _update_text(change: str, tag: str) -> str:
     """Returns a C expression for the vector ``a`` updated by the vector ``b``."""
-    return (
-        "(b)"
-        if change == "update"
-        else vectors.binary(_OPERATIONS.get(change, change), tag, "(a)", "(b)")
-    )
+    if change == "update":
+        return "(b)"
+    operands = (Var("(a)", tag), Var("(b)", tag))
+    return text_of(vectors.binary(_OPERATIONS.get(change, change), tag, *operands))
 
 
 def _scalar_update_text(change: str, tag: str) -> str:
@@ -239,5 +240,5 @@ def _scalar_update_text(change: str, tag: str) -> str:
     if change in ("max", "min"):
         is_nan = "(b) != (b) || " if tag[0] == "f" else ""
         return f"({is_nan}(b) {'>' if change == 'max' else '<'} (a) ? (b) : (a))"
-    wide = [vectors.splat(tag, item) for item in ("(a)", "(b)")]
-    return f"{vectors.binary(change, tag, *wide)}[0]"
+    wide = (Splat(tag, Var(name)) for name in ("(a)", "(b)"))
+    return f"{text_of(vectors.binary(change, tag, *wide))}[0]"

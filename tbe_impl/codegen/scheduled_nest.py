@@ -17,11 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.emit_c import text_of
 from tbe_impl.codegen.loop_headers import open_levels, parallel_trip_count, range_of
-from tbe_impl.codegen.loop_levels import AttachedTile, LoopScope, TensorBuffer, Value
+from tbe_impl.codegen.loop_levels import (
+    THREAD_RANGE,
+    AttachedTile,
+    LoopRange,
+    LoopScope,
+    TensorBuffer,
+    Value,
+)
 from tbe_impl.codegen.lowering import Lowering
-from tbe_impl.codegen.nest_function import NestFunction, ProgramContext
+from tbe_impl.codegen.nest_function import BEGIN_AND_END, NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.planning.index_ranges import is_nonnegative
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.partition import LoopNest, Root, plan_scheduled_nest
@@ -36,7 +45,6 @@ from tbe_impl.codegen.reductions import (
     row_prefix,
 )
 from tbe_impl.codegen.thread_partial_sums import ThreadRows, row_c_type
-from tbe_impl.codegen.thread_partition import join_functions
 from tbe_impl.codegen.tiles import Span, tile_of
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
@@ -136,8 +144,8 @@ class ScheduledStageWriter:
         with inside.bind_sources([(self.source, self.root.axes)]):
             if at == exact.vector:
                 ((serial, _),) = level.parts
-                begin, end = range_of(inside, serial)
-                inside.emit_vector_loop(serial, lambda _: open_next(), begin=begin, end=end)
+                covered = range_of(inside, serial)
+                inside.emit_vector_loop(serial, lambda _: open_next(), covered=covered)
             else:
                 shared = at == self.shared and len(level.parts) > 1
                 open_levels(inside, [level], open_next, shared=shared)
@@ -154,15 +162,15 @@ class ScheduledStageWriter:
         with inside.bind_sources([]):
             self._emit_nested_loops(left, body)
         inside.chain.pop()
-        inside.chain[-1].lines += scope.lines
+        inside.chain[-1].body += scope.body
 
     def _emit_nested_loops(self, serials: Sequence[int], body: Callable[[], None]) -> None:
-        begin, end = range_of(self.inside, serials[0])
+        covered = range_of(self.inside, serials[0])
         if len(serials) == 1:
-            self.inside.emit_vector_loop(serials[0], lambda _: body(), begin=begin, end=end)
+            self.inside.emit_vector_loop(serials[0], lambda _: body(), covered=covered)
         else:
             self.inside.emit_serial_loop(
-                serials[0], lambda: self._emit_nested_loops(serials[1:], body), begin=begin, end=end
+                serials[0], lambda: self._emit_nested_loops(serials[1:], body), covered
             )
 
     # tiles
@@ -233,18 +241,19 @@ class ScheduledStageWriter:
         exact = replace(nest.exact, together=False)
         ScheduledStageWriter(inside, self.memory, self.around, root, nest.levels, exact).write()
         inside.chain.pop()
-        inside.chain[-1].lines += scope.lines
+        inside.chain[-1].body += scope.body
         inside.parts, inside.spans = saved
         del inside.targets[id(root.tensor)]
 
-    def _tile_range(self, span: Span, extent: Poly) -> tuple[str, str]:
-        """Returns begin and end of a loop over a tile, clamped to the tensor."""
-        text = self.inside.index_text
-        begin = text(span.first) if is_nonnegative(span.first) else f"most(0, {text(span.first)})"
-        inside = is_nonnegative(extent - span.first - span.size)
-        return begin, text(
-            span.first + span.size
-        ) if inside else f"least({text(span.first + span.size)}, {text(extent)})"
+    def _tile_range(self, span: Span, extent: Poly) -> LoopRange:
+        """Returns the range of a loop over a tile, clamped to the tensor."""
+        begin: ir.Expr = self.inside.index_expr(span.first)
+        end: ir.Expr = self.inside.index_expr(span.first + span.size)
+        if not is_nonnegative(span.first):
+            begin = ir.call("most", ir.ZERO, begin)
+        if not is_nonnegative(extent - span.first - span.size):
+            end = ir.call("least", end, self.inside.index_expr(extent))
+        return LoopRange(begin, end)
 
     # body of the loops
 
@@ -269,8 +278,7 @@ class ScheduledStageWriter:
         if not self.exact.has_rows_in_memory:
             inside.store(root.tensor, root.indices, self._round_to_device(value))
             return
-        text = combine(self.body.op, self.tag, self._load(), value.text)
-        self._store(text)
+        self._store(combine(self.body.op, self.tag, self._load(), value.expr))
 
     def _reduction_loops(self) -> tuple[tuple[int, Poly], ...]:
         """Returns serial number and extent of the reduction loops inside all data loops."""
@@ -282,8 +290,8 @@ class ScheduledStageWriter:
     def _round_to_device(self, value: Value) -> Value:
         tensor, inside = self.root.tensor, self.inside
         if inside.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
-            text = vectors.cast("float32", tensor.dtype, value.text)
-            return inside.let(text, value.tag, len(inside.chain) - 1)
+            rounded = vectors.cast("float32", tensor.dtype, value.expr)
+            return inside.let(rounded, len(inside.chain) - 1)
         return value
 
     def _start(self) -> None:
@@ -292,43 +300,29 @@ class ScheduledStageWriter:
 
     def _finish(self) -> None:
         inside = self.inside
-        found = inside.define(self._load(), self.tag, len(inside.chain) - 1)
+        found = inside.define(self._load(), len(inside.chain) - 1)
         inside.store(self.root.tensor, self.root.indices, self._round_to_device(found))
 
     # rows
 
-    def _place(self) -> tuple[str, Poly]:
+    def _place(self) -> tuple[ir.Pointer, ir.Index]:
         """Returns the address of the current partial result, and its stride from lane to lane."""
         inside, address = self.inside, ZERO
         for index, stride in zip(self.root.indices, self.row.strides, strict=True):
             first = sum((self.origin.get(serial, ZERO) for serial in index.variables), ZERO)
             address = address + (index - first) * stride
         step = address.coefficient(inside.vector) if inside.vector is not None else ZERO
-        return f"{self.row.name} + {inside.index_text(address)}", step or ZERO
+        return self.row.pointer(inside.index_expr(address)), inside.index_expr(step or ZERO)
 
-    def _load(self) -> str:
+    def _load(self) -> ir.Load:
         place, step = self._place()
-        kind, count = row_prefix(self.tag), self.inside.count
-        if step == ZERO:
-            return f"{kind}_one({place})"
-        if step != ONE:
-            return f"{kind}_gather({place}, {self.inside.index_text(step)}, {count})"
-        return (
-            f"{kind}_load({place})" if count == "LANES" else f"{kind}_load_part({place}, {count})"
+        return ir.Load(self.tag, row_prefix(self.tag), place, step, self.inside.count)
+
+    def _store(self, value: ir.Expr) -> None:
+        place, step = self._place()
+        self.inside.chain[-1].body.append(
+            ir.Store(row_prefix(self.tag), place, value, step, self.inside.count)
         )
-
-    def _store(self, text: str) -> None:
-        place, step = self._place()
-        kind, count = row_prefix(self.tag), self.inside.count
-        if step == ZERO:
-            line = f"{kind}_store_part({place}, {text}, 1);"
-        elif step != ONE:
-            line = f"{kind}_scatter({place}, {self.inside.index_text(step)}, {text}, {count});"
-        elif count == "LANES":
-            line = f"{kind}_store({place}, {text});"
-        else:
-            line = f"{kind}_store_part({place}, {text}, {count});"
-        self.inside.chain[-1].lines.append(line)
 
 
 class ScheduledNestWriter:
@@ -359,8 +353,8 @@ class ScheduledNestWriter:
             around.short,
         )
 
-    def write(self) -> tuple[str, str]:
-        """Returns the C functions of the nest and the statements that call them."""
+    def write(self) -> NestCode:
+        """Returns the functions of the nest and the statements that call them."""
         nest, inside, function, together = (
             self.nest,
             self.inside,
@@ -375,19 +369,20 @@ class ScheduledNestWriter:
             # the parallel loop
             inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
-            inside.parts[parted.parts[0][0]] = ("begin", "end")
+            inside.parts[parted.parts[0][0]] = THREAD_RANGE
         memory = ThreadRows(function, [self.root] if together else [])
         stage = ScheduledStageWriter(
             inside, memory, self.around, self.root, nest.levels, self.exact
         )
         stage.write(shared=nest.shared)
         steps, grain = parallel_trip_count(inside, parted), nest.grain or 1
-        lines = inside.chain[0].lines
+        body = inside.chain[0].body
         if memory.is_empty:
-            text = function.text("int64_t begin, int64_t end", (), lines)
-            sequential_call = f"{function.name}(b, s, INT64_C(0), {steps});"
+            own = function.build(BEGIN_AND_END, (), body)
+            sequential_call = f"{function.name}(b, s, INT64_C(0), {text_of(steps)});"
             part, call = function.emit_parallel_call(steps, grain, sequential_call)
-            return join_functions(text, part), call
-        text = function.text("int64_t begin, int64_t end, char *rows", memory.starts(), lines)
+            return function.code((own,), part, call)
+        parameters = (*BEGIN_AND_END, ir.Parameter("rows", "char *"))
+        own = function.build(parameters, memory.starts(), body)
         part, call = memory.call(steps, grain, together=together)
-        return join_functions(text, part, memory.merge_function_text() if together else ""), call
+        return function.code((own, *([memory.merge_function()] if together else [])), part, call)

@@ -24,6 +24,11 @@ def enable_stage_comments() -> Iterator[None]:
         _is_enabled.reset(before)
 
 
-def stage_comment(op: Operation | None) -> str:
-    """Returns a C comment with the `Operation.number` of a stage; "" if comments are disabled."""
-    return f" /* stage {op.number} */" if op is not None and _is_enabled.get() else ""
+def are_stages_shown() -> bool:
+    """Returns whether comments in C name the `Operation.number` of each statement's stage."""
+    return _is_enabled.get()
+
+
+def stage_comment(op: Operation) -> str:
+    """Returns a C comment with the number of a stage; "" if comments are disabled."""
+    return f" /* stage {op.number} */" if are_stages_shown() else ""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.emit_c import text_of
 from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.nest_function import NestFunction
 from tbe_impl.codegen.planning.access_analysis import element_count, extent_of
@@ -25,7 +28,7 @@ class ThreadRows:
 
     def __init__(self, function: NestFunction, roots: Sequence[Root], *, may_be_wide: bool = False):
         self.function, self.roots = function, roots
-        self.areas: list[tuple[str, str, str]] = []
+        self.areas: list[tuple[str, str, ir.Expr]] = []
         self.buffers = {
             id(root.tensor): TensorBuffer(
                 f"c{number}",
@@ -55,30 +58,29 @@ class ThreadRows:
         self.areas.append((name, c, self._bytes(count, width)))
         return name
 
-    def starts(self) -> list[str]:
-        """Returns C statements that define the areas of a thread and initialise its rows.
+    def starts(self) -> list[ir.Stmt]:
+        """Returns statements that define the areas of a thread and initialise its rows.
 
         Each row is filled with the identity of its reduction.
         """
-        starts: list[str] = []
-        offset = "rows"
+        starts: list[ir.Stmt] = []
+        place = ir.Pointer(ir.Var("rows", "char *"))
         for root in self.roots:
             kind = row_prefix(self._tag(root))
             name, c = self.buffers[id(root.tensor)].name, row_c_type(kind)
-            starts.append(f"{c} *{name} = ({c} *)({offset});")
+            starts.append(ir.Let(name, f"{c} *", ir.Cast(f"{c} *", place), is_mutable=True))
             count = self.function.size(element_count(root.tensor))
-            starts.append(
-                f"for (int64_t i = 0; i < {count}; i++) {name}[i] = {identity_text(root)};"
-            )
-            offset = f"{offset} + {self._bytes_of(root)}"
+            fill = ir.Assign(ir.Element(name, (ir.Var("i"),)), identity_element(root))
+            starts.append(ir.For("i", ir.ZERO, count, (fill,)))
+            place = ir.Pointer(place.base, (*place.offsets, self._bytes_of(root)))
         for name, c, size in self.areas:
-            starts.append(f"{c} *{name} = ({c} *)({offset});")
-            offset = f"{offset} + {size}"
+            starts.append(ir.Let(name, f"{c} *", ir.Cast(f"{c} *", place), is_mutable=True))
+            place = ir.Pointer(place.base, (*place.offsets, size))
         return starts
 
     def call(
         self,
-        steps: str,
+        steps: ir.Expr,
         grain: int,
         before: str = "",
         before_own: str = "",
@@ -99,7 +101,7 @@ class ThreadRows:
         """
         function = self.function
         sequential_call = (
-            f"{function.name}(b, s, INT64_C(0), {steps}, {before}{before and ', '}rows);"
+            f"{function.name}(b, s, INT64_C(0), {text_of(steps)}, {before}{before and ', '}rows);"
         )
         fields = f".own = rows, .own_bytes = row_bytes{extra_fields and ', '}{extra_fields}"
         part, shared = function.emit_parallel_call(
@@ -124,57 +126,65 @@ class ThreadRows:
         ]
         return part, "\n  ".join(calls)
 
-    def _bytes_of(self, root: Root) -> str:
-        """Returns the size of one thread's row in bytes, a multiple of a cache line, as C."""
+    def _bytes_of(self, root: Root) -> ir.Expr:
+        """Returns the size of one thread's row in bytes, a multiple of a cache line."""
         return self._bytes(element_count(root.tensor), vectors.lane_bits(self._tag(root)) // 8)
 
     def _tag(self, root: Root) -> str:
         return vectors.tag_of(self.buffers[id(root.tensor)].dtype)
 
-    def _bytes(self, count: Poly, width: int) -> str:
-        return f"((({self.function.size(count)})*{width} + 63) & ~INT64_C(63))"
+    def _bytes(self, count: Poly, width: int) -> ir.Expr:
+        size = ir.op("mul", self.function.size(count), ir.Int(width))
+        behind = ir.op("add", size, ir.Int(63))
+        return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
 
     def _row_bytes(self) -> str:
-        return (
-            " + ".join((*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas)))
-            + " + 64"
+        first, *others = (*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas))
+        return text_of(
+            functools.reduce(
+                lambda one, other: ir.op("add", one, other), (*others, ir.Int(64)), first
+            )
         )
 
-    def merge_function_text(self) -> str:
-        """Returns the C function that merges the rows of all threads."""
-        lines: list[str] = []
-        offset = "0"
+    def merge_function(self) -> ir.Function:
+        """Returns the function that merges the rows of all threads."""
+        i, t, rows = ir.Var("i"), ir.Var("t", ir.INT), ir.Var("rows", "char *")
+        left, lanes = ir.Var("left"), ir.Var("n", ir.INT)
+        loops: list[ir.Stmt] = []
+        offsets: tuple[ir.Expr, ...] = ()
         for root in self.roots:
             body = root.tensor.op.body[root.tensor.value_index]
             assert isinstance(body, Reduce)
-            tag, found = self._tag(root), vectors.tag_of(root.tensor.dtype)
-            prefix = vectors.memory_prefix(self.function.buffer_of(root).dtype)
-            kind, name = row_prefix(tag), self.function.buffer_of(root).name
-            c = row_c_type(kind)
-            both = combine(
-                body.op,
-                tag,
-                "v",
-                f"{kind}_load_part(({c} *)(rows + t*row_bytes + {offset}) + i, n)",
+            tag, buffer = self._tag(root), self.function.buffer_of(root)
+            kind, total = row_prefix(tag), ir.Var("v", tag)
+            count = self.function.size(element_count(root.tensor))
+
+            def load(*before: ir.Expr, tag: str = tag, kind: str = kind) -> ir.Load:
+                pointer = ir.Cast(f"{row_c_type(kind)} *", ir.Pointer(rows, before))
+                return ir.Load(tag, kind, ir.Pointer(pointer, (i,)), count=lanes)
+
+            other = load(ir.op("mul", t, ir.Var("row_bytes")), *offsets)
+            is_part = ir.op("lt", left, ir.LANES, kind=ir.FLAG)
+            fewer = ir.op("choose", is_part, ir.Cast(ir.INT, left), ir.LANES)
+            rounded = vectors.convert(total, vectors.tag_of(root.tensor.dtype))
+            merge = ir.Assign(total, combine(body.op, tag, total, other))
+            steps = (
+                ir.Let(left.name, ir.INDEX, ir.op("sub", count, i)),
+                ir.Let(lanes.name, ir.INT, fewer),
+                ir.Let(total.name, tag, load(*offsets), is_mutable=True),
+                ir.For(t.name, ir.Int(1), ir.Var("used", ir.INT), (merge,), kind=ir.INT),
+                ir.Store(
+                    vectors.memory_prefix(buffer.dtype), buffer.pointer(i), rounded, count=lanes
+                ),
             )
-            lines += [
-                (
-                    f"for (int64_t i = 0; i < {self.function.size(element_count(root.tensor))}; "
-                    "i += LANES) {"
-                ),
-                f"  const int64_t left = {self.function.size(element_count(root.tensor))} - i;",
-                "  const int n = left < LANES ? (int)left : LANES;",
-                f"  {vectors.c_type(tag)} v = {kind}_load_part(({c} *)(rows + {offset}) + i, n);",
-                f"  for (int t = 1; t < used; t++) v = {both};",
-                (
-                    f"  {prefix}_store_part({name} + i, "
-                    f"{'v' if tag == found else f'{found}_from_{tag}(v)'}, n);"
-                ),
-                "}",
-            ]
-            offset = f"{offset} + {self._bytes_of(root)}"
-        parameters = "char *rows, int64_t row_bytes, int used"
-        return self.function.text(parameters, (), lines, f"{self.function.name}_columns")
+            loops.append(ir.For(i.name, ir.ZERO, count, steps, ir.LANES))
+            offsets = (*offsets, self._bytes_of(root))
+        parameters = (
+            ir.Parameter("rows", "char *"),
+            ir.Parameter("row_bytes", "int64_t"),
+            ir.Parameter("used", "int"),
+        )
+        return self.function.build(parameters, (), loops, f"{self.function.name}_columns")
 
 
 def row_dtype(root: Root) -> str:
@@ -185,11 +195,11 @@ def row_dtype(root: Root) -> str:
     return "float64" if is_wide else root.tensor.dtype
 
 
-def identity_text(root: Root) -> str:
-    """Returns the identity element of a root's reduction as a C scalar."""
+def identity_element(root: Root) -> ir.Expr:
+    """Returns the identity element of a root's reduction."""
     body = root.tensor.op.body[root.tensor.value_index]
     assert isinstance(body, Reduce)
-    return f"({vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype))})[0]"
+    return ir.Lane(vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype)), 0)
 
 
 def row_c_type(kind: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from tbe_impl.codegen.emit_c import text_of
+from tbe_impl.codegen.loop_ir import Expr, Index
 
 
 def partition_among_threads(
     name: str,
-    extent: str,
+    extent: Expr,
     grain: int,
     work: str,
     sequential_call: str,
@@ -24,7 +25,7 @@ def partition_among_threads(
 
     Args:
         name: name of the nest's function.
-        extent: trip count, in C.
+        extent: trip count.
         grain: number of consecutive iterations that stay on one thread.
         work: C condition for using several threads.
         sequential_call: C statement of the sequential call.
@@ -34,10 +35,10 @@ def partition_among_threads(
         extra_fields: further fields of ``struct shared_nest`` (`thread_pool.h`).
         part_count_variable: C variable that receives the number of parts.
     """
-    if _fits_one_thread(extent, grain):
+    if isinstance(extent, Index) and extent.constant is not None and extent.constant <= grain:
         return "", sequential_call
     fields = (
-        f".run = {name}_part, .b = b, .s = s, .steps = {extent}, .grain = {grain}, "
+        f".run = {name}_part, .b = b, .s = s, .steps = {text_of(extent)}, .grain = {grain}, "
         f".portions = {portions}{extra_fields and ', '}{extra_fields}"
     )
     target = f"{part_count_variable} = " if part_count_variable else ""
@@ -53,14 +54,3 @@ def partition_among_threads(
     parallel_call = f"{target}share_nest(&(struct shared_nest){{{fields}}}, threads);"
     statements = [f"if (threads > 1 && {work}) {parallel_call}", f"else {sequential_call}"]
     return "\n".join(part), "\n  ".join(statements)
-
-
-def join_functions(*functions: str) -> str:
-    """Joins C functions, given as text; empty texts are left out."""
-    return "\n\n".join(filter(None, functions))
-
-
-def _fits_one_thread(extent: str, grain: int) -> bool:
-    """Returns whether the trip count is constant and does not exceed the grain."""
-    found = re.fullmatch(r"(?:INT64_C\()?(\d+)\)?", extent)
-    return found is not None and int(found[1]) <= grain

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.loop_levels import Index, Value
 from tbe_impl.dsl.expr import Binary, Call, Const, Expr, Read
@@ -39,7 +40,7 @@ def lower_reciprocal_product(
             inside.lower_expression(body.args[0], axes),
         )
         if below.depth >= above.depth:
-            return inside.let(f"({above.text} / {below.text})", below.tag, below.depth)
+            return inside.let(ir.Op("div", (above.expr, below.expr), below.tag), below.depth)
     return None
 
 
@@ -49,15 +50,14 @@ def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -
     if node.op == "div" and tag in ("f32", "f64"):
         factor = _exact_reciprocal(_constant_value(node.b), tag)
         if factor:
-            return inside.let(f"({a.text} * {vectors.literal(factor, tag)})", tag, depth)
+            return inside.let(ir.Op("mul", (a.expr, vectors.literal(factor, tag)), tag), depth)
         if b.depth < a.depth:
-            inverse = inside.let(f"{tag}_rec({b.text})", tag, b.depth)
-            is_far = inside.let(f"{tag}_is_far({inverse.text})", vectors.FLAG, b.depth)
+            inverse = inside.let(ir.Call("rec", (b.expr,), tag, tag), b.depth)
+            is_far = inside.let(ir.Call("is_far", (inverse.expr,), ir.FLAG, tag), b.depth)
             over = inside.short.get(id(node), "over")
-            return inside.let(
-                f"{tag}_{over}({a.text}, {b.text}, {inverse.text}, {is_far.text})", tag, depth
-            )
-    return inside.let(_binary_text(node, a, b), tag, depth)
+            operands = (a.expr, b.expr, inverse.expr, is_far.expr)
+            return inside.let(ir.Call(over, operands, tag, tag), depth)
+    return inside.let(_binary_expr(node, a, b), depth)
 
 
 def _constant_value(expr: Expr) -> float:
@@ -80,10 +80,10 @@ def _exact_reciprocal(number: float, tag: str) -> float:
     )
 
 
-def _binary_text(node: Binary, a: Value, b: Value) -> str:
+def _binary_expr(node: Binary, a: Value, b: Value) -> ir.Expr:
     for value, other in ((a, node.b), (b, node.a)):
         if isinstance(other, Const) and not isinstance(other.value, str):
-            found = vectors.binary_with_scalar(node.op, a.tag, value.text, float(other.value))
+            found = vectors.binary_with_scalar(node.op, a.tag, value.expr, float(other.value))
             if found is not None:
                 return found
-    return vectors.binary(node.op, a.tag, a.text, b.text)
+    return vectors.binary(node.op, a.tag, a.expr, b.expr)

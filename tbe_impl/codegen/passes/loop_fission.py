@@ -8,11 +8,11 @@ equal to those of one loop.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
 
-from tbe_impl.codegen.passes.statements import CStatement, number_prefetches
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.passes.vector_loops import number_prefetches
 
 FISSIONABLE_FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
 """Maps each function that ``vector_sigmoid.h`` splits into two halves to the second half's cost.
@@ -29,122 +29,141 @@ The intermediate values of the split functions do not count.
 MAX_STATEMENTS = 40
 """Maximum number of statements for one vector; half of a longer loop exceeds the window anyway."""
 
-_FISSIONABLE_CALL = re.compile(rf"f32_({'|'.join(FISSIONABLE_FUNCTIONS)})\((\w+)\)$")
+PACKED = "f32p"
+"""Prefix of the functions of ``vector_sigmoid.h``."""
 
 
-def fission_into_strips(name: str, limit: str, whole: Sequence[Any]) -> list[Any]:
+def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
     """Splits a loop into strips of a few vectors; two loops compute each strip.
 
-    Args:
-        name: name of the loop variable.
-        limit: exclusive end of the loop, in C.
-        whole: statements for one vector.
-
     Returns:
-        C statements that process all whole strips; the caller processes the elements after the
-        last strip. Empty if no function can be split, if `whole` is too long or is not
-        straight-line code, if the second loop would be too short, or if the first loop would store
-        too many vectors.
+        The loop with statements that process all whole strips, before those that process the other
+        elements. The loop itself if it is unrolled, if no function can be split, if the statements
+        are too many or are not straight-line code, if the second loop would be too short, or if the
+        first loop would store too many vectors.
     """
-    lines = _straight_line_statements(whole)
-    halved = _independent_calls(lines)
-    needed = _backward_slice({_match_fissionable_call(line)[1] for line in halved}, lines)
-    first = [line for line in lines if line in needed or line.is_prefetch]
-    second = [line for line in lines if line not in first]
+    body = _straight_line_statements(loop)
+    halved = _independent_calls(body)
+    needed = _backward_slice({name for node in halved for name in used_names(node)}, body)
+    first = [node for node in body if node in needed or isinstance(node, ir.Prefetch)]
+    second = [node for node in body if node not in first]
     late = sum(
-        FISSIONABLE_FUNCTIONS.get(_match_fissionable_call(line)[0], bool(line.name))
-        for line in second
+        FISSIONABLE_FUNCTIONS.get(_fissionable_function(node), isinstance(node, ir.Let))
+        for node in second
     )
     if not halved or late < MIN_SECOND_LOOP_COST:
-        return []
-    asked = {word for line in second if line not in halved for word in line.identifiers}
-    handed = [line for line in needed if line.name in asked]
-    read = _backward_slice({line.name for line in handed if line.is_load}, lines)
-    kept = [line for line in handed if line not in read]
+        return loop
+    asked = {name for node in second if node not in halved for name in used_names(node)}
+    handed = [node for node in needed if node.name in asked]
+    read = _backward_slice({node.name for node in handed if is_contiguous_load(node)}, body)
+    kept = [node for node in handed if node not in read]
     if len(kept) > MAX_CARRIED_VECTORS:
-        return []
-    count = (
-        "SIGMOID_STRIP"
-        if any(_match_fissionable_call(line)[0] == "sigmoid" for line in halved)
-        else "STRIP"
-    )
-    rooms: list[str] = []
-    begun = [line.text for line in first]
-    ended = [line.text for line in read]
-    for line in kept:
-        rooms.append(f"{line.c} {line.name}_kept[{count}];")
-        begun.append(f"{line.name}_kept[at] = {line.name};")
-        ended.append(f"const {line.c} {line.name} = {line.name}_kept[at];")
-    for line in halved:
-        function, argument = _match_fissionable_call(line)
-        rooms.append(f"f32p_{function}_begun {line.name}_begun[{count}];")
-        rooms.append(f"f32p {line.name}_far = {{0}};")
-        begun.append(f"{line.name}_begun[at] = f32p_{function}_begin({argument});")
-        begun.append(f"{line.name}_far = f32p_{function}_farther({argument}, {line.name}_far);")
-    for line in second:
-        end = (
-            f"const {line.c} {line.name} = "
-            f"f32p_{_match_fissionable_call(line)[0]}_end({line.name}_begun[at]);"
-        )
-        ended.append(end if line in halved else line.text)
-    far = " || ".join(
-        f"f32p_{_match_fissionable_call(line)[0]}_any_far({line.name}_far)" for line in halved
-    )
-    strip = [
-        f"const int64_t {name}_strip = {name};",
+        return loop
+    is_long = any(_fissionable_function(node) == "sigmoid" for node in halved)
+    count, at = ir.Var("SIGMOID_STRIP" if is_long else "STRIP"), ir.Var("at", ir.INT)
+    rooms: list[ir.Stmt] = []
+    begun: list[ir.Stmt] = [*first]
+    ended: list[ir.Stmt] = [*read]
+    for node in kept:
+        element = ir.Element(f"{node.name}_kept", (at,), node.kind)
+        rooms.append(ir.Alloc(element.array, node.kind, (count,)))
+        begun.append(ir.Assign(element, ir.Var(node.name, node.kind)))
+        ended.append(ir.Let(node.name, node.kind, element))
+    far: ir.Expr | None = None
+    ends: dict[str, ir.Stmt] = {}
+    for node in halved:
+        assert isinstance(node.value, ir.Call)
+        function, (argument,) = _fissionable_function(node), node.value.arguments
+        started, distant = f"{PACKED}_{function}_begun", ir.Var(f"{node.name}_far", PACKED)
+        element = ir.Element(f"{node.name}_begun", (at,), started)
+        rooms.append(ir.Alloc(element.array, started, (count,)))
+        rooms.append(ir.Let(distant.name, PACKED, ir.Zero(PACKED), is_mutable=True))
+        begun.append(ir.Assign(element, _call_half(f"{function}_begin", argument, kind=started)))
+        begun.append(ir.Assign(distant, _call_half(f"{function}_farther", argument, distant)))
+        ends[node.name] = ir.Let(node.name, node.kind, _call_half(f"{function}_end", element))
+        is_far = _call_half(f"{function}_any_far", distant, kind=ir.FLAG)
+        far = is_far if far is None else ir.op("or", far, is_far, kind=ir.FLAG)
+    assert far is not None
+    ended += [ends.get(node.name, node) if isinstance(node, ir.Let) else node for node in second]
+    whole = replace(_strip_loop(loop.name, count, loop.whole), unroll=1)
+    strip = (
+        ir.Let(f"{loop.name}_strip", ir.INDEX, ir.Var(loop.name)),
         *rooms,
-        *_strip_loop(name, count, begun),
-        *(
-            f"if ({far}) {{",
-            ["#pragma GCC unroll 1", *_strip_loop(name, count, whole), "continue;"],
-            "}",
-        ),
-        *_strip_loop(name, count, ended),
-    ]
-    return [f"for (; {name} + {count}*LANES <= {limit}; {name} += {count}*LANES) {{", strip, "}"]
+        _strip_loop(loop.name, count, begun),
+        ir.If(far, (whole, ir.Continue())),
+        _strip_loop(loop.name, count, ended),
+    )
+    length = ir.op("mul", count, ir.LANES)
+    return replace(loop, strips=(ir.For(loop.name, None, loop.limit, strip, length, length),))
 
 
-def _straight_line_statements(whole: Sequence[Any]) -> list[CStatement]:
-    """Parses the statements; empty unless all are loads, definitions, stores or prefetches."""
-    found = [CStatement.parse(line) for line in whole if isinstance(line, str)]
-    known = all(line.name or line.is_store or line.is_prefetch for line in found)
-    return found if known and len(found) == len(whole) <= MAX_STATEMENTS else []
+def _call_half(function: str, *arguments: ir.Expr, kind: str = PACKED) -> ir.Call:
+    return ir.call(function, *arguments, kind=kind, prefix=PACKED)
 
 
-def _match_fissionable_call(line: CStatement) -> tuple[str, str]:
-    """Returns function and argument of a call that can be split; ("", "") if `line` is none."""
-    match = _FISSIONABLE_CALL.match(line.value)
-    return (match[1], match[2]) if match else ("", "")
+def is_contiguous_load(node: ir.Stmt) -> bool:
+    """Returns whether a statement defines a vector by a contiguous load."""
+    return isinstance(node, ir.Let) and isinstance(node.value, ir.Load) and node.value.is_contiguous
 
 
-def _independent_calls(lines: Iterable[CStatement]) -> list[CStatement]:
+def used_names(node: ir.Stmt) -> set[str]:
+    """Returns the names that a statement uses, without those that it defines."""
+    if not isinstance(node, ir.Let):
+        return ir.names_in(node)
+    return ir.names_in(node.value) if node.value is not None else set()
+
+
+def _straight_line_statements(loop: ir.VectorLoop) -> Sequence[ir.Stmt]:
+    """Returns the statements for one vector of a loop that is not unrolled.
+
+    Returns nothing unless all are loads, definitions, stores or prefetches.
+    """
+    known = all(
+        isinstance(node, (ir.Let, ir.Prefetch))
+        or (isinstance(node, ir.Store) and node.stride in (ir.ZERO, ir.ONE))
+        for node in loop.whole
+    )
+    return loop.whole if known and not loop.copies and len(loop.whole) <= MAX_STATEMENTS else ()
+
+
+def _fissionable_function(node: ir.Stmt) -> str:
+    """Returns the function of a call that can be split; "" if `node` is none."""
+    value = node.value if isinstance(node, ir.Let) else None
+    is_known = isinstance(value, ir.Call) and value.prefix == "f32"
+    if not isinstance(value, ir.Call) or not is_known or len(value.arguments) != 1:
+        return ""
+    is_named = isinstance(value.arguments[0], ir.Var)
+    return value.function if is_named and value.function in FISSIONABLE_FUNCTIONS else ""
+
+
+def _independent_calls(body: Iterable[ir.Stmt]) -> list[ir.Let]:
     """Returns the calls that can be split and do not depend on another such call."""
-    found: list[CStatement] = []
+    found: list[ir.Let] = []
     late: set[str] = set()
-    for line in lines:
-        waits = bool(line.identifiers & late)
-        if _match_fissionable_call(line)[0] and not waits:
-            found.append(line)
-        if _match_fissionable_call(line)[0] or waits:
-            late.add(line.name)
+    for node in body:
+        waits = bool(used_names(node) & late)
+        is_fissionable = bool(_fissionable_function(node))
+        if isinstance(node, ir.Let):
+            if is_fissionable and not waits:
+                found.append(node)
+            if is_fissionable or waits:
+                late.add(node.name)
     return found
 
 
-def _backward_slice(names: set[str], lines: Sequence[CStatement]) -> list[CStatement]:
+def _backward_slice(names: set[str], body: Sequence[ir.Stmt]) -> list[ir.Let]:
     """Returns the definitions of `names`, of all names used in these definitions, and so on."""
-    wanted, found = set(names), []
-    for line in reversed(lines):
-        if line.name in wanted:
-            found.append(line)
-            wanted |= line.identifiers
+    wanted, found = set(names), list[ir.Let]()
+    for node in reversed(body):
+        if isinstance(node, ir.Let) and node.name in wanted:
+            found.append(node)
+            wanted |= used_names(node)
     return found[::-1]
 
 
-def _strip_loop(name: str, count: str, lines: Sequence[Any]) -> list[Any]:
-    """Emits a loop over the vectors of a strip."""
-    step = f"const int64_t {name} = {name}_strip + at*LANES;"
-    return [
-        f"for (int at = 0; at < {count}; at++) {{",
-        [step, *number_prefetches(lines, "at")],
-        "}",
-    ]
+def _strip_loop(name: str, count: ir.Expr, body: Sequence[ir.Stmt]) -> ir.For:
+    """Returns a loop over the vectors of a strip."""
+    at = ir.Var("at", ir.INT)
+    place = ir.op("add", ir.Var(f"{name}_strip"), ir.op("mul", at, ir.LANES))
+    start = ir.Let(name, ir.INDEX, place)
+    return ir.For(at.name, ir.Int(0), count, (start, *number_prefetches(body, at)), kind=ir.INT)

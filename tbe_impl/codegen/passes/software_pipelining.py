@@ -8,14 +8,13 @@ sequential rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
-from tbe_impl.codegen.loop_levels import RowBuffer, VectorLoop, render
-from tbe_impl.codegen.passes.statements import IDENTIFIER, CStatement, number_prefetches
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.loop_levels import RowBuffer
+from tbe_impl.codegen.passes.loop_fission import is_contiguous_load, used_names
+from tbe_impl.codegen.passes.vector_loops import number_prefetches
 
 LONGEST_ROW = 2048
 """Maximum number of elements in a row; the L1 cache holds several such rows."""
@@ -34,76 +33,62 @@ loads of a step precede its stores.
 """
 
 
+_STREAM, _STEP, _HEAD = ir.Var("stream", ir.FLAG), ir.Var("step"), ir.Var("head", ir.INT)
+_TURN, _TOGETHER = ir.Var("turn"), ir.Var("together", ir.FLAG)
+
+
 @dataclass(frozen=True)
 class PipelineStage:
     """A vector loop over one row, and the statements between the previous loop and this loop."""
 
-    before: Sequence[str]
-    loop: VectorLoop
-
-    def identifiers(self) -> set[str]:
-        """Returns all identifiers in the stage."""
-        return set(IDENTIFIER.findall(render([*self.before, self.loop])))
+    before: Sequence[ir.Stmt]
+    loop: ir.VectorLoop
 
 
-def pipeline_rows(
-    lines: Sequence[Any], row: str, begin: str, end: str, kept: Sequence[RowBuffer], place: str
-) -> list[Any]:
+def pipeline_rows(loop: ir.For, kept: Sequence[RowBuffer], place: ir.Expr) -> ir.Block | None:
     """Pipelines the loops inside a loop over rows.
 
     Args:
-        lines: body of the sequential loop over rows.
-        row: variable of the loop over rows.
-        begin, end: range of the loop over rows, in C.
+        loop: the sequential loop over rows.
         kept: row buffers that carry values from one inner loop to a later one.
-        place: C pointer to the output whose rows use non-temporal stores.
+        place: pointer to the output whose rows use non-temporal stores.
 
     Returns:
-        C statements. Empty unless the body is a sequence of vector loops of equal length, with only
-        definitions and calls between them.
+        The pipelined loop. None unless the body is a sequence of vector loops of equal length, with
+        only definitions, stores and prefetches between them.
     """
-    stages = _parse_stages(lines)
+    stages = _split_into_stages(loop.body)
     heads = {stage.loop.head for stage in stages[:-1]}
     lengths = {(stage.loop.begin, stage.loop.limit) for stage in stages}
     at_once = {len(stage.loop.copies) for stage in stages} - {0}
     if not 2 <= len(stages) <= MAX_LOOPS or len(heads) > 1 or len(lengths) > 1 or len(at_once) > 1:
-        return []
+        return None
     if not all(stage.loop.whole for stage in stages):
-        return []
-    return _RowPipeline(stages, row, begin, end, kept, place).lines()
+        return None
+    return _RowPipeline(stages, loop, kept, place).build()
 
 
-def _parse_stages(lines: Sequence[Any]) -> list[PipelineStage]:
+def _split_into_stages(body: Sequence[ir.Stmt]) -> list[PipelineStage]:
     """Divides a loop body into stages: each vector loop with the statements before it.
 
-    Returns an empty list if the body contains other statements than vector loops, definitions and
-    calls, or if it does not end with a vector loop.
+    Returns an empty list if the body contains other statements than vector loops, definitions,
+    ordinary stores and prefetches, or if it does not end with a vector loop.
     """
     stages: list[PipelineStage] = []
-    before: list[str] = []
-    for line in lines:
-        if isinstance(line, VectorLoop) and _is_innermost(line):
-            stages.append(PipelineStage(before, line))
-            before = []
-        elif isinstance(line, str) and (
-            CStatement.parse(line).name or CStatement.parse(line).is_call
+    before: list[ir.Stmt] = []
+    for node in body:
+        if isinstance(node, ir.VectorLoop) and not any(
+            isinstance(inner, ir.VectorLoop) and inner is not node for inner in ir.walk(node)
         ):
-            before.append(line)
+            stages.append(PipelineStage(before, node))
+            before = []
+        elif isinstance(node, (ir.Let, ir.Prefetch, ir.Accumulate, ir.Evaluate)) or (
+            isinstance(node, ir.Store) and node.stream is None
+        ):
+            before.append(node)
         else:
             return []
     return [] if before else stages
-
-
-def _is_innermost(loop: VectorLoop) -> bool:
-    """Returns whether a loop contains no vector loop."""
-    waiting: list[Any] = [loop.first, *loop.copies, loop.whole, loop.rest]
-    while waiting:
-        line = waiting.pop()
-        if isinstance(line, VectorLoop):
-            return False
-        if not isinstance(line, str):
-            waiting += line
-    return True
 
 
 class _RowPipeline:
@@ -116,219 +101,217 @@ class _RowPipeline:
     def __init__(
         self,
         stages: Sequence[PipelineStage],
-        row: str,
-        begin: str,
-        end: str,
+        loop: ir.For,
         kept: Sequence[RowBuffer],
-        place: str,
+        place: ir.Expr,
     ):
-        self.stages, self.row, self.begin, self.end = stages, row, begin, end
+        assert loop.begin is not None
+        self.stages, self.row, self.begin, self.end = stages, loop.name, loop.begin, loop.end
         self.kept, self.place = kept, place
-        words = [stage.identifiers() for stage in stages]
-        self.numbers: dict[str, tuple[str, int, int]] = {}
+        names = [ir.names_in((*stage.before, stage.loop)) for stage in stages]
+        self.carried: dict[str, tuple[str, int, int]] = {}
         for first, stage in enumerate(stages):
-            for line in map(CStatement.parse, stage.before):
-                if line.name:
-                    last = max(at for at in range(len(stages)) if line.name in words[at])
-                    self.numbers[line.name] = (line.c, first, last)
+            for node in stage.before:
+                if isinstance(node, ir.Let):
+                    last = max(at for at in range(len(stages)) if node.name in names[at])
+                    self.carried[node.name] = (node.kind, first, last)
 
-    def lines(self) -> list[Any]:
-        """Returns the lines of the pipelined loop and its row buffers."""
-        count, head = len(self.stages), self.stages[0].loop.head or "0"
-        numbers = [
-            f"{c} {name}_at{at} = {{0}};"
-            for name, (c, first, last) in self.numbers.items()
-            for at in range(first, last + 1)
-        ]
+    def build(self) -> ir.Block:
+        """Returns the pipelined loop and its row buffers."""
+        count, head = len(self.stages), self.stages[0].loop.head or ir.Int(0)
         last = self.stages[-1].loop
-        aligned = f"together = stream && ({last.head or '0'}) == ({head});"
-        inside: list[Any] = []
+        inside: list[ir.Stmt] = []
         for at in range(count):
-            number = f"{self.row}_at{at}"
-            inside.append(f"const int64_t {number} = turn - {at};")
-            inside.append(f"const int has{at} = {number} >= {self.begin} && {number} < {self.end};")
-        for row in self.kept:
-            inside += [
+            row = ir.Var(f"{self.row}_at{at}")
+            in_range = ir.every(
                 (
-                    f"{row.c} *const {row.name}_at{at} = {row.name}_rooms "
-                    f"+ (turn + {count - at}) % {count} * {_stride(row)};"
+                    ir.op("ge", row, self.begin, kind=ir.FLAG),
+                    ir.op("lt", row, self.end, kind=ir.FLAG),
                 )
-                for at in range(count)
-            ]
-        for at in reversed(range(count)):
-            inside += [f"if (has{at}) {{", self._stage_prologue(at), "}"]
-        all_there = " && ".join(["together", *(f"has{at}" for at in range(count))])
+            )
+            inside.append(ir.Let(row.name, ir.INDEX, ir.op("sub", _TURN, ir.Int(at))))
+            inside.append(ir.Let(_has(at).name, ir.FLAG, in_range))
+        for buffer in self.kept:
+            for at in range(count):
+                turn = ir.op("mod", ir.op("add", _TURN, ir.Int(count - at)), ir.Int(count))
+                room = ir.op("mul", turn, ir.Int(_stride(buffer)))
+                start = ir.Pointer(ir.Var(f"{buffer.name}_rooms", "pointer"), (room,))
+                inside.append(ir.Let(f"{buffer.name}_at{at}", f"{buffer.c} *", start))
         inside += [
-            f"if ({all_there}) {{",
-            self._emit_single_loop(head),
-            "} else {",
-            self._emit_separate_loops(),
-            "}",
+            ir.If(_has(at), tuple(self._stage_prologue(at))) for at in reversed(range(count))
         ]
-        whole = [
-            *(
-                line
-                for number, row in enumerate(self.kept)
-                for line in self._declare_row_buffers(row, number)
-            ),
-            *numbers,
-            "int together;",
-            *("{", [f"const int64_t {last.name} = {last.begin};", aligned], "}"),
-            f"for (int64_t turn = {self.begin}; turn < {self.end} + {count - 1}; turn++) {{",
-            inside,
-            "}",
-        ]
-        return ["{", whole, "}"]
+        are_all_there = ir.every((_TOGETHER, *map(_has, range(count))))
+        assert are_all_there is not None
+        inside.append(ir.If(are_all_there, self._emit_single_loop(head), self._separate_loops()))
+        is_equal = ir.op("eq", last.head or ir.Int(0), head, kind=ir.FLAG)
+        same_heads = ir.every((_STREAM, is_equal))
+        assert same_heads is not None
+        behind = ir.op("add", self.end, ir.Int(count - 1))
+        return ir.Block(
+            (
+                *(
+                    node
+                    for number, row in enumerate(self.kept)
+                    for node in self._declare_row_buffers(row, number)
+                ),
+                *(
+                    ir.Let(f"{name}_at{at}", kind, ir.Zero(kind), is_mutable=True)
+                    for name, (kind, first, final) in self.carried.items()
+                    for at in range(first, final + 1)
+                ),
+                ir.Let(_TOGETHER.name, ir.INT, None, is_mutable=True),
+                ir.Block(
+                    (
+                        ir.Let(last.name, ir.INDEX, last.begin),
+                        ir.Assign(_TOGETHER, same_heads),
+                    )
+                ),
+                ir.For(_TURN.name, self.begin, behind, tuple(inside)),
+            )
+        )
 
-    def _declare_row_buffers(self, row: RowBuffer, number: int) -> list[str]:
+    def _declare_row_buffers(self, row: RowBuffer, number: int) -> tuple[ir.Stmt, ...]:
         """Declares one copy of a row buffer for each stage (loop).
 
         All copies start at the same offset within a page. The output rows have another offset, so
         that no load from a copy waits for an earlier store to an output row (4K aliasing).
         """
-        size = _bytes_of(row)
-        memory, rooms = f"{row.name}_memory", f"{row.name}_rooms"
-        place = (
-            f"((uintptr_t){self.place} + {ALIASING_OFFSET_BYTES * (number + 1)} "
-            f"- (uintptr_t){memory}) % {PAGE_BYTES} / {size}"
+        size, memory = _bytes_of(row), ir.Var(f"{row.name}_memory", "pointer")
+        offset = ir.Int(ALIASING_OFFSET_BYTES * (number + 1))
+        output, own = (ir.Cast("uintptr_t", pointer) for pointer in (self.place, memory))
+        apart = ir.op("sub", ir.op("add", output, offset), own)
+        place = ir.op("div", ir.op("mod", apart, ir.Int(PAGE_BYTES)), ir.Int(size))
+        length = len(self.stages) * _stride(row) + PAGE_BYTES // size
+        return (
+            ir.Alloc(memory.name, row.c, (ir.Int(length),), 64),
+            ir.Let(f"{row.name}_rooms", f"{row.c} *", ir.Pointer(memory, (place,))),
         )
-        return [
-            (
-                f"_Alignas(64) {row.c} {memory}"
-                f"[{len(self.stages) * _stride(row) + PAGE_BYTES // size}];"
-            ),
-            f"{row.c} *const {rooms} = {memory} + {place};",
-        ]
 
-    def _stage_prologue(self, at: int) -> list[str]:
+    def _stage_prologue(self, at: int) -> list[ir.Stmt]:
         """Returns the statements before a stage's loop.
 
         They copy the values of the row that the previous stage has processed, then compute the
         values that this stage defines.
         """
-        handed = [
-            f"{name}_at{at} = {name}_at{at - 1};"
-            for name, (_, first, last) in self.numbers.items()
+        handed: list[ir.Stmt] = [
+            ir.Assign(ir.Var(f"{name}_at{at}", kind), ir.Var(f"{name}_at{at - 1}", kind))
+            for name, (kind, first, last) in self.carried.items()
             if first < at <= last
         ]
-        own = [CStatement.parse(line).assignment_text() for line in self.stages[at].before]
-        return handed + self._rename_for_stage(own, at)
+        own: list[ir.Stmt] = []
+        for node in self.stages[at].before:
+            if isinstance(node, ir.Let):
+                assert node.value is not None
+                node = ir.Assign(ir.Var(node.name, node.kind), node.value, node.stage)
+            own.append(node)
+        return handed + [self._rename_for_stage(node, at) for node in own]
 
-    def _emit_separate_loops(self) -> list[Any]:
-        """Emits the loops one after the other."""
-        found: list[Any] = []
-        for at, stage in enumerate(self.stages):
-            loop = stage.loop
-            renamed = replace(
-                loop,
-                head=self._rename_for_stage([loop.head], at)[0],
-                first=self._rename_for_stage(loop.first, at),
-                copies=[self._rename_for_stage(copy, at) for copy in loop.copies],
-                strips=self._rename_for_stage(loop.strips, at),
-                whole=self._rename_for_stage(loop.whole, at),
-                rest=self._rename_for_stage(loop.rest, at),
-            )
-            found += [f"if (has{at}) {{", [renamed], "}"]
-        return found
+    def _separate_loops(self) -> tuple[ir.Stmt, ...]:
+        """Returns the loops one after the other."""
+        return tuple(
+            ir.If(_has(at), (self._rename_for_stage(replace(stage.loop, cells=()), at),))
+            for at, stage in enumerate(self.stages)
+        )
 
-    def _emit_single_loop(self, head: str) -> list[Any]:
-        """Emits all loops as one fused loop."""
+    def _emit_single_loop(self, head: ir.Expr) -> tuple[ir.Stmt, ...]:
+        """Returns all loops as one fused loop."""
         loops = [stage.loop for stage in self.stages]
         limit, at_once = loops[0].limit, max(len(loop.copies) for loop in loops)
         # the enclosing condition implies `stream`, so no step tests it
-        found: list[Any] = [
-            "const int stream = 1;",
-            f"const int head = {head};",
-            "int64_t step = head;",
+        found: list[ir.Stmt] = [
+            ir.Let(_STREAM.name, ir.FLAG, ir.Int(1)),
+            ir.Let(_HEAD.name, ir.INT, head),
+            ir.Let(_STEP.name, ir.INDEX, _HEAD, is_mutable=True),
         ]
         if any(loop.first for loop in loops):
             starts = self._emit_each_loop(
-                lambda loop: [
-                    f"const int64_t {loop.name} = 0;",
-                    f"const int {loop.name}_head = head;",
+                lambda loop: (
+                    ir.Let(loop.name, ir.INDEX, ir.ZERO),
+                    ir.Let(loop.head_count.name, ir.INT, _HEAD),
                     *loop.first,
-                ]
+                )
             )
-            found += ["if (head > 0) {", starts, "}"]
+            found.append(ir.If(ir.op("gt", _HEAD, ir.Int(0), kind=ir.FLAG), starts))
         if at_once:
-            steps = [
-                line
+            several = ir.op("mul", ir.Int(at_once), ir.LANES)
+            copies = tuple(
+                self._emit_vector_block([_vector_copy(loop, copy) for loop in loops])
                 for copy in range(at_once)
-                for line in self._emit_vector_block(partial(_vector_copy, copy=copy))
-            ]
-            found += [
-                f"for (; step + {at_once}*LANES <= {limit}; step += {at_once}*LANES) {{",
-                steps,
-                "}",
-            ]
-        steps = self._emit_vector_block(
-            lambda loop: [f"const int64_t {loop.name} = step;", *loop.whole]
-        )
-        found += [f"for (; step + LANES <= {limit}; step += LANES) {{", steps, "}"]
+            )
+            found.append(ir.For(_STEP.name, None, limit, copies, several, several))
+        vectors = [(ir.Let(loop.name, ir.INDEX, _STEP), *loop.whole) for loop in loops]
+        block = self._emit_vector_block(vectors)
+        found.append(ir.For(_STEP.name, None, limit, (block,), ir.LANES, ir.LANES))
+        left = ir.Cast(ir.INT, ir.op("sub", limit, _STEP))
         ends = self._emit_each_loop(
             lambda loop: (
-                [
-                    f"const int64_t {loop.name} = step;",
-                    f"const int {loop.name}_rest = (int)({limit} - step);",
+                (
+                    ir.Let(loop.name, ir.INDEX, _STEP),
+                    ir.Let(loop.rest_count.name, ir.INT, left),
                     *loop.rest,
-                ]
+                )
                 if loop.rest
-                else []
+                else ()
             )
         )
-        return [*found, f"if (step < {limit}) {{", ends, "}"]
+        return (*found, ir.If(ir.op("lt", _STEP, limit, kind=ir.FLAG), ends))
 
-    def _emit_each_loop(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:
-        """Emits the statements of each loop in a separate C block, with suffixes on row names."""
-        found: list[Any] = []
-        for at, stage in enumerate(self.stages):
-            found += ["{", self._rename_for_stage(written(stage.loop), at), "}"]
-        return found
+    def _emit_each_loop(
+        self, part: Callable[[ir.VectorLoop], tuple[ir.Stmt, ...]]
+    ) -> tuple[ir.Stmt, ...]:
+        """Returns a part of each loop in a separate block, with suffixes on row names."""
+        return tuple(
+            ir.Block(tuple(self._rename_for_stage(node, at) for node in part(stage.loop)))
+            for at, stage in enumerate(self.stages)
+        )
 
-    def _emit_vector_block(self, written: Callable[[VectorLoop], list[Any]]) -> list[Any]:
-        """Emits one vector of every loop in one block: loads first, then the other statements."""
-        first: list[Any] = []
-        then: list[Any] = []
-        for at, stage in enumerate(self.stages):
+    def _emit_vector_block(self, parts: Sequence[Sequence[ir.Stmt]]) -> ir.Block:
+        """Returns one vector of every loop in one block: loads first, then other statements."""
+        first: list[ir.Stmt] = []
+        then: list[ir.Stmt] = []
+        for at, part in enumerate(parts):
             later: set[str] = set()
-            for line in self._rename_for_stage(written(stage.loop), at):
-                known = CStatement.parse(line) if isinstance(line, str) else CStatement("")
-                is_read = known.is_load or known.c == "int64_t"
-                if is_read and not known.identifiers & later:
-                    first.append(line)
+            for node in part:
+                renamed = self._rename_for_stage(node, at)
+                is_index = isinstance(node, ir.Let) and node.kind == ir.INDEX
+                if (is_index or is_contiguous_load(node)) and not used_names(renamed) & later:
+                    first.append(renamed)
                     continue
-                then.append(line)
-                later.add(known.name)
-        return ["{", [*first, *then], "}"]
+                then.append(renamed)
+                if isinstance(renamed, ir.Let):
+                    later.add(renamed.name)
+        return ir.Block((*first, *then))
 
-    def _rename_for_stage(self, lines: Sequence[Any], at: int) -> list[Any]:
+    def _rename_for_stage(self, node: ir.Stmt, at: int) -> ir.Stmt:
         """Adds the suffix of stage `at` to each name that belongs to a row.
 
         Prefetches always get the suffix of the first stage.
         """
-        mine = {self.row, *self.numbers, *(row.name for row in self.kept)}
+        mine = (self.row, *self.carried, *(row.name for row in self.kept))
+        early = {name: f"{name}_at0" for name in mine}
 
-        def name(match: re.Match[str], number: int) -> str:
-            return f"{match[0]}_at{number}" if match[0] in mine else match[0]
+        def rename_prefetch(inner: ir.Node) -> ir.Node:
+            return ir.rename(inner, early) if isinstance(inner, ir.Prefetch) else inner
 
-        return [
-            IDENTIFIER.sub(
-                partial(name, number=0 if CStatement.parse(line).is_prefetch else at), line
-            )
-            if isinstance(line, str)
-            else self._rename_for_stage(line, at)
-            for line in lines
-        ]
+        prefetched = ir.rebuild(node, rename_prefetch)
+        return ir.rename(prefetched, {name: f"{name}_at{at}" for name in mine})
 
 
-def _vector_copy(loop: VectorLoop, copy: int) -> list[Any]:
+def _has(at: int) -> ir.Var:
+    """Returns the variable that tells whether a stage has a row."""
+    return ir.Var(f"has{at}", ir.FLAG)
+
+
+def _vector_copy(loop: ir.VectorLoop, copy: int) -> tuple[ir.Stmt, ...]:
     """Returns the statements of vector number `copy` of an unrolled iteration."""
+    place = ir.Int(copy)
     if loop.copies:
-        return [f"const int64_t {loop.name} = step;", *number_prefetches(loop.copies[copy], copy)]
-    return [
-        f"const int64_t {loop.name} = step + {copy}*LANES;",
-        *number_prefetches(loop.whole, copy),
-    ]
+        return (
+            ir.Let(loop.name, ir.INDEX, _STEP),
+            *number_prefetches(loop.copies[copy], place),
+        )
+    start = ir.op("add", _STEP, ir.op("mul", place, ir.LANES))
+    return (ir.Let(loop.name, ir.INDEX, start), *number_prefetches(loop.whole, place))
 
 
 def _stride(row: RowBuffer) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import TensorBuffer, Value
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.loop_levels import WHOLE_RANGE, TensorBuffer, Value
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.codegen.reductions import row_prefix
 
@@ -18,37 +18,46 @@ if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
 
 
-def emit_edge_store(writer: Lowering, buffer: TensorBuffer, address: Poly, value: Value) -> str:
+def emit_edge_store(
+    writer: Lowering, buffer: TensorBuffer, address: Poly, value: Value, alone: ir.Store
+) -> ir.Stmt:
     """Returns a statement that stores the first or last elements of a row.
 
-    Returns "" if the rows are not contiguous.
-
     Args:
-        writer: lowering of the vector loop along the row; `writer.count` elements are stored.
+        writer: lowering of the vector loop along the row; `writer.partial` elements are stored.
         buffer, address: destination.
-        value: the vector; only its first `writer.count` lanes are stored.
+        value: the vector.
+        alone: the partial store of these elements; also the result if rows are not contiguous.
     """
-    row = _contiguous_rows(writer, address)
-    if row is None or not writer.count.endswith(("_head", "_rest")):
-        return ""
+    row, partial = _contiguous_rows(writer, address), writer.partial
+    if row is None or partial is None:
+        return alone
     serial, length = row
-    prefix, count = vectors.memory_prefix(buffer.dtype), writer.count
-    place, edge = f"{buffer.name} + {writer.index_text(address)}", f"{buffer.name}_edge"
-    number = writer.index_text(Poly.variable(serial))
-    begin, end = writer.parts.get(serial, ("0", ""))
-    room = f"{vectors.c_type(value.tag)} {edge} = {{0}};"
-    if room not in writer.chain[0].lines:
-        writer.chain[0].lines.insert(0, room)
-    alone = f"{prefix}_store_part({place}, {value.text}, {count});"
-    whole = f"stream && {length} % LANES == 0"
-    if count.endswith("_rest"):
-        is_last = f"{number} + 1 < {end or writer.index_text(writer.extents[serial])}"
-        return f"if ({whole} && {is_last}) {edge} = {value.text}; else {alone}"
-    both = f"{row_prefix(value.tag)}_joined({edge}, {value.text}, {count})"
-    return (
-        f"if ({whole} && {number} > {begin}) "
-        f"{prefix}_stream({place} + {count} - LANES, {both}); else {alone}"
-    )
+    edge = ir.Var(f"{buffer.name}_edge", value.tag)
+    number = writer.index_expr(Poly.variable(serial))
+    covered = writer.parts.get(serial, WHOLE_RANGE)
+    room = ir.Let(edge.name, value.tag, ir.Zero(value.tag), is_mutable=True)
+    if room not in writer.chain[0].body:
+        writer.chain[0].body.insert(0, room)
+    left_over = ir.op("mod", ir.Int(length), ir.LANES)
+    whole = [ir.Var("stream", ir.FLAG), ir.op("eq", left_over, ir.Int(0), kind=ir.FLAG)]
+    store: ir.Stmt
+    if not partial.is_head:
+        end = covered.end or writer.index_expr(writer.extents[serial])
+        is_inner = ir.op("lt", ir.op("add", number, ir.Int(1)), end, kind=ir.FLAG)
+        store = ir.Assign(edge, value.expr)
+    else:
+        is_inner = ir.op("gt", number, covered.begin, kind=ir.FLAG)
+        place = buffer.pointer(writer.index_expr(address), partial.count)
+        start = ir.op("sub", place, ir.LANES)
+        both = ir.Call(
+            "joined", (edge, value.expr, partial.count), value.tag, row_prefix(value.tag)
+        )
+        store = ir.Evaluate(ir.call("stream", start, both, prefix=alone.memory))
+    condition = ir.every([*whole, is_inner])
+    assert condition is not None
+    own = ir.Store(alone.memory, alone.place, alone.value, alone.stride, alone.count)
+    return ir.If(condition, (store,), (own,), alone.stage)
 
 
 def _contiguous_rows(writer: Lowering, address: Poly) -> tuple[int, int] | None:

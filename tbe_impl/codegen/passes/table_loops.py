@@ -8,127 +8,116 @@ converted to two float32 vectors, and exponentials and divisions are computed fo
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
-from tbe_impl.codegen.passes.statements import IDENTIFIER, CStatement
+from tbe_impl.codegen.passes.loop_fission import is_contiguous_load
 
 MIN_TABLE_ELEMENTS = 64
 """Minimum number of elements in a row for table lookups."""
-
-_LOAD = re.compile(r"f16_load\((.*)\)$")
-_STORE = re.compile(r"(if \(stream\) f16_stream\((.*?), \w+\); else )?f16_store\((.*?), \w+\);$")
+HALF = "f16"
 
 
-def emit_table_loop(
-    name: str,
-    begin: str,
-    limit: str,
-    whole: Sequence[Any],
-    rest: Sequence[Any],
-    cells: HalfLookupTable | None,
-) -> list[Any]:
-    """Emits a loop over chunks of table lookups.
+def add_table_loop(loop: ir.VectorLoop, cells: HalfLookupTable) -> ir.VectorLoop:
+    """Adds an alternative loop over chunks of table lookups.
 
     Args:
-        name: name of the loop variable.
-        begin, limit: begin and exclusive end of the loop, in C.
-        whole: statements for one vector.
-        rest: statements for the remainder.
-        cells: lookup table of the function that the statements compute; None if there is none.
+        loop: the loop; its statements compute the function of the table.
+        cells: lookup table of the function.
 
     Returns:
-        C statements; empty unless the loop maps one contiguous float16 vector to another.
+        The loop itself unless it maps one contiguous float16 vector to another and is not unrolled.
     """
-    lines = [CStatement.parse(line) for line in whole if isinstance(line, str)] if cells else []
-    loads = [match for line in lines if (match := _LOAD.match(line.value))]
-    stores = [match for line in lines if line.is_store and (match := _STORE.match(line.text))]
-    known = all(line.name or line.is_store or line.is_prefetch for line in lines) and len(
-        lines
-    ) == len(whole)
-    if cells is None or not known or not rest or len(loads) != 1 or len(stores) != 1:
-        return []
-    if sum(line.is_load for line in lines) != 1 or sum(line.is_store for line in lines) != 1:
-        return []
-    read, written = loads[0][1], stores[0][3]
-    own = {line.name for line in lines}
-    if not all(
-        _is_unit_stride(place, name) and own.isdisjoint(IDENTIFIER.findall(place))
-        for place in (read, written)
-    ):
-        return []
-    stream, table = "stream" if stores[0][1] else "0", f"{name}_cells"
-    fetched = [line.text for line in lines if line.is_prefetch]
-    fetches = [
-        (
-            f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; "
-            f"{name} += HALVES) {{"
-        ),
-        fetched,
-        "}",
-    ]
-    far = [
-        "const int stream = 0;",
-        (
-            f"for (int64_t {name} = {name}_chunk; {name} < {name}_chunk + {name}_size; "
-            f"{name} += LANES) {{"
-        ),
-        [
-            f"const int {name}_rest = (int)least(LANES, {name}_chunk + {name}_size - {name});",
-            f"const f16_part part = f16_part_of({read}, {name}_rest, {table});",
-            f"if (part.near == f16_mask({name}_rest)) {{ }}",
-            f"else if ({name}_rest == LANES) {{",
-            [*whole],
-            "} else {",
-            [*rest],
-            "}",
-            f"f16_part_write({written}, part);",
-        ],
-        "}",
-    ]
-    chunk = [
-        f"const int64_t {name} = {name}_chunk;",
-        f"{name}_size = f16_chunk_size({written}, {limit} - {name}, {stream});",
-        *("{", fetches, "}") * bool(fetched),
-        f"if (!f16_chunk_write({read}, {written}, {name}_size, {table}, {stream})) {{",
-        far,
-        "}",
-    ]
-    return [
-        *_table_definition(f"{name}_cells", cells),
-        (
-            f"for (int64_t {name}_chunk = {begin}, {name}_size; {name}_chunk < {limit}; "
-            f"{name}_chunk += {name}_size) {{"
-        ),
-        chunk,
-        "}",
-    ]
+    loads = [node for node in loop.whole if is_contiguous_load(node)]
+    stores = [node for node in loop.whole if isinstance(node, ir.Store)]
+    is_simple = all(isinstance(node, (ir.Let, ir.Store, ir.Prefetch)) for node in loop.whole)
+    if loop.copies or not loop.rest or not is_simple or len(loads) != 1 or len(stores) != 1:
+        return loop
+    (load,), (store,) = loads, stores
+    source = load.value if isinstance(load, ir.Let) else None
+    if not isinstance(source, ir.Load) or source.memory != HALF or store.memory != HALF:
+        return loop
+    own = {node.name for node in loop.whole if isinstance(node, ir.Let)}
+    places = source.place, store.place
+    if store.stride != ir.ONE or store.count is not None:
+        return loop
+    if not all(_is_unit_stride(one, loop.name) and not own & ir.names_in(one) for one in places):
+        return loop
+    is_streamed = store.stream is not None
+    return replace(loop, cells=_table_loop(loop, cells, *places, is_streamed=is_streamed))
 
 
-def _is_unit_stride(place: str, name: str) -> bool:
-    """Returns whether an address advances by one element when the variable `name` grows by 1."""
-    terms = place.split(" + ")
-    return terms.count(name) == 1 and not any(
-        name in IDENTIFIER.findall(term) for term in terms if term != name
+def _table_loop(
+    loop: ir.VectorLoop,
+    cells: HalfLookupTable,
+    read: ir.Expr,
+    written: ir.Expr,
+    *,
+    is_streamed: bool,
+) -> tuple[ir.Stmt, ...]:
+    variable = ir.Var(loop.name)
+    table, part = ir.Var(f"{loop.name}_cells", "f16_cells"), ir.Var("part", "f16_part")
+    first, size = ir.Var(f"{loop.name}_chunk"), ir.Var(f"{loop.name}_size")
+    stream: ir.Expr = ir.Var("stream", ir.FLAG) if is_streamed else ir.Int(0)
+    end, count = ir.op("add", first, size), loop.rest_count
+    fetched = tuple(node for node in loop.whole if isinstance(node, ir.Prefetch))
+    fetch = ir.Block((ir.For(loop.name, first, end, fetched, ir.Var("HALVES")),))
+    left = ir.call("least", ir.LANES, ir.op("sub", end, variable))
+    near = ir.op(
+        "eq",
+        ir.Var("part.near"),
+        ir.call("mask", count, prefix=HALF),
+        kind=ir.FLAG,
+    )
+    is_whole = ir.op("eq", count, ir.LANES, kind=ir.FLAG)
+    far = (
+        ir.Let(count.name, ir.INT, ir.Cast(ir.INT, left)),
+        ir.Let(
+            part.name,
+            part.kind,
+            ir.call("part_of", read, count, table, kind=part.kind, prefix=HALF),
+        ),
+        ir.If(near, (), (ir.If(is_whole, loop.whole, loop.rest),)),
+        ir.Evaluate(ir.call("part_write", written, part, prefix=HALF)),
+    )
+    rest = ir.op("sub", loop.limit, variable)
+    written_all = ir.call("chunk_write", read, written, size, table, stream, prefix=HALF)
+    chunk = (
+        ir.Let(loop.name, ir.INDEX, first),
+        ir.Assign(size, ir.call("chunk_size", written, rest, stream, prefix=HALF)),
+        *([fetch] if fetched else []),
+        ir.If(
+            ir.op("not", written_all, kind=ir.FLAG),
+            (
+                ir.Let("stream", ir.FLAG, ir.Int(0)),
+                ir.For(loop.name, first, end, far, ir.LANES),
+            ),
+        ),
+    )
+    # each row stores the high bytes of all values, then the low bytes
+    rows = tuple(
+        tuple(map(int, row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel()))
+        for row in cells.rows
+    )
+    return (
+        ir.Table(table.name, rows, len(rows) - 2, cells.of_product, cells.step),
+        ir.For(first.name, loop.begin, loop.limit, chunk, size, more=(size.name,)),
     )
 
 
-def _table_definition(name: str, cells: HalfLookupTable) -> list[Any]:
-    """Emits the table in C; each row stores the high bytes of all values, then the low bytes."""
-    rows = [row.astype("<f2").view(np.uint8).reshape(-1, 2).T[::-1].ravel() for row in cells.rows]
-    return [
-        (
-            f"static const uint8_t {name}_rows[{len(rows)}][2*HALVES] "
-            "__attribute__((aligned(64))) = {"
-        ),
-        [f"{{{', '.join(map(str, row))}}}," for row in rows],
-        "};",
-        (
-            f"const f16_cells {name} = "
-            f"{{{name}_rows, {len(rows) - 2}, {int(cells.of_product)}, {cells.step}f}};"
-        ),
-    ]
+def _is_unit_stride(place: ir.Expr, name: str) -> bool:
+    """Returns whether an address advances by one element when the variable `name` grows by 1."""
+    if not isinstance(place, ir.Pointer) or name in ir.names_in(place.base):
+        return False
+    steps = []
+    for offset in place.offsets:
+        if isinstance(offset, ir.Index):
+            steps += [(term, by) for term, by in offset.terms if name in term]
+        elif offset == ir.Var(name):
+            steps.append(((name,), 1))
+        elif name in ir.names_in(offset):
+            return False
+    return steps == [((name,), 1)]

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tbe_impl.codegen.loop_ir import Expr as Bound
 from tbe_impl.codegen.planning.access_analysis import Environment, index_poly
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import COMPARISONS, Binary, Call, Const, Expr, walk
@@ -30,7 +31,7 @@ class Piece:
         serial: serial number of the loop.
         lower_bound, upper_bound: bounds of the loop variable, which need not be tight;
             `upper_bound` is exclusive.
-        begin, end: first value and exclusive end of the loop variable, as C text.
+        begin, end: first value and exclusive end of the loop variable.
         steps: trip count; None if it is unknown.
         is_cut: whether the range is shorter than the whole loop.
     """
@@ -38,8 +39,8 @@ class Piece:
     serial: int
     lower_bound: Poly
     upper_bound: Poly
-    begin: str
-    end: str
+    begin: Bound
+    end: Bound
     steps: int | None
     is_cut: bool
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from tbe_impl.codegen.loop_ir import Index
+
 Monomial = tuple[int, ...]
 """Sorted serial numbers of the factors; empty for the constant term."""
 _UNIT = (((), 1),)
@@ -82,17 +84,11 @@ class Poly:
             total = total + product
         return total
 
-    def text(self, names: Mapping[int, str]) -> str:
-        """Returns the polynomial as C text in 64-bit arithmetic."""
-        if not self.terms:
-            return "0"
-        parts = []
-        for monomial, factor in self.terms:
-            factors = [names[serial] for serial in monomial]
-            if factor != 1 or not factors:
-                factors.insert(0, f"INT64_C({factor})")
-            parts.append("*".join(factors))
-        return " + ".join(parts)
+    def expr(self, names: Mapping[int, str]) -> Index:
+        """Returns the polynomial as an expression of named variables."""
+        return Index(
+            tuple((tuple(names[serial] for serial in term), factor) for term, factor in self.terms)
+        )
 
 
 def _normalize(terms: list[tuple[Monomial, int]]) -> Poly:

@@ -4,8 +4,10 @@ static void k_bias_and_relu_gradients_nest0(void **b, const int64_t *s, int64_t 
   float *p0 = (float *)b[0];
   float *p1 = (float *)b[1];
   float *p2 = (float *)b[2];
-  float *c0 = (float *)(rows);
-  for (int64_t i = 0; i < INT64_C(19); i++) c0[i] = (SPLAT(f32v, 0x0.0p+0f))[0];
+  float *c0 = (float *)rows;
+  for (int64_t i = 0; i < INT64_C(19); i++) {
+    c0[i] = SPLAT(f32v, 0x0.0p+0f)[0];
+  }
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0 = begin; i0 < end; i0++) {
     {
@@ -41,15 +43,17 @@ static void k_bias_and_relu_gradients_nest0_columns(void **b, const int64_t *s, 
   for (int64_t i = 0; i < INT64_C(19); i += LANES) {
     const int64_t left = INT64_C(19) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)(rows + 0) + i, n);
-    for (int t = 1; t < used; t++) v = (v + f32_load_part((float *)(rows + t*row_bytes + 0) + i, n));
+    f32v v = f32_load_part((float *)rows + i, n);
+    for (int t = 1; t < used; t++) {
+      v = (v + f32_load_part((float *)(rows + t*row_bytes) + i, n));
+    }
     f32_store_part(p3 + i, v, n);
   }
 }
 int k_bias_and_relu_gradients(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   {
-    const int64_t row_bytes = (((INT64_C(19))*4 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((INT64_C(19)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
     if (!rows) { missing = 1; goto done; }

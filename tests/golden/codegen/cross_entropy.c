@@ -113,7 +113,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-        const i32v v37 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+        const i32v v37 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
         const i32v v38 = (v36 == v37);
         const f32v v39 = f32_select(v38, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
         const f32v v40 = f32_load(row19 + i1);
@@ -126,7 +126,7 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
       }
       if (i1 < INT64_C(12)) {
         const int i1_rest = (int)(INT64_C(12) - i1);
-        const i32v v48 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+        const i32v v48 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
         const i32v v49 = (v36 == v48);
         const f32v v50 = f32_select(v49, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
         const f32v v51 = f32_load_part(row19 + i1, i1_rest);
@@ -272,7 +272,7 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
         for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
           const f32v v52 = f32_load(row23 + i1);
           const f32v v55 = f32_nearly_over(v52, v48, v53, v54);
-          const i32v v57 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v57 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v58 = (v56 == v57);
           const f32v v59 = f32_select(v58, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
           const f32v v60 = (v55 - v59);
@@ -304,7 +304,7 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
           const int i1_rest = (int)(INT64_C(12) - i1);
           const f32v v89 = f32_load_part(row23 + i1, i1_rest);
           const f32v v90 = f32_nearly_over(v89, v48, v53, v54);
-          const i32v v91 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v91 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v92 = (v56 == v91);
           const f32v v93 = f32_select(v92, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
           const f32v v94 = (v90 - v93);
@@ -378,7 +378,7 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
         for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
           const f32v v127 = f32_load(row122 + i1);
           const f32v v130 = f32_nearly_over(v127, v126, v128, v129);
-          const i32v v132 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v132 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v133 = (v131 == v132);
           const f32v v134 = f32_select(v133, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
           const f32v v135 = (v130 - v134);
@@ -389,7 +389,7 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
           const int i1_rest = (int)(INT64_C(12) - i1);
           const f32v v137 = f32_load_part(row122 + i1, i1_rest);
           const f32v v138 = f32_nearly_over(v137, v126, v128, v129);
-          const i32v v139 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v139 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v140 = (v131 == v139);
           const f32v v141 = f32_select(v140, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
           const f32v v142 = (v138 - v141);

@@ -11,11 +11,11 @@ static void k_index_as_a_number_nest0(void **b, const int64_t *s, int64_t begin,
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(21); i1 += LANES) {
-        const i32v v0 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+        const i32v v0 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
         const i32v v1 = i32_floordiv(v0, SPLAT(i32v, INT64_C(2)));
         const i64v v2 = i64_from_i32(v1);
         const i64v v4 = v2;
-        const f32v v5 = f32_gather_at(p0, clip_index((v3)*SPLAT(i64v, (INT64_C(21))) + (v4)*SPLAT(i64v, (INT64_C(1))), INT64_C(105)));
+        const f32v v5 = f32_gather_at(p0, clip_index(((v3 * SPLAT(i64v, (INT64_C(21)))) + (v4 * SPLAT(i64v, (INT64_C(1))))), INT64_C(105)));
         const i32v v6 = (v0 * SPLAT(i32v, INT64_C(2)));
         const i32v v8 = (v6 + v7);
         const f32v v9 = f32_from_i32(v8);
@@ -27,11 +27,11 @@ static void k_index_as_a_number_nest0(void **b, const int64_t *s, int64_t begin,
       }
       if (i1 < INT64_C(21)) {
         const int i1_rest = (int)(INT64_C(21) - i1);
-        const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+        const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
         const i32v v15 = i32_floordiv(v14, SPLAT(i32v, INT64_C(2)));
         const i64v v16 = i64_from_i32(v15);
         const i64v v17 = v16;
-        const f32v v18 = f32_gather_at(p0, clip_index((v3)*SPLAT(i64v, (INT64_C(21))) + (v17)*SPLAT(i64v, (INT64_C(1))), INT64_C(105)));
+        const f32v v18 = f32_gather_at(p0, clip_index(((v3 * SPLAT(i64v, (INT64_C(21)))) + (v17 * SPLAT(i64v, (INT64_C(1))))), INT64_C(105)));
         const i32v v19 = (v14 * SPLAT(i32v, INT64_C(2)));
         const i32v v20 = (v19 + v7);
         const f32v v21 = f32_from_i32(v20);

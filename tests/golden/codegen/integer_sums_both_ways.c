@@ -2,8 +2,10 @@
 #include "runtime.h"
 static void k_integer_sums_both_ways_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream, char *rows) {
   int32_t *p0 = (int32_t *)b[0];
-  int32_t *c0 = (int32_t *)(rows);
-  for (int64_t i = 0; i < INT64_C(29); i++) c0[i] = (SPLAT(i32v, INT64_C(0)))[0];
+  int32_t *c0 = (int32_t *)rows;
+  for (int64_t i = 0; i < INT64_C(29); i++) {
+    c0[i] = SPLAT(i32v, INT64_C(0))[0];
+  }
   (void)b; (void)s; (void)begin; (void)end;
   {
     int64_t i0 = begin;
@@ -57,8 +59,10 @@ static void k_integer_sums_both_ways_nest0_columns(void **b, const int64_t *s, c
   for (int64_t i = 0; i < INT64_C(29); i += LANES) {
     const int64_t left = INT64_C(29) - i;
     const int n = left < LANES ? (int)left : LANES;
-    i32v v = i32_load_part((int32_t *)(rows + 0) + i, n);
-    for (int t = 1; t < used; t++) v = (v + i32_load_part((int32_t *)(rows + t*row_bytes + 0) + i, n));
+    i32v v = i32_load_part((int32_t *)rows + i, n);
+    for (int t = 1; t < used; t++) {
+      v = (v + i32_load_part((int32_t *)(rows + t*row_bytes) + i, n));
+    }
     i32_store_part(p1 + i, v, n);
   }
 }
@@ -131,7 +135,7 @@ static void k_integer_sums_both_ways_nest1_part(const struct shared_nest *nest, 
 int k_integer_sums_both_ways(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   {
-    const int64_t row_bytes = (((INT64_C(29))*4 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((INT64_C(29)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
     if (!rows) { missing = 1; goto done; }

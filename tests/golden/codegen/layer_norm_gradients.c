@@ -7,10 +7,14 @@ static void k_layer_norm_gradients_nest0(void **b, const int64_t *s, int64_t beg
   float *p3 = (float *)b[3];
   float *p4 = (float *)b[4];
   float *p5 = (float *)b[5];
-  float *c0 = (float *)(rows);
-  for (int64_t i = 0; i < INT64_C(50); i++) c0[i] = (SPLAT(f32v, 0x0.0p+0f))[0];
-  float *c1 = (float *)(rows + (((INT64_C(50))*4 + 63) & ~INT64_C(63)));
-  for (int64_t i = 0; i < INT64_C(50); i++) c1[i] = (SPLAT(f32v, 0x0.0p+0f))[0];
+  float *c0 = (float *)rows;
+  for (int64_t i = 0; i < INT64_C(50); i++) {
+    c0[i] = SPLAT(f32v, 0x0.0p+0f)[0];
+  }
+  float *c1 = (float *)(rows + ((INT64_C(50)*4 + 63) & ~INT64_C(63)));
+  for (int64_t i = 0; i < INT64_C(50); i++) {
+    c1[i] = SPLAT(f32v, 0x0.0p+0f)[0];
+  }
   (void)b; (void)s; (void)begin; (void)end;
   {
     int64_t i0 = begin;
@@ -358,22 +362,26 @@ static void k_layer_norm_gradients_nest0_columns(void **b, const int64_t *s, cha
   for (int64_t i = 0; i < INT64_C(50); i += LANES) {
     const int64_t left = INT64_C(50) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)(rows + 0) + i, n);
-    for (int t = 1; t < used; t++) v = (v + f32_load_part((float *)(rows + t*row_bytes + 0) + i, n));
+    f32v v = f32_load_part((float *)rows + i, n);
+    for (int t = 1; t < used; t++) {
+      v = (v + f32_load_part((float *)(rows + t*row_bytes) + i, n));
+    }
     f32_store_part(p6 + i, v, n);
   }
   for (int64_t i = 0; i < INT64_C(50); i += LANES) {
     const int64_t left = INT64_C(50) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)(rows + 0 + (((INT64_C(50))*4 + 63) & ~INT64_C(63))) + i, n);
-    for (int t = 1; t < used; t++) v = (v + f32_load_part((float *)(rows + t*row_bytes + 0 + (((INT64_C(50))*4 + 63) & ~INT64_C(63))) + i, n));
+    f32v v = f32_load_part((float *)(rows + ((INT64_C(50)*4 + 63) & ~INT64_C(63))) + i, n);
+    for (int t = 1; t < used; t++) {
+      v = (v + f32_load_part((float *)(rows + t*row_bytes + ((INT64_C(50)*4 + 63) & ~INT64_C(63))) + i, n));
+    }
     f32_store_part(p7 + i, v, n);
   }
 }
 int k_layer_norm_gradients(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   {
-    const int64_t row_bytes = (((INT64_C(50))*4 + 63) & ~INT64_C(63)) + (((INT64_C(50))*4 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((INT64_C(50)*4 + 63) & ~INT64_C(63)) + ((INT64_C(50)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
     if (!rows) { missing = 1; goto done; }

@@ -8,11 +8,11 @@ static void k_padded_nest0(void **b, const int64_t *s, int64_t begin, int64_t en
     const int64_t i0 = begin;
     {
       int64_t i1 = 0;
-      for (; i1 + LANES <= (least(end, INT64_C(1)) - i0)*(INT64_C(24)); i1 += LANES) {
+      for (; i1 + LANES <= (least(end, INT64_C(1)) - i0)*INT64_C(24); i1 += LANES) {
         f32_store(p1 + INT64_C(24)*i0 + i1, SPLAT(f32v, 0x1.0000000000000p-1f));
       }
-      if (i1 < (least(end, INT64_C(1)) - i0)*(INT64_C(24))) {
-        const int i1_rest = (int)((least(end, INT64_C(1)) - i0)*(INT64_C(24)) - i1);
+      if (i1 < (least(end, INT64_C(1)) - i0)*INT64_C(24)) {
+        const int i1_rest = (int)((least(end, INT64_C(1)) - i0)*INT64_C(24) - i1);
         f32_store_part(p1 + INT64_C(24)*i0 + i1, SPLAT(f32v, 0x1.0000000000000p-1f), i1_rest);
       }
     }
@@ -43,11 +43,11 @@ static void k_padded_nest0(void **b, const int64_t *s, int64_t begin, int64_t en
     const int64_t i0 = most(begin, INT64_C(5));
     {
       int64_t i1 = 0;
-      for (; i1 + LANES <= (end - i0)*(INT64_C(24)); i1 += LANES) {
+      for (; i1 + LANES <= (end - i0)*INT64_C(24); i1 += LANES) {
         f32_store(p1 + INT64_C(24)*i0 + i1, SPLAT(f32v, 0x1.0000000000000p-1f));
       }
-      if (i1 < (end - i0)*(INT64_C(24))) {
-        const int i1_rest = (int)((end - i0)*(INT64_C(24)) - i1);
+      if (i1 < (end - i0)*INT64_C(24)) {
+        const int i1_rest = (int)((end - i0)*INT64_C(24) - i1);
         f32_store_part(p1 + INT64_C(24)*i0 + i1, SPLAT(f32v, 0x1.0000000000000p-1f), i1_rest);
       }
     }

@@ -50,7 +50,7 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
           const i32v v21 = (v20 == v12);
           const i32v v22 = f32_isnan(v20);
           const i32v v23 = (v21 | v22);
-          const i32v v24 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v24 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v25 = i32_select(v23, v24, SPLAT(i32v, INT64_C(43)));
           a16 = i32_minimum(a16, v25);
           const f32v v26 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
@@ -78,7 +78,7 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
           const i32v v42 = (v41 == v12);
           const i32v v43 = f32_isnan(v41);
           const i32v v44 = (v42 | v43);
-          const i32v v45 = i32_from_i64((SPLAT(i64v, (i1)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v45 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v46 = i32_select(v44, v45, SPLAT(i32v, INT64_C(43)));
           a16 = i32_minimum(a16, i32_select(lanes_below(i1_rest), v46, SPLAT(i32v, INT64_C(2147483647))));
           const f32v v47 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
@@ -133,7 +133,7 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
           const i32v v72 = (v71 == v69);
           const i32v v73 = f32_isnan(v71);
           const i32v v74 = (v72 | v73);
-          const i32v v75 = i32_from_i64((SPLAT(i64v, (i3)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v75 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v76 = i32_select(v74, v75, SPLAT(i32v, INT64_C(43)));
           a70 = i32_minimum(a70, v76);
         }
@@ -143,7 +143,7 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
           const i32v v78 = (v77 == v69);
           const i32v v79 = f32_isnan(v77);
           const i32v v80 = (v78 | v79);
-          const i32v v81 = i32_from_i64((SPLAT(i64v, (i3)) + i64_iota()*SPLAT(i64v, (INT64_C(1)))));
+          const i32v v81 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
           const i32v v82 = i32_select(v80, v81, SPLAT(i32v, INT64_C(43)));
           a70 = i32_minimum(a70, i32_select(lanes_below(i3_rest), v82, SPLAT(i32v, INT64_C(2147483647))));
         }
@@ -158,8 +158,10 @@ static void k_places_of_extremes_nest0_part(const struct shared_nest *nest, int6
 }
 static void k_places_of_extremes_nest1(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream, char *rows) {
   float *p0 = (float *)b[0];
-  float *c0 = (float *)(rows);
-  for (int64_t i = 0; i < INT64_C(43); i++) c0[i] = (SPLAT(f32v, __builtin_inff()))[0];
+  float *c0 = (float *)rows;
+  for (int64_t i = 0; i < INT64_C(43); i++) {
+    c0[i] = SPLAT(f32v, __builtin_inff())[0];
+  }
   (void)b; (void)s; (void)begin; (void)end;
   {
     int64_t i0 = begin;
@@ -213,16 +215,20 @@ static void k_places_of_extremes_nest1_columns(void **b, const int64_t *s, char 
   for (int64_t i = 0; i < INT64_C(43); i += LANES) {
     const int64_t left = INT64_C(43) - i;
     const int n = left < LANES ? (int)left : LANES;
-    f32v v = f32_load_part((float *)(rows + 0) + i, n);
-    for (int t = 1; t < used; t++) v = f32_minimum(v, f32_load_part((float *)(rows + t*row_bytes + 0) + i, n));
+    f32v v = f32_load_part((float *)rows + i, n);
+    for (int t = 1; t < used; t++) {
+      v = f32_minimum(v, f32_load_part((float *)(rows + t*row_bytes) + i, n));
+    }
     f32_store_part(p3 + i, v, n);
   }
 }
 static void k_places_of_extremes_nest2(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream, char *rows) {
   float *p0 = (float *)b[0];
   float *p3 = (float *)b[3];
-  int32_t *c0 = (int32_t *)(rows);
-  for (int64_t i = 0; i < INT64_C(43); i++) c0[i] = (SPLAT(i32v, INT64_C(2147483647)))[0];
+  int32_t *c0 = (int32_t *)rows;
+  for (int64_t i = 0; i < INT64_C(43); i++) {
+    c0[i] = SPLAT(i32v, INT64_C(2147483647))[0];
+  }
   (void)b; (void)s; (void)begin; (void)end;
   {
     int64_t i0 = begin;
@@ -325,8 +331,10 @@ static void k_places_of_extremes_nest2_columns(void **b, const int64_t *s, char 
   for (int64_t i = 0; i < INT64_C(43); i += LANES) {
     const int64_t left = INT64_C(43) - i;
     const int n = left < LANES ? (int)left : LANES;
-    i32v v = i32_load_part((int32_t *)(rows + 0) + i, n);
-    for (int t = 1; t < used; t++) v = i32_minimum(v, i32_load_part((int32_t *)(rows + t*row_bytes + 0) + i, n));
+    i32v v = i32_load_part((int32_t *)rows + i, n);
+    for (int t = 1; t < used; t++) {
+      v = i32_minimum(v, i32_load_part((int32_t *)(rows + t*row_bytes) + i, n));
+    }
     i32_store_part(p2 + i, v, n);
   }
 }
@@ -341,7 +349,7 @@ int k_places_of_extremes(void **b, const int64_t *s, int64_t threads) {
   all[3] = aligned_alloc(64, ((INT64_C(43))*4 + 127) & ~INT64_C(63));
   if (!all[3]) { missing = 1; goto done; }
   {
-    const int64_t row_bytes = (((INT64_C(43))*4 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((INT64_C(43)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
     if (!rows) { missing = 1; goto done; }
@@ -351,7 +359,7 @@ int k_places_of_extremes(void **b, const int64_t *s, int64_t threads) {
     free(rows);
   }
   {
-    const int64_t row_bytes = (((INT64_C(43))*4 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((INT64_C(43)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
     if (!rows) { missing = 1; goto done; }

@@ -4,8 +4,8 @@ static void k_schedule_tiles_nest0(void **b, const int64_t *s, int64_t begin, in
   float *p0 = (float *)b[0];
   float *p1 = (float *)b[1];
   float *p2 = (float *)b[2];
-  float *m0 = (float *)(rows);
-  float *m1 = (float *)(rows + (((INT64_C(128))*4 + 63) & ~INT64_C(63)));
+  float *m0 = (float *)rows;
+  float *m1 = (float *)(rows + ((INT64_C(128)*4 + 63) & ~INT64_C(63)));
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0_block8 = begin; i0_block8 < end; i0_block8 += 8) {
     const int64_t i0_block8_end = least(i0_block8 + 8, end);
@@ -84,7 +84,7 @@ static void k_schedule_tiles_nest0_part(const struct shared_nest *nest, int64_t 
 int k_schedule_tiles(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   {
-    const int64_t row_bytes = (((INT64_C(128))*4 + 63) & ~INT64_C(63)) + (((INT64_C(32))*4 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((INT64_C(128)*4 + 63) & ~INT64_C(63)) + ((INT64_C(32)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     if (!rows) { missing = 1; goto done; }
     if (threads > 1 && (INT64_C(480)) + (INT64_C(740)) + (INT64_C(888)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_tiles_nest0_part, .b = b, .s = s, .steps = INT64_C(24), .grain = 8, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);

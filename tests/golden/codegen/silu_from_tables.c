@@ -23,8 +23,8 @@ static void k_silu_from_tables_nest0(void **b, const int64_t *s, int64_t begin, 
         for (int64_t i0 = i0_chunk; i0 < i0_chunk + i0_size; i0 += LANES) {
           const int i0_rest = (int)least(LANES, i0_chunk + i0_size - i0);
           const f16_part part = f16_part_of(p0 + i0, i0_rest, i0_cells);
-          if (part.near == f16_mask(i0_rest)) { }
-          else if (i0_rest == LANES) {
+          if (part.near == f16_mask(i0_rest)) {
+          } else if (i0_rest == LANES) {
             const f32v v0 = f16_load(p0 + i0);
             const f32v v1 = f32_sigmoid_to_half(v0);
             const f32v v2 = (v0 * v1);

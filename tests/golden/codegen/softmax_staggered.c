@@ -33,7 +33,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     int together;
     {
       const int64_t i1 = 0;
-      together = stream && (stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0) == (0);
+      together = stream && (stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0) == 0;
     }
     for (int64_t turn = begin; turn < end + 2; turn++) {
       const int64_t i0_at0 = turn - 0;
@@ -42,15 +42,15 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
       const int has1 = i0_at1 >= begin && i0_at1 < end;
       const int64_t i0_at2 = turn - 2;
       const int has2 = i0_at2 >= begin && i0_at2 < end;
-      float *const row18_at0 = row18_rooms + (turn + 3) % 3 * 2048;
-      float *const row18_at1 = row18_rooms + (turn + 2) % 3 * 2048;
-      float *const row18_at2 = row18_rooms + (turn + 1) % 3 * 2048;
+      float *const row18_at0 = row18_rooms + (turn + 3) % 3*2048;
+      float *const row18_at1 = row18_rooms + (turn + 2) % 3*2048;
+      float *const row18_at2 = row18_rooms + (turn + 1) % 3*2048;
       if (has2) {
         a11_at2 = a11_at1;
         a12_at2 = a12_at1;
         a13_at2 = a13_at1;
         a14_at2 = a14_at1;
-        v34_at2 = SPLAT(f32v, (float)f64_sum(f64_from_f32(a11_at2) + f64_from_f32(a12_at2) + f64_from_f32(a13_at2) + f64_from_f32(a14_at2)));
+        v34_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a11_at2) + f64_from_f32(a12_at2)) + f64_from_f32(a13_at2)) + f64_from_f32(a14_at2))));
         v36_at2 = f32_rec(v34_at2);
         v37_at2 = f32_is_far(v36_at2);
       }
@@ -426,7 +426,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         a11 = (a11 + f32_select(lanes_below(i3_rest), v33, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v34 = SPLAT(f32v, (float)f64_sum(f64_from_f32(a11) + f64_from_f32(a12) + f64_from_f32(a13) + f64_from_f32(a14)));
+    const f32v v34 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a11) + f64_from_f32(a12)) + f64_from_f32(a13)) + f64_from_f32(a14))));
     const f32v v36 = f32_rec(v34);
     const int v37 = f32_is_far(v36);
     {
@@ -459,8 +459,8 @@ static void k_softmax_staggered_nest0_part(const struct shared_nest *nest, int64
 }
 int k_softmax_staggered(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(65920)) + (INT64_C(65920)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_staggered_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 1, .portions = 0, .stream = (INT64_C(65920))*4 >= 1 && ((INT64_C(1030))*4) % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads);
-  else k_softmax_staggered_nest0(b, s, INT64_C(0), INT64_C(64), (INT64_C(65920))*4 >= 1 && ((INT64_C(1030))*4) % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
+  if (threads > 1 && (INT64_C(65920)) + (INT64_C(65920)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_staggered_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 1, .portions = 0, .stream = INT64_C(65920)*4 >= 1 && INT64_C(1030)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads);
+  else k_softmax_staggered_nest0(b, s, INT64_C(0), INT64_C(64), INT64_C(65920)*4 >= 1 && INT64_C(1030)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -46,7 +46,7 @@ static void k_sum_of_all_nest0(void **b, const int64_t *s, int64_t begin, int64_
       a0 = (a0 + f32_select(lanes_below(i0_rest), v15, SPLAT(f32v, 0x0.0p+0f)));
     }
   }
-  const f32v v16 = SPLAT(f32v, (float)f64_sum(f64_from_f32(a0) + f64_from_f32(a1) + f64_from_f32(a2) + f64_from_f32(a3)));
+  const f32v v16 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a0) + f64_from_f32(a1)) + f64_from_f32(a2)) + f64_from_f32(a3))));
   *part_result = v16;
 }
 static void k_sum_of_all_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {

@@ -45,8 +45,8 @@ int k_unknown_rows(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   const int64_t n0 = s[0];
   (void)n0;
-  if (threads > 1 && (INT64_C(24)*n0) + (least(INT64_C(24), INT64_C(24)*n0)) + (INT64_C(24)*n0) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_unknown_rows_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .stream = (INT64_C(24)*n0)*2 >= 16777216 && ((INT64_C(24))*2) % 64 == 0 && (uintptr_t)b[2] % 64 == (uintptr_t)b[2] % 64 && (uintptr_t)b[2] % 2 == 0}, threads);
-  else k_unknown_rows_nest0(b, s, INT64_C(0), n0, (INT64_C(24)*n0)*2 >= 16777216 && ((INT64_C(24))*2) % 64 == 0 && (uintptr_t)b[2] % 64 == (uintptr_t)b[2] % 64 && (uintptr_t)b[2] % 2 == 0);
+  if (threads > 1 && (INT64_C(24)*n0) + (least(INT64_C(24), INT64_C(24)*n0)) + (INT64_C(24)*n0) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_unknown_rows_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .stream = INT64_C(24)*n0*2 >= 16777216 && INT64_C(24)*2 % 64 == 0 && (uintptr_t)b[2] % 64 == (uintptr_t)b[2] % 64 && (uintptr_t)b[2] % 2 == 0}, threads);
+  else k_unknown_rows_nest0(b, s, INT64_C(0), n0, INT64_C(24)*n0*2 >= 16777216 && INT64_C(24)*2 % 64 == 0 && (uintptr_t)b[2] % 64 == (uintptr_t)b[2] % 64 && (uintptr_t)b[2] % 2 == 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -3,8 +3,10 @@
 static void k_unknown_sum_of_columns_nest0(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream, char *rows) {
   float *p0 = (float *)b[0];
   const int64_t n1 = s[1];
-  double *c0 = (double *)(rows);
-  for (int64_t i = 0; i < n1; i++) c0[i] = (SPLAT(f32v, 0x0.0p+0f))[0];
+  double *c0 = (double *)rows;
+  for (int64_t i = 0; i < n1; i++) {
+    c0[i] = SPLAT(f32v, 0x0.0p+0f)[0];
+  }
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0 = begin; i0 < end; i0++) {
     {
@@ -32,8 +34,10 @@ static void k_unknown_sum_of_columns_nest0_columns(void **b, const int64_t *s, c
   for (int64_t i = 0; i < n1; i += LANES) {
     const int64_t left = n1 - i;
     const int n = left < LANES ? (int)left : LANES;
-    f64v v = f64_load_part((double *)(rows + 0) + i, n);
-    for (int t = 1; t < used; t++) v = (v + f64_load_part((double *)(rows + t*row_bytes + 0) + i, n));
+    f64v v = f64_load_part((double *)rows + i, n);
+    for (int t = 1; t < used; t++) {
+      v = (v + f64_load_part((double *)(rows + t*row_bytes) + i, n));
+    }
     f32_store_part(p1 + i, f32_from_f64(v), n);
   }
 }
@@ -44,7 +48,7 @@ int k_unknown_sum_of_columns(void **b, const int64_t *s, int64_t threads) {
   (void)n0;
   (void)n1;
   {
-    const int64_t row_bytes = (((n1)*8 + 63) & ~INT64_C(63)) + 64;
+    const int64_t row_bytes = ((n1*8 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
     if (!rows) { missing = 1; goto done; }

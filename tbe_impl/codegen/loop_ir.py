@@ -1,0 +1,627 @@
+"""The loop IR: typed expressions and statements between DSL stages and C.
+
+Lowering builds it, passes transform it, `tbe_impl.codegen.emit_c` prints it. Every node is a frozen
+dataclass, so equal nodes compare equal and a pass returns new nodes.
+
+Kinds (types). A vector kind has LANES lanes: ``f32 f64 i8 i16 i32 i64 u8 u16 u32 u64``, and
+``mask``, whose lanes are true or false. A scalar kind has one value: ``index`` (64-bit), ``int``,
+``flag`` (a condition). Another kind is the name of a C type of the headers, as ``wide_sum``, or a
+pointer, as ``float *``.
+
+    expression = Var name                       a variable
+               | Int value | Index terms        a constant; a polynomial of variables (scalars)
+               | Literal value | Splat scalar   one value in all lanes
+               | Zero                           the initial value with all bits zero
+               | Op operator operands           add sub mul div mod, comparisons, and or xor not neg;
+                                                for scalars also bitand, bitnot, and choose
+                                                (condition, value, other value)
+               | Call function arguments        a named function; `prefix` is the kind it works on
+               | Cast value                     conversion to another kind
+               | Lane vector number             one lane
+               | Pointer base offsets           base + offset + …
+               | Element array indices          array[i][j]; without indices the element pointed to
+               | AddressOf element
+               | Load place stride count        a vector from memory; stride 0 broadcasts, 1 is
+                                                contiguous, others gather; count lanes, or all
+               | Gather base indices            lane l is base[indices[l]]
+    statement  = Let name value                 defines a variable; constant unless `is_mutable`
+               | Assign target value
+               | Store place value stride count condition of non-temporal stores
+               | Accumulate place value count   adds float32 lanes to float64 elements
+               | Prefetch place position
+               | Evaluate call                  a call for its effect
+               | For name begin end step body   sequential; `unroll` copies
+               | VectorLoop …                   head, unrolled vectors, vectors, tail of a vector loop
+               | If condition then otherwise
+               | Block body                     a scope
+               | TargetIf macro then otherwise  chosen by a macro of the headers
+               | Alloc name element shape       an array on the stack
+               | PackTile …                     copies a tile of a tensor to such an array
+               | Table …                        a constant table of bytes
+               | Fence                          orders non-temporal stores before later stores
+               | Continue                       next iteration of the enclosing loop
+               | Unused names                   parameters that may have no use
+
+A statement that computes a part of a DSL stage has the stage's number in `stage`.
+
+This module exceeds 500 lines because the grammar and the traversals that know its fields belong
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+MASK = "mask"
+FLAG = "flag"
+INDEX = "index"
+INT = "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An expression or a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expr(Node):
+    """A value of kind `kind`."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> str:
+            """Kind of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Expr):
+    """A variable, or a constant of the headers such as LANES."""
+
+    name: str
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Int(Expr):
+    """An integer constant."""
+
+    value: int
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Expr):
+    """A polynomial: each term is the product of its variables and of an integer."""
+
+    terms: tuple[tuple[tuple[str, ...], int], ...] = ()
+    kind: str = INDEX
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if there are no variables."""
+        if not self.terms:
+            return 0
+        return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The names of the variables."""
+        return frozenset(name for names, _ in self.terms for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant in all lanes; `text` distinguishes −0 from 0 and a NaN from itself."""
+
+    kind: str
+    text: str
+    value: float | int | bool = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Splat(Expr):
+    """A scalar in all lanes."""
+
+    kind: str
+    number: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Zero(Expr):
+    """The value of `kind` whose bits are all zero."""
+
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Op(Expr):
+    """An operator on vectors of one kind, or on scalars."""
+
+    operator: str
+    operands: tuple[Expr, ...]
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A named function of the headers.
+
+    Attributes:
+        function: name without prefix.
+        arguments: the arguments.
+        kind: kind of the result.
+        prefix: the kind or the dtype in memory that the function works on; empty for none.
+    """
+
+    function: str
+    arguments: tuple[Expr, ...]
+    kind: str = INDEX
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """A conversion without rounding functions: between scalars, pointers, or the bits of lanes."""
+
+    kind: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Lane(Expr):
+    """One lane of a vector."""
+
+    vector: Expr
+    number: int
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer(Expr):
+    """An address: a pointer plus offsets in elements."""
+
+    base: Expr
+    offsets: tuple[Expr, ...] = ()
+    kind: str = "pointer"
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expr):
+    """An element of an array; without indices, the element that a pointer points to."""
+
+    array: str
+    indices: tuple[Expr, ...] = ()
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOf(Expr):
+    """The address of an element."""
+
+    element: Expr
+    kind: str = "pointer"
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Expr):
+    """A vector from memory.
+
+    Attributes:
+        kind: kind of the vector.
+        memory: dtype of the elements in memory, as the prefix of the load functions.
+        place: address of the first lane.
+        stride: distance between lanes in elements.
+        count: number of lanes to load; None for all.
+    """
+
+    kind: str
+    memory: str
+    place: Expr
+    stride: Expr = Index((((), 1),))
+    count: Expr | None = None
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether it loads all lanes from consecutive elements."""
+        return self.stride == ONE and self.count is None
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Expr):
+    """A vector whose lanes lie at indices that are a vector themselves."""
+
+    kind: str
+    memory: str
+    base: Expr
+    indices: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Stmt(Node):
+    """A statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Stmt):
+    """Defines a variable; without a value it is not initialised."""
+
+    name: str
+    kind: str
+    value: Expr | None
+    is_mutable: bool = False
+    stage: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Stmt):
+    """Assigns to a variable or an element."""
+
+    target: Expr
+    value: Expr
+    stage: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Stmt):
+    """Stores lanes of a vector.
+
+    Attributes:
+        memory: dtype of the elements in memory, as the prefix of the store functions.
+        place: address of the first lane.
+        value: the vector.
+        stride: distance between lanes in elements; 0 stores one lane.
+        count: number of lanes to store; None for all.
+        stream: condition of a non-temporal store; None for an ordinary store.
+    """
+
+    memory: str
+    place: Expr
+    value: Expr
+    stride: Expr = Index((((), 1),))
+    count: Expr | None = None
+    stream: Expr | None = None
+    stage: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate(Stmt):
+    """Adds lanes of a float32 vector to consecutive float64 elements."""
+
+    place: Expr
+    value: Expr
+    count: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch(Stmt):
+    """Prefetches a cache line.
+
+    `position` is the number of the vector among consecutive vectors: only the first vector in a
+    cache line then prefetches the line. None if each vector does.
+    """
+
+    place: Expr
+    position: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(Stmt):
+    """Calls a function for its effect."""
+
+    call: Expr
+    stage: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For(Stmt):
+    """A sequential loop over begin ≤ name < end.
+
+    Attributes:
+        begin: first value; None if the loop continues a variable that is already defined.
+        step: increment.
+        room: number of elements that an iteration needs; the loop ends when fewer are left.
+        unroll: unroll factor; 0 to let the compiler decide.
+        kind: kind of the variable.
+        more: further variables of the loop, which its body assigns.
+    """
+
+    name: str
+    begin: Expr | None
+    end: Expr
+    body: tuple[Stmt, ...]
+    step: Expr = Int(1)
+    room: Expr | None = None
+    unroll: int = 0
+    kind: str = INDEX
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class If(Stmt):
+    """A conditional statement."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+    stage: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Stmt):
+    """A scope."""
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetIf(Stmt):
+    """Chooses statements by a macro that depends on the instruction set."""
+
+    macro: str
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc(Stmt):
+    """An array on the stack; `alignment` in bytes, 0 for the natural alignment."""
+
+    name: str
+    element: str
+    shape: tuple[Expr, ...]
+    alignment: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PackTile(Stmt):
+    """Copies a tile of a tensor to the array `name`, one row for each lane.
+
+    Attributes:
+        name: name of the array, which has LANES rows of `steps` elements.
+        element: C type of an element.
+        place: address of the first element of the first row.
+        stride: distance between rows in elements.
+        lanes: number of rows to copy.
+        count: number of elements to copy from each row.
+        steps: maximum of `count`.
+    """
+
+    name: str
+    element: str
+    place: Expr
+    stride: Expr
+    lanes: Expr
+    count: Expr
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Stmt):
+    """A lookup table of a float16 function; the rows contain bytes."""
+
+    name: str
+    rows: tuple[tuple[int, ...], ...]
+    degree: int
+    of_product: bool
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(Stmt):
+    """If `condition` holds, waits until all non-temporal stores are visible."""
+
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Unused(Stmt):
+    """Names parameters that the function may leave unused."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Stmt):
+    """Starts the next iteration of the enclosing loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLoop(Stmt):
+    """A loop that processes LANES elements per step.
+
+    Attributes:
+        name: name of the loop variable.
+        begin, limit: begin and exclusive end of the loop.
+        whole: statements for one vector; empty if the loop has too few elements for a vector.
+        rest: statements for the remainder; empty if there is none.
+        head: number of elements to peel before the first whole vector; None for none.
+        first: statements for the peeled elements.
+        copies: for an unrolled loop, the statements of each vector of an iteration; else empty.
+        strips: the loop after loop fission (`tbe_impl.codegen.passes.loop_fission`); empty without
+            fission.
+        cells: an alternative loop with table lookups, for processors with float16 arithmetic; see
+            `tbe_impl.codegen.passes.table_loops`.
+    """
+
+    name: str
+    begin: Expr
+    limit: Expr
+    whole: tuple[Stmt, ...]
+    rest: tuple[Stmt, ...] = ()
+    head: Expr | None = None
+    first: tuple[Stmt, ...] = ()
+    copies: tuple[tuple[Stmt, ...], ...] = ()
+    strips: tuple[Stmt, ...] = ()
+    cells: tuple[Stmt, ...] = ()
+
+    @property
+    def head_count(self) -> Var:
+        """The variable with the number of peeled elements."""
+        return Var(f"{self.name}_head", INT)
+
+    @property
+    def rest_count(self) -> Var:
+        """The variable with the number of elements after the last whole vector."""
+        return Var(f"{self.name}_rest", INT)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Node):
+    """A parameter of a function."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Node):
+    """A function without result."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Stmt, ...]
+
+
+ZERO = Index()
+ONE = Index((((), 1),))
+LANES = Var("LANES")
+
+
+def index_of(value: int) -> Index:
+    """Returns a constant index."""
+    return Index((((), value),)) if value else ZERO
+
+
+def op(operator: str, *operands: Expr, kind: str = INDEX) -> Op:
+    """Returns an operator on scalars."""
+    return Op(operator, operands, kind)
+
+
+def call(function: str, *arguments: Expr, kind: str = INDEX, prefix: str = "") -> Call:
+    """Returns a call of a function of the headers."""
+    return Call(function, arguments, kind, prefix)
+
+
+def every(conditions: Iterable[Expr]) -> Expr | None:
+    """Returns the conjunction of conditions; None if there are none."""
+    found: Expr | None = None
+    for condition in conditions:
+        found = condition if found is None else op("and", found, condition, kind=FLAG)
+    return found
+
+
+_CHILDREN: dict[type, tuple[str, ...]] = {}
+_BODIES: dict[type, tuple[str, ...]] = {}
+
+
+def _children_of(kind: type[Node]) -> tuple[str, ...]:
+    """Returns the names of the fields of a class that hold expressions or statements."""
+    if kind not in _CHILDREN:
+        found = [item.name for item in fields(kind) if "Expr" in item.type or "Stmt" in item.type]
+        _CHILDREN[kind] = tuple(found)
+    return _CHILDREN[kind]
+
+
+def bodies_of(kind: type[Node]) -> tuple[str, ...]:
+    """Returns the names of the fields of a class that hold sequences of statements."""
+    if kind not in _BODIES:
+        _BODIES[kind] = tuple(item.name for item in fields(kind) if item.type == BODY)
+    return _BODIES[kind]
+
+
+BODY = "tuple[Stmt, ...]"
+
+
+def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
+    """Yields nodes and all nodes inside, a node before those inside it."""
+    waiting: list[Any] = [item]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node):
+            yield node
+            for name in _children_of(type(node)):
+                inner = getattr(node, name)
+                if inner is not None:
+                    waiting.append(inner)
+        else:
+            waiting += node
+
+
+Item = TypeVar("Item")
+
+
+def rebuild(item: Item, change: Callable[[Node], Node]) -> Item:
+    """Returns a copy in which `change` has replaced each node, innermost nodes first."""
+    if not isinstance(item, Node):
+        new = tuple([rebuild(one, change) for one in item])  # type: ignore[attr-defined]
+        same = all(one is other for one, other in zip(new, item, strict=True))  # type: ignore[call-overload]
+        return item if same else new  # type: ignore[return-value]
+    changed = {}
+    for name in _children_of(type(item)):
+        before = getattr(item, name)
+        if before is not None:
+            after = rebuild(before, change)
+            if after is not before:
+                changed[name] = after
+    return change(replace(item, **changed) if changed else item)  # type: ignore[return-value]
+
+
+def map_statements(
+    body: Iterable[Stmt], change: Callable[[Stmt], Iterable[Stmt]]
+) -> tuple[Stmt, ...]:
+    """Returns a copy of statements in which `change` has replaced each, innermost ones first.
+
+    The parts of a `VectorLoop` are statements like others.
+    """
+    found: list[Stmt] = []
+    for node in body:
+        changed: dict[str, Any] = {}
+        for name in bodies_of(type(node)):
+            before = getattr(node, name)
+            after = map_statements(before, change) if before else before
+            if len(after) != len(before) or any(
+                one is not other for one, other in zip(after, before, strict=True)
+            ):
+                changed[name] = after
+        if isinstance(node, VectorLoop) and node.copies:
+            changed["copies"] = tuple(map_statements(copy, change) for copy in node.copies)
+        found += change(replace(node, **changed) if changed else node)
+    return tuple(found)
+
+
+def names_in(item: Node | Iterable[Node]) -> set[str]:
+    """Returns the names that expressions and statements use; for a statement, also its own."""
+    found: set[str] = set()
+    for node in walk(item):
+        if isinstance(node, Index):
+            for names, _ in node.terms:
+                found.update(names)
+        elif isinstance(node, Element):
+            found.add(node.array)
+        elif isinstance(node, _NAMED):
+            found.add(node.name)
+    return found
+
+
+_NAMED = (Var, Let, For, VectorLoop, Alloc, PackTile, Table)
+
+
+def rename(item: Item, names: Mapping[str, str]) -> Item:
+    """Returns a copy with other names of variables and arrays."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, Index):
+            if node.variables.isdisjoint(names):
+                return node
+            terms = ((tuple(names.get(one, one) for one in term), by) for term, by in node.terms)
+            return Index(tuple(terms))
+        if isinstance(node, Element):
+            return replace(node, array=names.get(node.array, node.array))
+        if isinstance(node, _NAMED):
+            return replace(node, name=names[node.name]) if node.name in names else node
+        return node
+
+    return rebuild(item, change)
