@@ -82,7 +82,16 @@ ISA = EnvironmentVariable(
     "`ONEDNN_MAX_CPU_ISA=AVX2` as well.",
 )
 
-VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA)
+DISABLE_PASS = EnvironmentVariable(
+    "MS_FUSION_DISABLE_PASS",
+    (),
+    "",
+    "Passes of the C generator to leave out, to find a fault or to measure what a pass is worth; "
+    "`ms-fusion tbe show --passes` lists the names.",
+    "names of passes, separated by commas",
+)
+
+VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA, DISABLE_PASS)
 
 
 def is_off() -> bool:

@@ -38,9 +38,9 @@ FAULTS = (
     # tbe_impl: the code generator
     Fault(
         "wrong tail of a vector loop",
-        "tbe_impl/codegen/lowering.py",
-        "self.partial = PartialVector(loop.rest_count, is_head=False)",
-        "self.partial = None",
+        "tbe_impl/codegen/passes/vector_tails.py",
+        "rest = () if is_whole else mask_lanes(whole, loop.rest_count)",
+        "rest = () if is_whole else whole",
         CODEGEN,
     ),
     Fault(
@@ -116,8 +116,8 @@ FAULTS = (
     Fault(
         "last row of an edge written twice",
         "tbe_impl/codegen/passes/streaming_store_edges.py",
-        'ir.op("lt", ir.op("add", number, ir.Int(1)), end, kind=ir.FLAG)',
-        'ir.op("lt", number, end, kind=ir.FLAG)',
+        'ir.op("lt", ir.op("add", number, Int(1)), rows.end, kind=FLAG)',
+        'ir.op("lt", number, rows.end, kind=FLAG)',
         CODEGEN,
     ),
     # tbe_impl: DSL, interpreter, cache, loading

@@ -201,6 +201,7 @@ def key_inputs() -> dict[str, object]:
         "sources": _SOURCES_AT_START,
         "tuned": _tuning_record_stamps(),
         "threads": environment.threads(),
+        "disabled_passes": environment.DISABLE_PASS.read(),
         "compiler": compiler.find_compiler().identity,
         "processor": tuning_store.processor(),
         "onednn": [

@@ -18,6 +18,7 @@ from typing import Annotated
 import msgspec
 
 from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.pipeline import disabled_passes
 from tbe_impl.codegen.planning.access_analysis import collect_derived_sizes
 from tbe_impl.codegen.program import Program, collect_sizes, result_shapes, sizes_and_scalars
 from tbe_impl.dsl.tensor import Tensor
@@ -103,7 +104,11 @@ def graph_mark(graph: Callable[[], str], options: Options) -> str:
 def plan_key(mark: str, name: str, options: Options) -> str:
     """Returns the cache key of the plan for a graph; `mark` is the graph's `graph_mark`."""
     return make_key(
-        graph=mark, name=name, options=repr(options), generator=_LOADED_GENERATOR_FINGERPRINT
+        graph=mark,
+        name=name,
+        options=repr(options),
+        passes=sorted(disabled_passes()),
+        generator=_LOADED_GENERATOR_FINGERPRINT,
     )
 
 

@@ -13,6 +13,7 @@ from tbe_impl.codegen.loop_ir import (
     INDEX,
     INT,
     MASK,
+    WIDE,
     Accumulate,
     AddressOf,
     Alloc,
@@ -39,6 +40,7 @@ from tbe_impl.codegen.loop_ir import (
     PackTile,
     Pointer,
     Prefetch,
+    Reduce,
     Splat,
     Stmt,
     Store,
@@ -48,6 +50,7 @@ from tbe_impl.codegen.loop_ir import (
     Var,
     Zero,
 )
+from tbe_impl.codegen.vector_types import combine, lane_bits
 
 INDENT = "  "
 SCALAR_KINDS = frozenset({INDEX, INT, FLAG})
@@ -90,11 +93,6 @@ ATOM = 8
 def c_type(kind: str) -> str:
     """Returns the C type of a kind."""
     return _C_TYPES.get(kind) or (f"{kind}v" if kind in _VECTORS else kind)
-
-
-def lane_bits(kind: str) -> int:
-    """Returns the number of bits in a lane of a vector kind."""
-    return 32 if kind == MASK else int(kind[1:])
 
 
 def text_of(node: Expr) -> str:
@@ -350,6 +348,17 @@ def _assign(node: Assign) -> str:
     return f"{text_of(target)} = {text_of(value)};"
 
 
+def _reduce(node: Reduce) -> str:
+    target, value = node.target, node.value
+    if target.kind == WIDE:
+        combined: Expr = Call("wide_add", (target, value), WIDE)
+    elif node.function:
+        combined = Call(node.function, (value, target), target.kind, target.kind)
+    else:
+        combined = combine(node.operator, target.kind, target, value)
+    return f"{text_of(target)} = {text_of(combined)};"
+
+
 def _store(node: Store) -> str:
     place, value = text_of(node.place), text_of(node.value)
     count = None if node.count is None else text_of(node.count)
@@ -417,6 +426,7 @@ def _table(node: Table) -> Iterator[str]:
 _STATEMENTS: dict[type, Callable[[Any], str]] = {
     Let: _let,
     Assign: _assign,
+    Reduce: _reduce,
     Store: _store,
     Accumulate: _accumulate,
     Prefetch: _prefetch,

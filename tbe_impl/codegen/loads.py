@@ -77,11 +77,10 @@ def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Va
     if not step or not step.terms:
         return writer.define(ir.Load(tag, prefix, place, ir.ZERO), depth)
     if step == ONE:
-        if writer.partial is None:
-            _emit_prefetch(writer, address, buffer, depth)
+        _emit_prefetch(writer, address, buffer, depth)
     elif writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
         place, step = _pack_tile(writer, tensor, address, step)
-    return writer.define(ir.Load(tag, prefix, place, writer.index_expr(step), writer.count), depth)
+    return writer.define(ir.Load(tag, prefix, place, writer.index_expr(step)), depth)
 
 
 def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> tuple[ir.Expr, Poly]:
@@ -101,7 +100,7 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
     # tiles are packed in front of the tile loop, where variables of inner loops are not defined
     if address.coefficient(tile.loop) != ONE or writer.depth_of(start.variables) > level:
         return buffer.pointer(writer.index_expr(address)), step
-    name, lanes = f"t{next(writer.serial)}", writer.count or ir.LANES
+    name = f"t{next(writer.serial)}"
     place = buffer.pointer(writer.index_expr(start), tile.begin)
     writer.chain[level].body.append(
         ir.PackTile(
@@ -109,7 +108,7 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
             dtype_of(buffer.dtype).c,
             place,
             writer.index_expr(step),
-            lanes,
+            ir.LANES,
             tile.count,
             tile.steps,
         )
@@ -200,7 +199,7 @@ def _emit_indexed_row_load(
         depth = max(depth, level)
     prefix, tag = vectors.memory_prefix(buffer.dtype), vectors.tag_of(tensor.dtype)
     place = buffer.pointer(*terms, writer.index_expr(last))
-    return writer.define(ir.Load(tag, prefix, place, count=writer.count), depth)
+    return writer.define(ir.Load(tag, prefix, place), depth)
 
 
 def _row_terms(

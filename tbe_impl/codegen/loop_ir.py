@@ -26,6 +26,7 @@ pointer, as ``float *``.
                | Gather base indices            lane l is base[indices[l]]
     statement  = Let name value                 defines a variable; constant unless `is_mutable`
                | Assign target value
+               | Reduce target operator value   combines an accumulator with one more value
                | Store place value stride count condition of non-temporal stores
                | Accumulate place value count   adds float32 lanes to float64 elements
                | Prefetch place position
@@ -58,6 +59,8 @@ MASK = "mask"
 FLAG = "flag"
 INDEX = "index"
 INT = "int"
+WIDE = "wide_sum"
+"""Kind of an accumulator of float32 values in float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +268,24 @@ class Assign(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
+class Reduce(Stmt):
+    """Combines an accumulator with one more value.
+
+    Attributes:
+        target: the accumulator.
+        operator: ``sum``, ``prod``, ``max`` or ``min``.
+        value: the value.
+        function: a cheaper function for `operator`, called as function(value, target); or empty.
+    """
+
+    target: Expr
+    operator: str
+    value: Expr
+    function: str = ""
+    stage: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Store(Stmt):
     """Stores lanes of a vector.
 
@@ -436,10 +457,12 @@ class VectorLoop(Stmt):
         name: name of the loop variable.
         begin, limit: begin and exclusive end of the loop.
         whole: statements for one vector; empty if the loop has too few elements for a vector.
-        rest: statements for the remainder; empty if there is none.
+        steps: number of elements; None if it is unknown.
         head: number of elements to peel before the first whole vector; None for none.
-        first: statements for the peeled elements.
-        copies: for an unrolled loop, the statements of each vector of an iteration; else empty.
+        unroll: number of vectors per iteration of the unrolled loop.
+        accumulators: groups of `unroll` accumulators; `whole` uses the first of each group.
+        first, copies, rest: statements for the peeled elements, for each vector of an iteration of
+            the unrolled loop, and for the remainder; see `tbe_impl.codegen.passes.vector_tails`.
         strips: the loop after loop fission (`tbe_impl.codegen.passes.loop_fission`); empty without
             fission.
         cells: an alternative loop with table lookups, for processors with float16 arithmetic; see
@@ -450,10 +473,13 @@ class VectorLoop(Stmt):
     begin: Expr
     limit: Expr
     whole: tuple[Stmt, ...]
-    rest: tuple[Stmt, ...] = ()
+    steps: int | None = None
     head: Expr | None = None
+    unroll: int = 1
+    accumulators: tuple[tuple[str, ...], ...] = ()
     first: tuple[Stmt, ...] = ()
     copies: tuple[tuple[Stmt, ...], ...] = ()
+    rest: tuple[Stmt, ...] = ()
     strips: tuple[Stmt, ...] = ()
     cells: tuple[Stmt, ...] = ()
 
@@ -525,7 +551,7 @@ def _children_of(kind: type[Node]) -> tuple[str, ...]:
     return _CHILDREN[kind]
 
 
-def bodies_of(kind: type[Node]) -> tuple[str, ...]:
+def _bodies_of(kind: type[Node]) -> tuple[str, ...]:
     """Returns the names of the fields of a class that hold sequences of statements."""
     if kind not in _BODIES:
         _BODIES[kind] = tuple(item.name for item in fields(kind) if item.type == BODY)
@@ -542,12 +568,12 @@ def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
         node = waiting.pop()
         if isinstance(node, Node):
             yield node
-            for name in _children_of(type(node)):
+            for name in reversed(_children_of(type(node))):
                 inner = getattr(node, name)
                 if inner is not None:
                     waiting.append(inner)
         else:
-            waiting += node
+            waiting += reversed(tuple(node))
 
 
 Item = TypeVar("Item")
@@ -569,27 +595,41 @@ def rebuild(item: Item, change: Callable[[Node], Node]) -> Item:
     return change(replace(item, **changed) if changed else item)  # type: ignore[return-value]
 
 
-def map_statements(
-    body: Iterable[Stmt], change: Callable[[Stmt], Iterable[Stmt]]
+def map_bodies(
+    body: tuple[Stmt, ...], change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]
 ) -> tuple[Stmt, ...]:
-    """Returns a copy of statements in which `change` has replaced each, innermost ones first.
+    """Returns a copy of statements in which `change` has replaced each sequence of statements.
 
-    The parts of a `VectorLoop` are statements like others.
+    Innermost sequences come first. The parts of a `VectorLoop` are sequences like others.
     """
     found: list[Stmt] = []
     for node in body:
         changed: dict[str, Any] = {}
-        for name in bodies_of(type(node)):
+        for name in _bodies_of(type(node)):
             before = getattr(node, name)
-            after = map_statements(before, change) if before else before
-            if len(after) != len(before) or any(
-                one is not other for one, other in zip(after, before, strict=True)
-            ):
+            after = map_bodies(before, change) if before else before
+            if after is not before:
                 changed[name] = after
         if isinstance(node, VectorLoop) and node.copies:
-            changed["copies"] = tuple(map_statements(copy, change) for copy in node.copies)
-        found += change(replace(node, **changed) if changed else node)
-    return tuple(found)
+            changed["copies"] = tuple(map_bodies(copy, change) for copy in node.copies)
+        found.append(replace(node, **changed) if changed else node)
+    is_same = all(one is other for one, other in zip(found, body, strict=True))
+    return change(body if is_same else tuple(found))
+
+
+def map_statements(
+    body: tuple[Stmt, ...], change: Callable[[Stmt], tuple[Stmt, ...]]
+) -> tuple[Stmt, ...]:
+    """Returns a copy in which `change` has replaced each statement, innermost ones first."""
+
+    def change_all(inner: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        new = [change(node) for node in inner]
+        is_same = all(
+            len(one) == 1 and one[0] is node for one, node in zip(new, inner, strict=True)
+        )
+        return inner if is_same else tuple(node for one in new for node in one)
+
+    return map_bodies(body, change_all)
 
 
 def names_in(item: Node | Iterable[Node]) -> set[str]:

@@ -26,7 +26,6 @@ class LoopScope:
         body: the statements so far.
         memo: values already computed on this level.
         rows: row buffers available on this level.
-        is_sequential: whether the loop is sequential and covers its whole range.
     """
 
     variables: frozenset[int] = frozenset()
@@ -34,7 +33,6 @@ class LoopScope:
     body: list[ir.Stmt] = field(default_factory=list)
     memo: dict[Any, Value] = field(default_factory=dict)
     rows: dict[Any, RowBuffer] = field(default_factory=dict)
-    is_sequential: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,19 +88,6 @@ class LoopRange:
 WHOLE_RANGE = LoopRange()
 THREAD_RANGE = LoopRange(ir.Var("begin"), ir.Var("end"))
 """The range of a parallel loop that one thread runs: the parameters of the nest's function."""
-
-
-@dataclass(frozen=True)
-class PartialVector:
-    """The lanes that the current copy of a vector loop's body computes, if these are not all.
-
-    Attributes:
-        count: number of lanes.
-        is_head: whether the elements precede the first whole vector; otherwise they are the rest.
-    """
-
-    count: ir.Var
-    is_head: bool
 
 
 Index = Poly | Value

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -26,7 +25,6 @@ from tbe_impl.codegen.loop_levels import (
     LoopRange,
     LoopScope,
     MissingBuffer,
-    PartialVector,
     TensorBuffer,
     Tile,
     UnrollAndJam,
@@ -35,10 +33,6 @@ from tbe_impl.codegen.loop_levels import (
 )
 from tbe_impl.codegen.options import LoopChoice, Options
 from tbe_impl.codegen.passes.fast_binary_operations import lower_binary, lower_reciprocal_product
-from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
-from tbe_impl.codegen.passes.loop_fission import fission_into_strips
-from tbe_impl.codegen.passes.streaming_store_edges import emit_edge_store
-from tbe_impl.codegen.passes.table_loops import add_table_loop
 from tbe_impl.codegen.planning.access_analysis import (
     Accesses,
     accesses_of,
@@ -59,8 +53,6 @@ from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import Binary, Call, Cast, Const, Expr, IterVar, Read, Reduce, Select, Var
 from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.errors import CompileError
-
-MIN_VECTOR_STEPS = 4
 
 
 class Lowering:
@@ -88,7 +80,6 @@ class Lowering:
         tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
             its tile.
         stage: the stage that is being lowered.
-        half_cells: lookup table of the result, if the result is a function of one float16 value.
     """
 
     def __init__(
@@ -120,10 +111,8 @@ class Lowering:
         self.spans: dict[int, tuple[Poly, Poly]] = {}
         self.tiles: dict[int, AttachedTile] = {}
         self.vector: int | None = None
-        self.partial: PartialVector | None = None
         self.inside_select = 0
         self.prefetch: int | None = None
-        self.half_cells: HalfLookupTable | None = None
         self.filling: int | None = None
         self.unfinished: list[int] = []
         self.reused: set[int] = set()
@@ -264,7 +253,7 @@ class Lowering:
         """Emits a `Piece` of a loop sequentially and returns the scope of its body."""
         name, scope, parent = (
             self.names[piece.serial],
-            LoopScope(frozenset({piece.serial}), is_sequential=not piece.is_cut),
+            LoopScope(frozenset({piece.serial})),
             self.chain[-1],
         )
         self.chain.append(scope)
@@ -277,7 +266,7 @@ class Lowering:
         self,
         piece: Piece,
         inner: Sequence[int],
-        body: Callable[[int], None],
+        body: Callable[[], None],
         unroll: int,
         head: ir.Expr | None,
     ) -> None:
@@ -325,68 +314,57 @@ class Lowering:
     def emit_vector_loop(
         self,
         serial: int,
-        body: Callable[[int], None],
+        body: Callable[[], None],
         *,
         covered: LoopRange,
         unroll: int = 1,
         head: ir.Expr | None = None,
+        accumulators: tuple[tuple[str, ...], ...] = (),
     ) -> None:
-        """Emits a vector loop, which takes LANES elements per step, and its remainder.
+        """Emits a vector loop, which takes LANES elements per step.
 
         Args:
             serial: serial number of the loop.
-            body: emits one vector; its argument is the number of the vector within the iteration.
+            body: emits one vector.
             covered: the range of the loop.
             unroll: number of vectors per iteration.
             head: number of peeled elements, less than LANES, after which stores are aligned; None
                 for none.
+            accumulators: see `tbe_impl.codegen.loop_ir.VectorLoop`.
         """
         for piece in self.pieces(serial, covered):
             with self.restrict_to(piece):
-                self._emit_vector_piece(piece, body, unroll, head)
+                self._emit_vector_piece(piece, body, unroll, head, accumulators)
 
     def _emit_vector_piece(
-        self, piece: Piece, body: Callable[[int], None], unroll: int, head: ir.Expr | None
+        self,
+        piece: Piece,
+        body: Callable[[], None],
+        unroll: int,
+        head: ir.Expr | None,
+        accumulators: tuple[tuple[str, ...], ...] = (),
     ) -> None:
-        serial, outer_vector, outer_partial = piece.serial, self.vector, self.partial
-        self.vector, self.partial = serial, None
+        serial, outer_vector = piece.serial, self.vector
+        scope = LoopScope(frozenset({serial}))
+        self.vector = serial
         self.unfinished.append(serial)
-        loop = ir.VectorLoop(self.names[serial], piece.begin, piece.end, (), head=head)
-        if head is not None:
-            self.partial = PartialVector(loop.head_count, is_head=True)
-            loop = replace(loop, first=self._lower_vector_copy(serial, body, 0))
-            self.partial = None
-        if unroll > 1:
-            copies = (self._lower_vector_copy(serial, body, copy) for copy in range(unroll))
-            loop = replace(loop, copies=tuple(copies))
-        if piece.steps is None or piece.steps >= MIN_VECTOR_STEPS:
-            loop = replace(loop, whole=self._lower_vector_copy(serial, body, 0))
-        if head is not None or piece.steps is None or piece.steps % 64 or self.half_cells:
-            self.partial = PartialVector(loop.rest_count, is_head=False)
-            loop = replace(loop, rest=self._lower_vector_copy(serial, body, 0))
-        self.vector, self.partial = outer_vector, outer_partial
-        self.unfinished.pop()
-        if self.options.strips:
-            loop = fission_into_strips(loop)
-        if self.half_cells is not None:
-            loop = add_table_loop(loop, self.half_cells)
-        self.chain[-1].body.append(loop)
-
-    def _lower_vector_copy(
-        self, serial: int, body: Callable[[int], None], copy: int
-    ) -> tuple[ir.Stmt, ...]:
-        """Returns the statements for one vector; `copy` is its number in an unrolled iteration."""
-        name, scope = self.names[serial], LoopScope(frozenset({serial}))
-        if copy:
-            self.names[serial] = f"{name}_{copy}"
-            step = ir.op("mul", ir.Int(copy), ir.LANES)
-            value = ir.op("add", ir.Var(name), step)
-            scope.body.append(ir.Let(self.names[serial], ir.INDEX, value))
         self.chain.append(scope)
-        body(copy)
+        body()
         self.chain.pop()
-        self.names[serial] = name
-        return tuple(scope.body)
+        self.vector = outer_vector
+        self.unfinished.pop()
+        self.chain[-1].body.append(
+            ir.VectorLoop(
+                self.names[serial],
+                piece.begin,
+                piece.end,
+                tuple(scope.body),
+                piece.steps,
+                head,
+                unroll,
+                accumulators,
+            )
+        )
 
     def jammed_steps(self) -> Iterator[int]:
         """Yields the number of each jammed iteration, and makes this iteration the current one."""
@@ -419,14 +397,6 @@ class Lowering:
     def index_expr(self, index: Poly) -> ir.Index:
         """Returns an index as an expression of the loop variables."""
         return index.expr(self.names)
-
-    @property
-    def count(self) -> ir.Expr | None:
-        """The number of lanes that the current copy of the vector loop's body computes.
-
-        None if it computes all lanes.
-        """
-        return self.partial.count if self.partial is not None else None
 
     @property
     def stage_number(self) -> int | None:
@@ -730,16 +700,12 @@ class Lowering:
         buffer = self.targets[id(tensor)]
         address = self.address(buffer, indices)
         step = address.coefficient(self.vector) if self.vector is not None else ZERO
-        plain = ir.Store(
+        stored = ir.Store(
             vectors.memory_prefix(buffer.dtype),
             buffer.pointer(self.index_expr(address)),
             value.expr,
             self.index_expr(step or ZERO),
-            self.count if step and step.terms else None,
-            stream if step == ONE and self.partial is None else None,
+            stream=stream if step == ONE else None,
             stage=tensor.op.number,
         )
-        stored: ir.Stmt = plain
-        if stream is not None and step == ONE and self.partial is not None:
-            stored = emit_edge_store(self, buffer, address, value, plain)
         self.chain[max(value.depth, self.depth_of(address.variables))].body.append(stored)

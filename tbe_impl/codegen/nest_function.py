@@ -9,7 +9,8 @@ from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.emit_c import emit_function, text_of
 from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.options import LoopChoice, Options
-from tbe_impl.codegen.passes.vector_loops import expand_vector_loops
+from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
+from tbe_impl.codegen.pipeline import NestFacts, run_passes
 from tbe_impl.codegen.planning.access_analysis import element_count
 from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.planning.polynomials import Poly
@@ -114,16 +115,18 @@ class NestFunction:
         starts: Sequence[ir.Stmt],
         body: Sequence[ir.Stmt],
         name: str = "",
+        cells: HalfLookupTable | None = None,
     ) -> ir.Function:
-        """Returns the function.
+        """Returns the function, after all passes.
 
         Args:
             parameters: parameters after the pointers ``b`` and the sizes ``s``.
             starts: statements before the loops.
             body: the loops.
             name: name of the function; by default the name of the nest.
+            cells: lookup table of the function that the nest computes.
         """
-        loops = expand_vector_loops(tuple(body))
+        loops = run_passes(tuple(body), NestFacts(self.options, cells))
         unused = ("b", "s", *("begin", "end") * (BEGIN_AND_END[0] in parameters))
         return ir.Function(
             name or self.name,

@@ -19,7 +19,6 @@ from tbe_impl.codegen.loop_levels import (
     THREAD_RANGE,
     WHOLE_RANGE,
     LoopRange,
-    LoopScope,
     TensorBuffer,
     Tile,
 )
@@ -27,14 +26,13 @@ from tbe_impl.codegen.lowering import Lowering
 from tbe_impl.codegen.nest_function import BEGIN_AND_END, NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
 from tbe_impl.codegen.passes.short_rows import has_short_rows
-from tbe_impl.codegen.passes.software_pipelining import LONGEST_ROW, pipeline_rows
 from tbe_impl.codegen.passes.table_loops import MIN_TABLE_ELEMENTS
 from tbe_impl.codegen.passes.unary_half_functions import unary_function_of
 from tbe_impl.codegen.planning.access_analysis import element_count, merge_axes
 from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.partition import LoopNest, Root
-from tbe_impl.codegen.reductions import accumulate, combine, lower_partial_reduction
+from tbe_impl.codegen.reductions import accumulate, lower_partial_reduction
 from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES
 from tbe_impl.codegen.thread_partial_sums import ThreadRows
 from tbe_impl.dsl.dtypes import dtype_of
@@ -113,7 +111,6 @@ class NestWriter:
         if len(parted.parts) == 1:
             self.inside.parts[parted.parts[0][0]] = THREAD_RANGE
         stream = self._streaming_condition()
-        self.inside.half_cells = self._fit_lookup_table()
         with self.inside.bind_sources(
             [(_innermost_expression(root), root.axes) for root in nest.roots]
         ):
@@ -123,7 +120,9 @@ class NestWriter:
         parameters = [*BEGIN_AND_END, ir.Parameter("stream", "const int")]
         if columns:
             parameters.append(ir.Parameter("rows", "char *"))
-        function = self.function.build(parameters, rows.starts(), self.inside.chain[0].body)
+        function = self.function.build(
+            parameters, rows.starts(), self.inside.chain[0].body, cells=self._fit_lookup_table()
+        )
         steps = parallel_trip_count(self.inside, parted)
         grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
         name, condition = self.function.name, "0" if stream is None else text_of(stream)
@@ -168,9 +167,7 @@ class NestWriter:
             (outer, _), (inner, _) = nest.loops[at:]
             self.inside.emit_vector_loop(
                 outer,
-                lambda _: self.inside.emit_serial_loop(
-                    inner, lambda: self._store(None), WHOLE_RANGE
-                ),
+                lambda: self.inside.emit_serial_loop(inner, lambda: self._store(None), WHOLE_RANGE),
                 covered=range_of(self.inside, outer),
             )
         elif at < len(nest.levels) - 1 or nest.along:
@@ -223,32 +220,13 @@ class NestWriter:
                     unroll = self.nest.levels[-1].unroll or self.options.unroll
                     head = self._store_peel_count(inner[-1]) if stream is not None else None
                     inside.emit_collapsed_loop(
-                        piece, inner, lambda _: self._store(stream), unroll, head
+                        piece, inner, lambda: self._store(stream), unroll, head
                     )
                 elif (steps := self._jam_factor(at, piece)) > 1:
                     self.grain = steps
                     emit_unroll_and_jam(inside, piece, steps, body)
                 else:
-                    scope = inside.emit_serial_piece(piece, body, level.unroll)
-                    if stream is not None and scope.is_sequential and not level.unroll:
-                        self._pipeline_rows(at, piece, scope)
-
-    def _pipeline_rows(self, at: int, piece: Piece, scope: LoopScope) -> None:
-        """Adds a second, software-pipelined version of the loops over a row, if there is one.
-
-        The C macro ``STAGGERS`` selects this version.
-        """
-        length, body = self.nest.loops[-1][1].constant, self.inside.chain[-1].body
-        if at != len(self.nest.levels) - 2 or length is None or length > LONGEST_ROW:
-            return
-        if not self.options.stagger:
-            return
-        place = self.function.buffer_of(self._innermost_roots()[-1]).pointer()
-        loop = body[-1]
-        assert isinstance(loop, ir.For)
-        found = pipeline_rows(loop, list(scope.rows.values()), place)
-        if found is not None:
-            body[-1] = ir.TargetIf("STAGGERS", (found,), (loop,))
+                    inside.emit_serial_piece(piece, body, level.unroll)
 
     def _jam_factor(self, at: int, piece: Piece) -> int:
         """Returns the unroll-and-jam factor of a loop around rows; 1 for none.
@@ -296,7 +274,7 @@ class NestWriter:
             inside.prefetch = serial
         inside.emit_vector_loop(
             serial,
-            lambda _: self._store(stream),
+            lambda: self._store(stream),
             covered=range_of(inside, serial),
             unroll=nest.levels[at].unroll or self.options.unroll,
             head=self._store_peel_count(serial) if stream is not None else None,
@@ -327,7 +305,7 @@ class NestWriter:
         covered = LoopRange(first, ir.op("add", first, count))
         inside.emit_vector_loop(
             inner,
-            lambda _: inside.emit_serial_loop(outer, lambda: self._store(None), covered),
+            lambda: inside.emit_serial_loop(outer, lambda: self._store(None), covered),
             covered=WHOLE_RANGE,
         )
         inside.tile = None
@@ -466,7 +444,7 @@ class NestWriter:
         total, own = (
             ir.Element(f"parts{number}", (one,), tag) for one in (ir.Int(0), ir.Var("t", ir.INT))
         )
-        both = ir.Assign(total, combine(body.op, tag, total, own))
+        both = ir.Assign(total, vectors.combine(body.op, tag, total, own))
         pointer = ir.Cast(
             f"{dtype_of(buffer.dtype).c} *", ir.Element("b", (ir.Int(buffer.number),))
         )

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 MIN_ALIGNED_ROW = 512
 """Minimum number of elements of a row for which loop peeling to a cache line is profitable."""
 
-WIDE = "wide_sum"
-"""Kind of an accumulator of float32 values in float64."""
-
 LONG_ROW = 64
 """Minimum number of elements of a long row."""
 
@@ -88,7 +85,7 @@ def lower_reduction(
         # each iteration or thread would recompute it
         raise MissingBuffer(tensor)
     inners, loops, are_plain = _declare_reduction_loops(writer, tensor, environments)
-    saved_chain, saved_vector, saved_partial = writer.chain, writer.vector, writer.partial
+    saved_chain, saved_vector = writer.chain, writer.vector
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
@@ -101,10 +98,10 @@ def lower_reduction(
                 ):
                     raise MissingBuffer(tensor)
                 return _reduce_lanewise(writer, body, inners, loops, depth)
-            writer.vector = writer.partial = None
+            writer.vector = None
             return _reduce_along_row(writer, body, inners, loops, depth)
     finally:
-        writer.chain, writer.vector, writer.partial = saved_chain, saved_vector, saved_partial
+        writer.chain, writer.vector = saved_chain, saved_vector
         writer.filling = saved_filling
 
 
@@ -212,15 +209,11 @@ def _reduce_along_row(
         [_declare_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)]
         for _ in inners
     ]
-    neutral = vectors.literal(identity_of(body), tag)
 
-    def step(copy: int) -> None:
+    def step() -> None:
         for names, inner in _iterate_jammed_steps(writer, rows, inners):
             value = writer.lower_expression(contribution(body), inner).expr
-            if writer.count is not None:
-                lanes = ir.call("lanes_below", writer.count, kind=ir.MASK)
-                value = vectors.select(tag, lanes, value, neutral)
-            _emit_combination(writer, body, names[copy], value)
+            _emit_combination(writer, body, names[0], value)
 
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 
@@ -235,10 +228,11 @@ def _reduce_along_row(
             writer.parts[serial] = THREAD_RANGE
         writer.emit_vector_loop(
             serial,
-            lambda copy: open_levels(writer, inmost, lambda: step(copy)),
+            lambda: open_levels(writer, inmost, step),
             covered=range_of(writer, serial),
             unroll=number,
             head=_load_peel_count(writer, body, inners[0], serial),
+            accumulators=tuple(tuple(one.name for one in names) for names in rows),
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
@@ -273,7 +267,7 @@ def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) ->
 
 def _combine_wide(accumulators: Sequence[ir.Expr]) -> ir.Expr:
     return functools.reduce(
-        lambda one, other: ir.call("wide_both", one, other, kind=WIDE), accumulators
+        lambda one, other: ir.call("wide_both", one, other, kind=ir.WIDE), accumulators
     )
 
 
@@ -291,7 +285,7 @@ def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[ir.Expr]) -> 
         )
     total, *others = accumulators
     for other in others:
-        total = combine(op, tag, total, other)
+        total = vectors.combine(op, tag, total, other)
     if tag == vectors.MASK:
         op = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[op]
     return ir.call(op, total, kind="scalar", prefix=row_prefix(tag))
@@ -362,20 +356,19 @@ def _iterate_jammed_steps(
 def _declare_accumulator(
     writer: Lowering, body: Reduce, tag: str, depth: int, *, is_wide: bool
 ) -> ir.Var:
-    name, kind = f"a{next(writer.serial)}", WIDE if is_wide else tag
-    start = ir.Zero(WIDE) if is_wide else vectors.literal(identity_of(body), tag)
+    name, kind = f"a{next(writer.serial)}", ir.WIDE if is_wide else tag
+    start = ir.Zero(ir.WIDE) if is_wide else vectors.literal(identity_of(body), tag)
     writer.chain[depth].body.append(ir.Let(name, kind, start, is_mutable=True))
     return ir.Var(name, kind)
 
 
 def _emit_combination(writer: Lowering, body: Reduce, accumulator: ir.Var, value: ir.Expr) -> None:
     """Combines an accumulator with one more value."""
-    combined = (
-        ir.call("wide_add", accumulator, value, kind=WIDE)
-        if accumulator.kind == WIDE
-        else combine_short_form(writer, body, accumulator.kind, accumulator, value)
+    is_float = accumulator.kind in ("f32", "f64")
+    function = writer.short.get(id(body), "") if is_float else ""
+    writer.chain[-1].body.append(
+        ir.Reduce(accumulator, body.op, value, function, stage=writer.stage_number)
     )
-    writer.chain[-1].body.append(ir.Assign(accumulator, combined, stage=writer.stage_number))
 
 
 def contribution(body: Reduce) -> Expr:
@@ -438,12 +431,12 @@ def accumulate(
         kind, tag, address = row_prefix(added[0].kind), added[0].kind, place.pointer(at)
         if place.dtype == "float64" and tag == "f32":
             total = _combine_pairwise(body.op, tag, added)
-            writer.chain[-1].body.append(ir.Accumulate(address, total, writer.count))
+            writer.chain[-1].body.append(ir.Accumulate(address, total))
             continue
-        new: ir.Expr = ir.Load(tag, kind, address, count=writer.count)
+        new: ir.Expr = ir.Load(tag, kind, address)
         for value in added:
-            new = combine(body.op, tag, new, value)
-        writer.chain[-1].body.append(ir.Store(kind, address, new, count=writer.count))
+            new = vectors.combine(body.op, tag, new, value)
+        writer.chain[-1].body.append(ir.Store(kind, address, new))
 
 
 def _combine_pairwise(op: str, tag: str, values: Sequence[ir.Expr]) -> ir.Expr:
@@ -451,7 +444,7 @@ def _combine_pairwise(op: str, tag: str, values: Sequence[ir.Expr]) -> ir.Expr:
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
-    return combine(
+    return vectors.combine(
         op, tag, *(_combine_pairwise(op, tag, half) for half in (values[:middle], values[middle:]))
     )
 
@@ -461,37 +454,6 @@ def row_prefix(tag: str) -> str:
     return "i32" if tag == vectors.MASK else tag
 
 
-def combine_short_form(
-    writer: Lowering, body: Reduce, tag: str, so_far: ir.Expr, value: ir.Expr
-) -> ir.Expr:
-    """Works like `combine`, but calls the cheaper function in `Lowering.short` if there is one."""
-    if id(body) in writer.short and tag in ("f32", "f64"):
-        return ir.Call(writer.short[id(body)], (value, so_far), tag, tag)
-    return combine(body.op, tag, so_far, value)
-
-
-def combine(op: str, tag: str, so_far: ir.Expr, value: ir.Expr) -> ir.Expr:
-    """Combines the partial result of a reduction with one more value."""
-    if op == "max" and tag in ("f32", "f64"):
-        return ir.Call("max_so_far", (so_far, value), tag, tag)
-    name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
-    return vectors.binary(name, tag, so_far, value)
-
-
 def identity_of(body: Reduce) -> float | int | bool:
     """Returns the identity element of a reduction."""
-    return identity(body.op, body.dtype)
-
-
-def identity(op: str, dtype: str) -> float | int | bool:
-    """Returns the identity element of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
-    if op in ("sum", "prod"):
-        return 0 if op == "sum" else 1
-    kind, bits = dtype_of(dtype).kind, dtype_of(dtype).bytes * 8
-    if kind == "float":
-        return float("-inf") if op == "max" else float("inf")
-    if kind == "bool":
-        return op == "min"
-    if kind == "uint":
-        return 0 if op == "max" else (1 << bits) - 1
-    return -(1 << (bits - 1)) if op == "max" else (1 << (bits - 1)) - 1
+    return vectors.identity(body.op, body.dtype)

@@ -50,7 +50,7 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
     if row is not None and there and row.steps == steps:
         writer.reused.add(id(tensor))
         place = ir.Pointer(ir.Var(row.name, "pointer"), (step,))
-        return writer.define(ir.Load(tag, tag, place, count=writer.count), depth)
+        return writer.define(ir.Load(tag, tag, place), depth)
     complete = writer.vector not in writer.ranges.known
     fills = (
         complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)
@@ -73,7 +73,7 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
             )
             writer.chain[0].body[:0] = _declare_row_buffer(row, writer.options.offset)
         place = ir.Pointer(ir.Var(row.name, "pointer"), (step,))
-        writer.chain[depth].body.append(ir.Store(tag, place, value.expr, count=writer.count))
+        writer.chain[depth].body.append(ir.Store(tag, place, value.expr))
     return value
 
 

@@ -19,7 +19,6 @@ from tbe_impl.codegen.program import (
     result_shapes,
     symbol_of,
 )
-from tbe_impl.codegen.reductions import identity
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, walk
 from tbe_impl.dsl.expr import Var as Size
@@ -178,7 +177,7 @@ def _definitions(use: _Scatter) -> list[str]:
     """Returns the C definitions that ``scatter.h`` requires."""
     dtype = use.rows.dtype
     tag = vectors.tag_of(dtype)
-    begins = 0 if use.change in ("sub", "div", "update") else identity(use.change, dtype)
+    begins = 0 if use.change in ("sub", "div", "update") else vectors.identity(use.change, dtype)
     is_list = isinstance(use.numbers, tuple)
     number = "int64_t" if isinstance(use.numbers, tuple) else dtype_of(use.numbers.dtype).c
     if isinstance(use.numbers, tuple):

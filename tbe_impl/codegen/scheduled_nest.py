@@ -38,7 +38,6 @@ from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
 from tbe_impl.codegen.planning.scheduled_loops import ScheduledLoops
 from tbe_impl.codegen.reductions import (
-    combine,
     contribution,
     identity_of,
     lower_inner_reduction,
@@ -145,7 +144,7 @@ class ScheduledStageWriter:
             if at == exact.vector:
                 ((serial, _),) = level.parts
                 covered = range_of(inside, serial)
-                inside.emit_vector_loop(serial, lambda _: open_next(), covered=covered)
+                inside.emit_vector_loop(serial, open_next, covered=covered)
             else:
                 shared = at == self.shared and len(level.parts) > 1
                 open_levels(inside, [level], open_next, shared=shared)
@@ -167,7 +166,7 @@ class ScheduledStageWriter:
     def _emit_nested_loops(self, serials: Sequence[int], body: Callable[[], None]) -> None:
         covered = range_of(self.inside, serials[0])
         if len(serials) == 1:
-            self.inside.emit_vector_loop(serials[0], lambda _: body(), covered=covered)
+            self.inside.emit_vector_loop(serials[0], body, covered=covered)
         else:
             self.inside.emit_serial_loop(
                 serials[0], lambda: self._emit_nested_loops(serials[1:], body), covered
@@ -278,7 +277,7 @@ class ScheduledStageWriter:
         if not self.exact.has_rows_in_memory:
             inside.store(root.tensor, root.indices, self._round_to_device(value))
             return
-        self._store(combine(self.body.op, self.tag, self._load(), value.expr))
+        self._store(vectors.combine(self.body.op, self.tag, self._load(), value.expr))
 
     def _reduction_loops(self) -> tuple[tuple[int, Poly], ...]:
         """Returns serial number and extent of the reduction loops inside all data loops."""
@@ -316,13 +315,11 @@ class ScheduledStageWriter:
 
     def _load(self) -> ir.Load:
         place, step = self._place()
-        return ir.Load(self.tag, row_prefix(self.tag), place, step, self.inside.count)
+        return ir.Load(self.tag, row_prefix(self.tag), place, step)
 
     def _store(self, value: ir.Expr) -> None:
         place, step = self._place()
-        self.inside.chain[-1].body.append(
-            ir.Store(row_prefix(self.tag), place, value, step, self.inside.count)
-        )
+        self.inside.chain[-1].body.append(ir.Store(row_prefix(self.tag), place, value, step))
 
 
 class ScheduledNestWriter:

@@ -13,7 +13,7 @@ from tbe_impl.codegen.nest_function import NestFunction
 from tbe_impl.codegen.planning.access_analysis import element_count, extent_of
 from tbe_impl.codegen.planning.partition import Root
 from tbe_impl.codegen.planning.polynomials import Poly
-from tbe_impl.codegen.reductions import combine, identity_of, is_wide_sum, row_prefix
+from tbe_impl.codegen.reductions import identity_of, is_wide_sum, row_prefix
 from tbe_impl.dsl.expr import Reduce
 
 
@@ -167,7 +167,7 @@ class ThreadRows:
             is_part = ir.op("lt", left, ir.LANES, kind=ir.FLAG)
             fewer = ir.op("choose", is_part, ir.Cast(ir.INT, left), ir.LANES)
             rounded = vectors.convert(total, vectors.tag_of(root.tensor.dtype))
-            merge = ir.Assign(total, combine(body.op, tag, total, other))
+            merge = ir.Reduce(total, body.op, other)
             steps = (
                 ir.Let(left.name, ir.INDEX, ir.op("sub", count, i)),
                 ir.Let(lanes.name, ir.INT, fewer),

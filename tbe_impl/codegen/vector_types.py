@@ -108,6 +108,32 @@ def binary_with_scalar(op: str, tag: str, value: Expr, number: float) -> Expr | 
     return Call("above" if op == "max" else "below", (literal(number, tag), value), tag, tag)
 
 
+def combine(op: str, tag: str, so_far: Expr, value: Expr) -> Expr:
+    """Combines the partial result of a reduction with one more value."""
+    if op == "max" and tag in ("f32", "f64"):
+        return Call("max_so_far", (so_far, value), tag, tag)
+    name = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[op]
+    return binary(name, tag, so_far, value)
+
+
+def neutral(op: str, tag: str) -> Literal:
+    """Returns the identity element of ``sum``, ``prod``, ``max`` or ``min``."""
+    if op in ("sum", "prod"):
+        return literal(op == "prod", tag)
+    if tag == MASK:
+        return literal(op == "min", tag)
+    if tag[0] == "f":
+        return literal(-math.inf if op == "max" else math.inf, tag)
+    size = lane_bits(tag) - (tag[0] == "i")
+    least = -(1 << size) if tag[0] == "i" else 0
+    return literal(least if op == "max" else (1 << size) - 1, tag)
+
+
+def identity(op: str, dtype: str) -> float | int | bool:
+    """Returns the identity element of ``sum``, ``prod``, ``max`` or ``min`` in a dtype."""
+    return neutral(op, tag_of(dtype)).value
+
+
 def select(tag: str, condition: Expr, a: Expr, b: Expr) -> Expr:
     """Returns a vector with the lanes of `a` where the condition holds, else those of `b`."""
     return Call("select", (condition, a, b), tag, "i32" if tag == MASK else tag)

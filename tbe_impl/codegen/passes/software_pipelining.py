@@ -8,12 +8,12 @@ sequential rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tbe_impl.codegen import loop_ir as ir
-from tbe_impl.codegen.loop_levels import RowBuffer
 from tbe_impl.codegen.passes.loop_fission import is_contiguous_load, used_names
+from tbe_impl.codegen.passes.streaming_store_edges import loops_over_whole_range
 from tbe_impl.codegen.passes.vector_loops import number_prefetches
 
 LONGEST_ROW = 2048
@@ -45,27 +45,88 @@ class PipelineStage:
     loop: ir.VectorLoop
 
 
-def pipeline_rows(loop: ir.For, kept: Sequence[RowBuffer], place: ir.Expr) -> ir.Block | None:
+@dataclass(frozen=True)
+class RowBuffer:
+    """A buffer on the stack that carries the values of a row from one loop to a later one."""
+
+    name: str
+    c: str
+    steps: int
+
+
+def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Adds a pipelined alternative to each loop over rows with non-temporal stores."""
+    buffers = _row_buffers(body)
+
+    def change(inner: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        found = list(inner)
+        for loop in loops_over_whole_range(inner):
+            pipelined = pipeline_loop(loop, buffers)
+            if pipelined is not None:
+                found[inner.index(loop)] = ir.TargetIf("STAGGERS", (pipelined,), (loop,))
+        return tuple(found)
+
+    return ir.map_bodies(body, change)
+
+
+def _row_buffers(body: tuple[ir.Stmt, ...]) -> dict[str, RowBuffer]:
+    """Returns the arrays at the start of a function by name, also those that start at an offset."""
+    found: dict[str, RowBuffer] = {}
+    for node in body:
+        if isinstance(node, ir.Alloc) and isinstance(node.shape[0], ir.Int):
+            found[node.name] = RowBuffer(node.name, node.element, node.shape[0].value)
+        elif isinstance(node, ir.Let) and isinstance(node.value, ir.Pointer):
+            base, (offset, *_) = node.value.base, node.value.offsets
+            if isinstance(base, ir.Var) and base.name in found and isinstance(offset, ir.Int):
+                memory = found[base.name]
+                found[node.name] = replace(
+                    memory, name=node.name, steps=memory.steps - offset.value
+                )
+    return found
+
+
+def pipeline_loop(loop: ir.For, buffers: Mapping[str, RowBuffer]) -> ir.Block | None:
     """Pipelines the loops inside a loop over rows.
 
-    Args:
-        loop: the sequential loop over rows.
-        kept: row buffers that carry values from one inner loop to a later one.
-        place: pointer to the output whose rows use non-temporal stores.
+    Returns None unless the body is a sequence of vector loops of equal length, with only
+    definitions, stores and prefetches between them, and the last one uses non-temporal stores.
 
-    Returns:
-        The pipelined loop. None unless the body is a sequence of vector loops of equal length, with
-        only definitions, stores and prefetches between them.
+    Args:
+        loop: the loop over rows.
+        buffers: arrays on the stack by name.
     """
     stages = _split_into_stages(loop.body)
+    if loop.unroll or not 2 <= len(stages) <= MAX_LOOPS:
+        return None
+    length = stages[-1].loop.limit
+    if not isinstance(length, ir.Index) or not 0 < (length.constant or 0) <= LONGEST_ROW:
+        return None
+    stores = [base for node in stages[-1].loop.whole if (base := _streamed_base(node))]
+    if not stores:
+        return None
+    stored = dict.fromkeys(
+        node.place.base.name
+        for node in ir.walk(loop.body)
+        if isinstance(node, ir.Store)
+        and isinstance(node.place, ir.Pointer)
+        and isinstance(node.place.base, ir.Var)
+    )
+    kept = [buffers[name] for name in stored if name in buffers]
     heads = {stage.loop.head for stage in stages[:-1]}
     lengths = {(stage.loop.begin, stage.loop.limit) for stage in stages}
     at_once = {len(stage.loop.copies) for stage in stages} - {0}
-    if not 2 <= len(stages) <= MAX_LOOPS or len(heads) > 1 or len(lengths) > 1 or len(at_once) > 1:
+    if len(heads) > 1 or len(lengths) > 1 or len(at_once) > 1:
         return None
     if not all(stage.loop.whole for stage in stages):
         return None
-    return _RowPipeline(stages, loop, kept, place).build()
+    return _RowPipeline(stages, loop, kept, stores[-1]).build()
+
+
+def _streamed_base(node: ir.Stmt) -> ir.Expr | None:
+    """Returns the pointer of a non-temporal store; None for other statements."""
+    if isinstance(node, ir.Store) and node.stream is not None:
+        return node.place.base if isinstance(node.place, ir.Pointer) else None
+    return None
 
 
 def _split_into_stages(body: Sequence[ir.Stmt]) -> list[PipelineStage]:

@@ -1,80 +1,104 @@
-"""Handles cache lines that two rows have in common, when rows use non-temporal (streaming) stores.
+"""Write combining: one streaming store for a cache line that two rows have in common.
 
-A partial store to such a line would first read the line and stall the streaming stores. For rows
-of 4 KiB this would cost a fifth of the time. Instead, the end of a row stays in a register until
-the start of the next row is computed. One streaming store then writes both.
+Before: each row ends with a masked store of `rest` lanes and starts with one of `head` lanes.
+After: the end of a row stays in a register until the start of the next row is computed; one
+non-temporal store then writes both.
+
+A partial store to such a line would first read the line and stall the non-temporal stores. For rows
+of 4 KiB this would cost a fifth of the time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import replace
 
 from tbe_impl.codegen import loop_ir as ir
-from tbe_impl.codegen.loop_levels import WHOLE_RANGE, TensorBuffer, Value
-from tbe_impl.codegen.planning.polynomials import ONE, Poly
-from tbe_impl.codegen.reductions import row_prefix
-
-if TYPE_CHECKING:
-    from tbe_impl.codegen.lowering import Lowering
+from tbe_impl.codegen.loop_ir import FLAG, For, Index, Int, Store, VectorLoop
 
 
-def emit_edge_store(
-    writer: Lowering, buffer: TensorBuffer, address: Poly, value: Value, alone: ir.Store
+def join_row_edges(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Joins the edges of contiguous rows in all loops over rows."""
+    edges: dict[ir.Let, None] = {}
+
+    def change(inner: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        found = list(inner)
+        for loop in loops_over_whole_range(inner):
+            found[inner.index(loop)] = _with_joined_edges(loop, edges)
+        return tuple(found)
+
+    found = ir.map_bodies(body, change)
+    return (*reversed(edges), *found)
+
+
+def loops_over_whole_range(body: tuple[ir.Stmt, ...]) -> list[For]:
+    """Returns the sequential loops in a body that index-set splitting has left whole."""
+    loops = [node for node in body if isinstance(node, For)]
+    counts = Counter(node.name for node in loops)
+    return [
+        node
+        for node in loops
+        if node.begin is not None and node.step == Int(1) and counts[node.name] == 1
+    ]
+
+
+def _with_joined_edges(rows: For, edges: dict[ir.Let, None]) -> For:
+    def change(node: ir.Stmt) -> ir.Stmt:
+        if not isinstance(node, VectorLoop) or node.begin != ir.ZERO:
+            return node
+        first = tuple(_edge_store(one, rows, node, edges, is_head=True) for one in node.first)
+        rest = tuple(_edge_store(one, rows, node, edges, is_head=False) for one in node.rest)
+        return replace(node, first=first, rest=rest)
+
+    return replace(rows, body=tuple(map(change, rows.body)))
+
+
+def _edge_store(
+    store: ir.Stmt, rows: For, loop: VectorLoop, edges: dict[ir.Let, None], *, is_head: bool
 ) -> ir.Stmt:
     """Returns a statement that stores the first or last elements of a row.
 
     Args:
-        writer: lowering of the vector loop along the row; `writer.partial` elements are stored.
-        buffer, address: destination.
-        value: the vector.
-        alone: the partial store of these elements; also the result if rows are not contiguous.
+        store: the partial store of these elements; also the result if rows are not contiguous.
+        rows, loop: the loop over rows and the loop over a row.
+        edges: receives the definition of the register that keeps the end of a row.
+        is_head: whether the elements are the first of the row.
     """
-    row, partial = _contiguous_rows(writer, address), writer.partial
-    if row is None or partial is None:
-        return alone
-    serial, length = row
-    edge = ir.Var(f"{buffer.name}_edge", value.tag)
-    number = writer.index_expr(Poly.variable(serial))
-    covered = writer.parts.get(serial, WHOLE_RANGE)
-    room = ir.Let(edge.name, value.tag, ir.Zero(value.tag), is_mutable=True)
-    if room not in writer.chain[0].body:
-        writer.chain[0].body.insert(0, room)
-    left_over = ir.op("mod", ir.Int(length), ir.LANES)
-    whole = [ir.Var("stream", ir.FLAG), ir.op("eq", left_over, ir.Int(0), kind=ir.FLAG)]
-    store: ir.Stmt
-    if not partial.is_head:
-        end = covered.end or writer.index_expr(writer.extents[serial])
-        is_inner = ir.op("lt", ir.op("add", number, ir.Int(1)), end, kind=ir.FLAG)
-        store = ir.Assign(edge, value.expr)
-    else:
-        is_inner = ir.op("gt", number, covered.begin, kind=ir.FLAG)
-        place = buffer.pointer(writer.index_expr(address), partial.count)
-        start = ir.op("sub", place, ir.LANES)
-        both = ir.Call(
-            "joined", (edge, value.expr, partial.count), value.tag, row_prefix(value.tag)
+    length = loop.limit.constant if isinstance(loop.limit, Index) else None
+    if not isinstance(store, Store) or store.stream is None or store.count is None:
+        return store
+    if length is None or not _is_row_of(store.place, rows.name, loop.name, length):
+        return store
+    value, kind, place = store.value, store.value.kind, store.place
+    assert isinstance(place, ir.Pointer) and isinstance(place.base, ir.Var)
+    edge = ir.Var(f"{place.base.name}_edge", kind)
+    edges.setdefault(ir.Let(edge.name, kind, ir.Zero(kind), is_mutable=True))
+    left_over, number = ir.op("mod", Int(length), ir.LANES), Index((((rows.name,), 1),))
+    conditions = [store.stream, ir.op("eq", left_over, Int(0), kind=FLAG)]
+    joined: ir.Stmt
+    if is_head:
+        assert rows.begin is not None
+        conditions.append(ir.op("gt", number, rows.begin, kind=FLAG))
+        behind = ir.Pointer(place.base, (*place.offsets, store.count))
+        both = ir.call(
+            "joined", edge, value, store.count, kind=kind, prefix="i32" if kind == ir.MASK else kind
         )
-        store = ir.Evaluate(ir.call("stream", start, both, prefix=alone.memory))
-    condition = ir.every([*whole, is_inner])
+        start = ir.op("sub", behind, ir.LANES)
+        joined = ir.Evaluate(ir.call("stream", start, both, prefix=store.memory))
+    else:
+        conditions.append(ir.op("lt", ir.op("add", number, Int(1)), rows.end, kind=FLAG))
+        joined = ir.Assign(edge, value)
+    condition = ir.every(conditions)
     assert condition is not None
-    own = ir.Store(alone.memory, alone.place, alone.value, alone.stride, alone.count)
-    return ir.If(condition, (store,), (own,), alone.stage)
+    alone = replace(store, stream=None, stage=None)
+    return ir.If(condition, (joined,), (alone,), store.stage)
 
 
-def _contiguous_rows(writer: Lowering, address: Poly) -> tuple[int, int] | None:
-    """Returns the enclosing loop over rows and the row length; None unless rows are contiguous."""
-    inner = writer.vector
-    if inner is None or writer.joined is not None or len(writer.chain) < 2:
-        return None
-    around, length = writer.chain[-2], writer.extents[inner].constant
-    if (
-        not around.is_sequential
-        or length is None
-        or inner in writer.parts
-        or inner in writer.ranges.known
-    ):
-        return None
-    (serial,) = around.variables
-    whole = address.coefficient(inner) == ONE and address.coefficient(serial) == Poly.from_int(
-        length
-    )
-    return (serial, length) if whole else None
+def _is_row_of(place: ir.Expr, row: str, step: str, length: int) -> bool:
+    """Returns whether an address is that of an element of consecutive rows of `length` elements."""
+    if not isinstance(place, ir.Pointer) or not isinstance(place.base, ir.Var):
+        return False
+    if len(place.offsets) != 1 or not isinstance(place.offsets[0], Index):
+        return False
+    terms = [item for item in place.offsets[0].terms if {row, step} & set(item[0])]
+    return sorted(terms) == sorted([((row,), length), ((step,), 1)])

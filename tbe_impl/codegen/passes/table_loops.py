@@ -15,6 +15,7 @@ import numpy as np
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_fission import is_contiguous_load
+from tbe_impl.codegen.passes.vector_tails import mask_lanes
 
 MIN_TABLE_ELEMENTS = 64
 """Minimum number of elements in a row for table lookups."""
@@ -34,9 +35,11 @@ def add_table_loop(loop: ir.VectorLoop, cells: HalfLookupTable) -> ir.VectorLoop
     loads = [node for node in loop.whole if is_contiguous_load(node)]
     stores = [node for node in loop.whole if isinstance(node, ir.Store)]
     is_simple = all(isinstance(node, (ir.Let, ir.Store, ir.Prefetch)) for node in loop.whole)
-    if loop.copies or not loop.rest or not is_simple or len(loads) != 1 or len(stores) != 1:
+    if loop.copies or not loop.whole or not is_simple or len(loads) != 1 or len(stores) != 1:
         return loop
     (load,), (store,) = loads, stores
+    # the table loop needs a masked body for chunks of any length
+    loop = replace(loop, rest=loop.rest or mask_lanes(loop.whole, loop.rest_count))
     source = load.value if isinstance(load, ir.Let) else None
     if not isinstance(source, ir.Load) or source.memory != HALF or store.memory != HALF:
         return loop

@@ -31,13 +31,6 @@ from tbe_impl.codegen.loop_ir import (
 )
 
 
-def expand_vector_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Replaces all vector loops, also nested ones, by sequential loops over vectors."""
-    return ir.map_statements(
-        body, lambda node: (expand_vector_loop(node) if isinstance(node, VectorLoop) else node,)
-    )
-
-
 def expand_vector_loop(loop: VectorLoop) -> Block:
     """Returns the sequential loops of one vector loop."""
     variable, limit = Var(loop.name), loop.limit

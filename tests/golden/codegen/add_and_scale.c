@@ -17,12 +17,12 @@ static void k_add_and_scale_nest0(void **b, const int64_t *s, int64_t begin, int
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v5 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v6 = f32_load_part(p1 + i0, i0_rest);
-      const f32v v7 = (v5 + v6);
-      const f32v v8 = (v7 * SPLAT(f32v, 0x1.0000000000000p-1f));
-      const f32v v9 = f32_above(SPLAT(f32v, -0x1.0000000000000p+0f), v8);
-      f32_store_part(p2 + i0, v9, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v2 = (v0 + v1);
+      const f32v v3 = (v2 * SPLAT(f32v, 0x1.0000000000000p-1f));
+      const f32v v4 = f32_above(SPLAT(f32v, -0x1.0000000000000p+0f), v3);
+      f32_store_part(p2 + i0, v4, i0_rest);
     }
   }
 }

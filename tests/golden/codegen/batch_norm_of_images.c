@@ -19,33 +19,33 @@ static void k_batch_norm_of_images_nest0(void **b, const int64_t *s, int64_t beg
           }
           {
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v5 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
-            a1 = (a1 + v5);
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
+            a1 = (a1 + v4);
           }
           {
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v6 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
-            a2 = (a2 + v6);
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
+            a2 = (a2 + v4);
           }
           {
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v7 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
-            a3 = (a3 + v7);
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
+            a3 = (a3 + v4);
           }
         }
         for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
-          const f32v v8 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
-          a0 = (a0 + v8);
+          const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+          a0 = (a0 + v4);
         }
         if (i2 < INT64_C(35)) {
           const int i2_rest = (int)(INT64_C(35) - i2);
-          const f32v v9 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
     }
-    const f32v v10 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
-    f32_store_part(p4 + i0, v10, 1);
+    const f32v v5 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
+    f32_store_part(p4 + i0, v5, 1);
   }
 }
 static void k_batch_norm_of_images_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
@@ -75,43 +75,43 @@ static void k_batch_norm_of_images_nest1(void **b, const int64_t *s, int64_t beg
           }
           {
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v9 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
-            const f32v v10 = (v9 - v6);
-            const f32v v11 = (v10 * v10);
-            a1 = (a1 + v11);
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
+            const f32v v7 = (v4 - v6);
+            const f32v v8 = (v7 * v7);
+            a1 = (a1 + v8);
           }
           {
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v12 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
-            const f32v v13 = (v12 - v6);
-            const f32v v14 = (v13 * v13);
-            a2 = (a2 + v14);
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
+            const f32v v7 = (v4 - v6);
+            const f32v v8 = (v7 * v7);
+            a2 = (a2 + v8);
           }
           {
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v15 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
-            const f32v v16 = (v15 - v6);
-            const f32v v17 = (v16 * v16);
-            a3 = (a3 + v17);
+            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
+            const f32v v7 = (v4 - v6);
+            const f32v v8 = (v7 * v7);
+            a3 = (a3 + v8);
           }
         }
         for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
-          const f32v v18 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
-          const f32v v19 = (v18 - v6);
-          const f32v v20 = (v19 * v19);
-          a0 = (a0 + v20);
+          const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+          const f32v v7 = (v4 - v6);
+          const f32v v8 = (v7 * v7);
+          a0 = (a0 + v8);
         }
         if (i2 < INT64_C(35)) {
           const int i2_rest = (int)(INT64_C(35) - i2);
-          const f32v v21 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
-          const f32v v22 = (v21 - v6);
-          const f32v v23 = (v22 * v22);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v23, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
+          const f32v v7 = (v4 - v6);
+          const f32v v8 = (v7 * v7);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v8, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
     }
-    const f32v v24 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
-    f32_store_part(p5 + i0, v24, 1);
+    const f32v v9 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
+    f32_store_part(p5 + i0, v9, 1);
   }
 }
 static void k_batch_norm_of_images_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
@@ -132,11 +132,11 @@ static void k_batch_norm_of_images_nest2(void **b, const int64_t *s, int64_t beg
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v4 = f32_load_part(p5 + i0, i0_rest);
-      const f32v v5 = (v4 * SPLAT(f32v, 0x1.3813813813814p-7f));
-      const f32v v6 = (v5 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
-      const f32v v7 = f32_rsqrt(v6);
-      f32_store_part(p6 + i0, v7, i0_rest);
+      const f32v v0 = f32_load_part(p5 + i0, i0_rest);
+      const f32v v1 = (v0 * SPLAT(f32v, 0x1.3813813813814p-7f));
+      const f32v v2 = (v1 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v3 = f32_rsqrt(v2);
+      f32_store_part(p6 + i0, v3, i0_rest);
     }
   }
 }
@@ -206,53 +206,53 @@ static void k_batch_norm_of_images_nest3(void **b, const int64_t *s, int64_t beg
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v40 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v41 = (v40 - v2);
-            const f32v v42 = (v41 * v6);
-            const f32v v43 = (v42 + v8);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v43, i2_rest);
-            const f32v v44 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v45 = (v44 - v12);
-            const f32v v46 = (v45 * v16);
-            const f32v v47 = (v46 + v18);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v47, i2_rest);
-            const f32v v48 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v49 = (v48 - v22);
-            const f32v v50 = (v49 * v26);
-            const f32v v51 = (v50 + v28);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v51, i2_rest);
-            const f32v v52 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v53 = (v52 - v32);
-            const f32v v54 = (v53 * v36);
-            const f32v v55 = (v54 + v38);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v55, i2_rest);
+            const f32v v0 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v3 = (v0 - v2);
+            const f32v v7 = (v3 * v6);
+            const f32v v9 = (v7 + v8);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v9, i2_rest);
+            const f32v v10 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v13 = (v10 - v12);
+            const f32v v17 = (v13 * v16);
+            const f32v v19 = (v17 + v18);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v19, i2_rest);
+            const f32v v20 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v23 = (v20 - v22);
+            const f32v v27 = (v23 * v26);
+            const f32v v29 = (v27 + v28);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v29, i2_rest);
+            const f32v v30 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v33 = (v30 - v32);
+            const f32v v37 = (v33 * v36);
+            const f32v v39 = (v37 + v38);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v39, i2_rest);
           }
         }
       }
       for (; i1 < INT64_C(8); i1++) {
-        const f32v v57 = f32_one(p4 + i1);
-        const f32v v58 = (v57 * SPLAT(f32v, 0x1.3813813813814p-7f));
-        const f32v v60 = f32_one(p6 + i1);
-        const f32v v61 = f32_one(p1 + i1);
-        const f32v v62 = (v60 * v61);
-        const f32v v64 = f32_one(p2 + i1);
+        const f32v v41 = f32_one(p4 + i1);
+        const f32v v42 = (v41 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v44 = f32_one(p6 + i1);
+        const f32v v45 = f32_one(p1 + i1);
+        const f32v v46 = (v44 * v45);
+        const f32v v48 = f32_one(p2 + i1);
         {
           int64_t i2 = 0;
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
             fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v56 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v59 = (v56 - v58);
-            const f32v v63 = (v59 * v62);
-            const f32v v65 = (v63 + v64);
-            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v65);
+            const f32v v40 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v43 = (v40 - v42);
+            const f32v v47 = (v43 * v46);
+            const f32v v49 = (v47 + v48);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v49);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v66 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v67 = (v66 - v58);
-            const f32v v68 = (v67 * v62);
-            const f32v v69 = (v68 + v64);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v69, i2_rest);
+            const f32v v40 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v43 = (v40 - v42);
+            const f32v v47 = (v43 * v46);
+            const f32v v49 = (v47 + v48);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v49, i2_rest);
           }
         }
       }

@@ -24,12 +24,12 @@ static void k_bias_and_relu_gradients_nest0(void **b, const int64_t *s, int64_t 
       }
       if (i1 < INT64_C(19)) {
         const int i1_rest = (int)(INT64_C(19) - i1);
-        const f32v v4 = f32_load_part(p1 + INT64_C(19)*i0 + i1, i1_rest);
-        const i32v v5 = (v4 > SPLAT(f32v, 0x0.0p+0f));
-        const f32v v6 = f32_load_part(p0 + INT64_C(19)*i0 + i1, i1_rest);
-        const f32v v7 = f32_select(v5, v6, SPLAT(f32v, 0x0.0p+0f));
-        f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v7), i1_rest);
-        f32_store_part(p2 + INT64_C(19)*i0 + i1, v7, i1_rest);
+        const f32v v0 = f32_load_part(p1 + INT64_C(19)*i0 + i1, i1_rest);
+        const i32v v1 = (v0 > SPLAT(f32v, 0x0.0p+0f));
+        const f32v v2 = f32_load_part(p0 + INT64_C(19)*i0 + i1, i1_rest);
+        const f32v v3 = f32_select(v1, v2, SPLAT(f32v, 0x0.0p+0f));
+        f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v3), i1_rest);
+        f32_store_part(p2 + INT64_C(19)*i0 + i1, v3, i1_rest);
       }
     }
   }

@@ -21,11 +21,11 @@ static void k_broadcast_row_and_column_nest0(void **b, const int64_t *s, int64_t
         }
         if (i2 < INT64_C(19)) {
           const int i2_rest = (int)(INT64_C(19) - i2);
-          const f32v v5 = f32_load_part(p0 + INT64_C(57)*i0 + INT64_C(19)*i1 + i2, i2_rest);
-          const f32v v6 = f32_load_part(p1 + i2, i2_rest);
-          const f32v v7 = (v5 * v6);
-          const f32v v8 = (v7 + v3);
-          f32_store_part(p3 + INT64_C(57)*i0 + INT64_C(19)*i1 + i2, v8, i2_rest);
+          const f32v v0 = f32_load_part(p0 + INT64_C(57)*i0 + INT64_C(19)*i1 + i2, i2_rest);
+          const f32v v1 = f32_load_part(p1 + i2, i2_rest);
+          const f32v v2 = (v0 * v1);
+          const f32v v4 = (v2 + v3);
+          f32_store_part(p3 + INT64_C(57)*i0 + INT64_C(19)*i1 + i2, v4, i2_rest);
         }
       }
     }

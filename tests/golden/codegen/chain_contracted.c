@@ -20,14 +20,14 @@ static void k_chain_contracted_nest0(void **b, const int64_t *s, int64_t begin, 
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v7 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v8 = f32_load_part(p1 + i0, i0_rest);
-      const f32v v9 = (v7 * v8);
-      const f32v v10 = f32_load_part(p2 + i0, i0_rest);
-      const f32v v11 = (v9 + v10);
-      const f32v v12 = (v11 * v7);
-      const f32v v13 = (v12 + v8);
-      f32_store_part(p3 + i0, v13, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v2 = (v0 * v1);
+      const f32v v3 = f32_load_part(p2 + i0, i0_rest);
+      const f32v v4 = (v2 + v3);
+      const f32v v5 = (v4 * v0);
+      const f32v v6 = (v5 + v1);
+      f32_store_part(p3 + i0, v6, i0_rest);
     }
   }
 }

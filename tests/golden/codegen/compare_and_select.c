@@ -20,14 +20,14 @@ static void k_compare_and_select_nest0(void **b, const int64_t *s, int64_t begin
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v6 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v7 = f32_load_part(p1 + i0, i0_rest);
-      const i32v v8 = (v6 < v7);
-      const i32v v9 = (v6 >= SPLAT(f32v, 0x0.0p+0f));
-      const i32v v10 = (v8 & v9);
-      b8_store_part(p3 + i0, v10, i0_rest);
-      const f32v v11 = f32_select(v10, v6, v7);
-      f32_store_part(p2 + i0, v11, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_load_part(p1 + i0, i0_rest);
+      const i32v v2 = (v0 < v1);
+      const i32v v3 = (v0 >= SPLAT(f32v, 0x0.0p+0f));
+      const i32v v4 = (v2 & v3);
+      b8_store_part(p3 + i0, v4, i0_rest);
+      const f32v v5 = f32_select(v4, v0, v1);
+      f32_store_part(p2 + i0, v5, i0_rest);
     }
   }
 }

@@ -16,11 +16,11 @@ static void k_compare_in_one_word_nest0(void **b, const int64_t *s, int64_t begi
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v4 = f16_load_part(p0 + i0, i0_rest);
-      const f32v v5 = f16_load_part(p1 + i0, i0_rest);
-      const i32v v6 = (v4 > v5);
-      const f32v v7 = f32_select(v6, v4, v5);
-      f16_store_part(p2 + i0, v7, i0_rest);
+      const f32v v0 = f16_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f16_load_part(p1 + i0, i0_rest);
+      const i32v v2 = (v0 > v1);
+      const f32v v3 = f32_select(v2, v0, v1);
+      f16_store_part(p2 + i0, v3, i0_rest);
     }
   }
 }

@@ -52,55 +52,55 @@ static void k_convolution_epilogue_nest0(void **b, const int64_t *s, int64_t beg
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v24 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v25 = (v24 + v1);
-            const f32v v26 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v27 = (v25 + v26);
-            const f32v v28 = f32_relu(v27);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v28, i2_rest);
-            const f32v v29 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v30 = (v29 + v7);
-            const f32v v31 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v32 = (v30 + v31);
-            const f32v v33 = f32_relu(v32);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v33, i2_rest);
-            const f32v v34 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v35 = (v34 + v13);
-            const f32v v36 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v37 = (v35 + v36);
-            const f32v v38 = f32_relu(v37);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v38, i2_rest);
-            const f32v v39 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v40 = (v39 + v19);
-            const f32v v41 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v42 = (v40 + v41);
-            const f32v v43 = f32_relu(v42);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v43, i2_rest);
+            const f32v v0 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v2 = (v0 + v1);
+            const f32v v3 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v4 = (v2 + v3);
+            const f32v v5 = f32_relu(v4);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v5, i2_rest);
+            const f32v v6 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v8 = (v6 + v7);
+            const f32v v9 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v10 = (v8 + v9);
+            const f32v v11 = f32_relu(v10);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v11, i2_rest);
+            const f32v v12 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v14 = (v12 + v13);
+            const f32v v15 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v16 = (v14 + v15);
+            const f32v v17 = f32_relu(v16);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v17, i2_rest);
+            const f32v v18 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v20 = (v18 + v19);
+            const f32v v21 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v22 = (v20 + v21);
+            const f32v v23 = f32_relu(v22);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v23, i2_rest);
           }
         }
       }
       for (; i1 < INT64_C(6); i1++) {
-        const f32v v45 = f32_one(p1 + i1);
+        const f32v v25 = f32_one(p1 + i1);
         {
           int64_t i2 = 0;
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
             fetch(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v44 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v46 = (v44 + v45);
+            const f32v v24 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v26 = (v24 + v25);
             fetch(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v47 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v48 = (v46 + v47);
-            const f32v v49 = f32_relu(v48);
-            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v49);
+            const f32v v27 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v28 = (v26 + v27);
+            const f32v v29 = f32_relu(v28);
+            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v29);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v50 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v51 = (v50 + v45);
-            const f32v v52 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v53 = (v51 + v52);
-            const f32v v54 = f32_relu(v53);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v54, i2_rest);
+            const f32v v24 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v26 = (v24 + v25);
+            const f32v v27 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v28 = (v26 + v27);
+            const f32v v29 = f32_relu(v28);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v29, i2_rest);
           }
         }
       }

@@ -52,94 +52,94 @@ static void k_convolution_norm_silu_nest0(void **b, const int64_t *s, int64_t be
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v28 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v29 = (v28 * v1);
-            const f32v v30 = (v29 + v3);
-            const f32v v31 = f32_sigmoid(v30);
-            const f32v v32 = (v30 * v31);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v32, i2_rest);
-            const f32v v33 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v34 = (v33 * v8);
-            const f32v v35 = (v34 + v10);
-            const f32v v36 = f32_sigmoid(v35);
-            const f32v v37 = (v35 * v36);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v37, i2_rest);
-            const f32v v38 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v39 = (v38 * v15);
-            const f32v v40 = (v39 + v17);
-            const f32v v41 = f32_sigmoid(v40);
-            const f32v v42 = (v40 * v41);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v42, i2_rest);
-            const f32v v43 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v44 = (v43 * v22);
-            const f32v v45 = (v44 + v24);
-            const f32v v46 = f32_sigmoid(v45);
-            const f32v v47 = (v45 * v46);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v47, i2_rest);
+            const f32v v0 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v2 = (v0 * v1);
+            const f32v v4 = (v2 + v3);
+            const f32v v5 = f32_sigmoid(v4);
+            const f32v v6 = (v4 * v5);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v6, i2_rest);
+            const f32v v7 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v9 = (v7 * v8);
+            const f32v v11 = (v9 + v10);
+            const f32v v12 = f32_sigmoid(v11);
+            const f32v v13 = (v11 * v12);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v13, i2_rest);
+            const f32v v14 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v16 = (v14 * v15);
+            const f32v v18 = (v16 + v17);
+            const f32v v19 = f32_sigmoid(v18);
+            const f32v v20 = (v18 * v19);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v20, i2_rest);
+            const f32v v21 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v23 = (v21 * v22);
+            const f32v v25 = (v23 + v24);
+            const f32v v26 = f32_sigmoid(v25);
+            const f32v v27 = (v25 * v26);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v27, i2_rest);
           }
         }
       }
       for (; i1 < INT64_C(6); i1++) {
-        const f32v v49 = f32_one(p1 + i1);
-        const f32v v51 = f32_one(p2 + i1);
+        const f32v v29 = f32_one(p1 + i1);
+        const f32v v31 = f32_one(p2 + i1);
         {
           int64_t i2 = 0;
           #if STRIPS
           for (; i2 + SIGMOID_STRIP*LANES <= INT64_C(35); i2 += SIGMOID_STRIP*LANES) {
             const int64_t i2_strip = i2;
-            f32v v52_kept[SIGMOID_STRIP];
-            f32p_sigmoid_begun v53_begun[SIGMOID_STRIP];
-            f32p v53_far = {0};
+            f32v v32_kept[SIGMOID_STRIP];
+            f32p_sigmoid_begun v33_begun[SIGMOID_STRIP];
+            f32p v33_far = {0};
             for (int at = 0; at < SIGMOID_STRIP; at++) {
               const int64_t i2 = i2_strip + at*LANES;
               fetch_of(at, p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-              const f32v v48 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-              const f32v v50 = (v48 * v49);
-              const f32v v52 = (v50 + v51);
-              v52_kept[at] = v52;
-              v53_begun[at] = f32p_sigmoid_begin(v52);
-              v53_far = f32p_sigmoid_farther(v52, v53_far);
+              const f32v v28 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+              const f32v v30 = (v28 * v29);
+              const f32v v32 = (v30 + v31);
+              v32_kept[at] = v32;
+              v33_begun[at] = f32p_sigmoid_begin(v32);
+              v33_far = f32p_sigmoid_farther(v32, v33_far);
             }
-            if (f32p_sigmoid_any_far(v53_far)) {
+            if (f32p_sigmoid_any_far(v33_far)) {
               #pragma GCC unroll 1
               for (int at = 0; at < SIGMOID_STRIP; at++) {
                 const int64_t i2 = i2_strip + at*LANES;
                 fetch_of(at, p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-                const f32v v48 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-                const f32v v50 = (v48 * v49);
-                const f32v v52 = (v50 + v51);
-                const f32v v53 = f32_sigmoid(v52);
-                const f32v v54 = (v52 * v53);
-                f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v54);
+                const f32v v28 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+                const f32v v30 = (v28 * v29);
+                const f32v v32 = (v30 + v31);
+                const f32v v33 = f32_sigmoid(v32);
+                const f32v v34 = (v32 * v33);
+                f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v34);
               }
               continue;
             }
             for (int at = 0; at < SIGMOID_STRIP; at++) {
               const int64_t i2 = i2_strip + at*LANES;
-              const f32v v52 = v52_kept[at];
-              const f32v v53 = f32p_sigmoid_end(v53_begun[at]);
-              const f32v v54 = (v52 * v53);
-              f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v54);
+              const f32v v32 = v32_kept[at];
+              const f32v v33 = f32p_sigmoid_end(v33_begun[at]);
+              const f32v v34 = (v32 * v33);
+              f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v34);
             }
           }
           #endif
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
             fetch(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v48 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v50 = (v48 * v49);
-            const f32v v52 = (v50 + v51);
-            const f32v v53 = f32_sigmoid(v52);
-            const f32v v54 = (v52 * v53);
-            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v54);
+            const f32v v28 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v30 = (v28 * v29);
+            const f32v v32 = (v30 + v31);
+            const f32v v33 = f32_sigmoid(v32);
+            const f32v v34 = (v32 * v33);
+            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v34);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v55 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v56 = (v55 * v49);
-            const f32v v57 = (v56 + v51);
-            const f32v v58 = f32_sigmoid(v57);
-            const f32v v59 = (v57 * v58);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v59, i2_rest);
+            const f32v v28 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v30 = (v28 * v29);
+            const f32v v32 = (v30 + v31);
+            const f32v v33 = f32_sigmoid(v32);
+            const f32v v34 = (v32 * v33);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v34, i2_rest);
           }
         }
       }

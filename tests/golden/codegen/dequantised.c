@@ -41,28 +41,28 @@ static void k_dequantised_nest0(void **b, const int64_t *s, int64_t begin, int64
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const i8v v18 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v19 = f32_from_i8(v18);
-          const f32v v20 = f32_load_part(p1 + i1, i1_rest);
-          const f32v v21 = (v19 * v20);
-          const f32v v22 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v23 = (v21 + v22);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1, v23, i1_rest);
-          const i8v v24 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
-          const f32v v25 = f32_from_i8(v24);
-          const f32v v26 = (v25 * v20);
-          const f32v v27 = (v26 + v22);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v27, i1_rest);
-          const i8v v28 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
-          const f32v v29 = f32_from_i8(v28);
-          const f32v v30 = (v29 * v20);
-          const f32v v31 = (v30 + v22);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v31, i1_rest);
-          const i8v v32 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
-          const f32v v33 = f32_from_i8(v32);
-          const f32v v34 = (v33 * v20);
-          const f32v v35 = (v34 + v22);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v35, i1_rest);
+          const i8v v0 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v1 = f32_from_i8(v0);
+          const f32v v2 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v3 = (v1 * v2);
+          const f32v v4 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v5 = (v3 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1, v5, i1_rest);
+          const i8v v6 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v7 = f32_from_i8(v6);
+          const f32v v8 = (v7 * v2);
+          const f32v v9 = (v8 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v9, i1_rest);
+          const i8v v10 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v11 = f32_from_i8(v10);
+          const f32v v12 = (v11 * v2);
+          const f32v v13 = (v12 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v13, i1_rest);
+          const i8v v14 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v15 = f32_from_i8(v14);
+          const f32v v16 = (v15 * v2);
+          const f32v v17 = (v16 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v17, i1_rest);
         }
       }
     }
@@ -71,23 +71,23 @@ static void k_dequantised_nest0(void **b, const int64_t *s, int64_t begin, int64
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4070));
-          const i8v v36 = i8_load(p0 + INT64_C(37)*i0 + i1);
-          const f32v v37 = f32_from_i8(v36);
-          const f32v v38 = f32_load(p1 + i1);
-          const f32v v39 = (v37 * v38);
-          const f32v v40 = f32_load(p2 + i1);
-          const f32v v41 = (v39 + v40);
-          f32_store(p3 + INT64_C(37)*i0 + i1, v41);
+          const i8v v18 = i8_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v19 = f32_from_i8(v18);
+          const f32v v20 = f32_load(p1 + i1);
+          const f32v v21 = (v19 * v20);
+          const f32v v22 = f32_load(p2 + i1);
+          const f32v v23 = (v21 + v22);
+          f32_store(p3 + INT64_C(37)*i0 + i1, v23);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const i8v v42 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v43 = f32_from_i8(v42);
-          const f32v v44 = f32_load_part(p1 + i1, i1_rest);
-          const f32v v45 = (v43 * v44);
-          const f32v v46 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v47 = (v45 + v46);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1, v47, i1_rest);
+          const i8v v18 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v19 = f32_from_i8(v18);
+          const f32v v20 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v21 = (v19 * v20);
+          const f32v v22 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v23 = (v21 + v22);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1, v23, i1_rest);
         }
       }
     }

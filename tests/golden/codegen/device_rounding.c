@@ -18,14 +18,14 @@ static void k_device_rounding_nest0(void **b, const int64_t *s, int64_t begin, i
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v7 = f16_load_part(p0 + i0, i0_rest);
-      const f32v v8 = f32_exp(v7);
-      const f32v v9 = f32_round_f16(v8);
-      const f32v v10 = (v9 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v11 = f32_round_f16(v10);
-      const f32v v12 = (v11 * v7);
-      const f32v v13 = f32_round_f16(v12);
-      f16_store_part(p1 + i0, v13, i0_rest);
+      const f32v v0 = f16_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_exp(v0);
+      const f32v v2 = f32_round_f16(v1);
+      const f32v v3 = (v2 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v4 = f32_round_f16(v3);
+      const f32v v5 = (v4 * v0);
+      const f32v v6 = f32_round_f16(v5);
+      f16_store_part(p1 + i0, v6, i0_rest);
     }
   }
 }

@@ -53,44 +53,44 @@ static void k_direct_convolution_nest0(void **b, const int64_t *s, int64_t begin
         }
         if (i2 < INT64_C(17)) {
           const int i2_rest = (int)(INT64_C(17) - i2);
-          f32v a22 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i6 = 0; i6 < INT64_C(3); i6++) {
-            for (int64_t i7 = 0; i7 < INT64_C(-1)*i1 + INT64_C(1); i7++) {
-              for (int64_t i8 = 0; i8 < INT64_C(3); i8++) {
-                const f32v v23 = f32_one(p1 + INT64_C(9)*i6 + INT64_C(3)*i7 + i8 + INT64_C(27)*i0);
-                const f32v v24 = (SPLAT(f32v, 0x0.0p+0f) * v23);
-                a22 = (a22 + v24);
+          f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i3 = 0; i3 < INT64_C(3); i3++) {
+            for (int64_t i4 = 0; i4 < INT64_C(-1)*i1 + INT64_C(1); i4++) {
+              for (int64_t i5 = 0; i5 < INT64_C(3); i5++) {
+                const f32v v1 = f32_one(p1 + INT64_C(9)*i3 + INT64_C(3)*i4 + i5 + INT64_C(27)*i0);
+                const f32v v2 = (SPLAT(f32v, 0x0.0p+0f) * v1);
+                a0 = (a0 + v2);
               }
             }
-            const i64v v31 = SPLAT(i64v, (i6));
-            for (int64_t i7 = most(0, INT64_C(-1)*i1 + INT64_C(1)); i7 < least(INT64_C(3), INT64_C(-1)*i1 + INT64_C(10)); i7++) {
-              const i64v v32 = SPLAT(i64v, (i7 + i1 + INT64_C(-1)));
-              const i64v v36 = SPLAT(i64v, (i7));
-              for (int64_t i8 = 0; i8 < INT64_C(3); i8++) {
-                const i32v v25 = i32_from_i64((SPLAT(i64v, (i8 + i2)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-                const i32v v26 = (v25 - SPLAT(i32v, INT64_C(1)));
-                const i32v v27 = (v26 >= SPLAT(i32v, INT64_C(0)));
-                const i32v v28 = (SPLAT(i32v, -1) & v27);
-                const i32v v29 = (v26 < SPLAT(i32v, INT64_C(17)));
-                const i32v v30 = (v28 & v29);
-                const i64v v33 = (SPLAT(i64v, (i8 + i2 + INT64_C(-1))) + (i64_iota() * SPLAT(i64v, (INT64_C(1)))));
-                const f32v v34 = f32_gather_at(p0, clip_index(((((v9 * SPLAT(i64v, (INT64_C(459)))) + (v31 * SPLAT(i64v, (INT64_C(153))))) + (v32 * SPLAT(i64v, (INT64_C(17))))) + (v33 * SPLAT(i64v, (INT64_C(1))))), INT64_C(459)));
-                const f32v v35 = f32_select(v30, v34, SPLAT(f32v, 0x0.0p+0f));
-                const i64v v37 = SPLAT(i64v, (i8));
-                const f32v v38 = f32_gather_at(p1, clip_index(((((v15 * SPLAT(i64v, (INT64_C(27)))) + (v31 * SPLAT(i64v, (INT64_C(9))))) + (v36 * SPLAT(i64v, (INT64_C(3))))) + (v37 * SPLAT(i64v, (INT64_C(1))))), INT64_C(108)));
-                const f32v v39 = (v35 * v38);
-                a22 = (a22 + v39);
+            const i64v v10 = SPLAT(i64v, (i3));
+            for (int64_t i4 = most(0, INT64_C(-1)*i1 + INT64_C(1)); i4 < least(INT64_C(3), INT64_C(-1)*i1 + INT64_C(10)); i4++) {
+              const i64v v11 = SPLAT(i64v, (i4 + i1 + INT64_C(-1)));
+              const i64v v16 = SPLAT(i64v, (i4));
+              for (int64_t i5 = 0; i5 < INT64_C(3); i5++) {
+                const i32v v3 = i32_from_i64((SPLAT(i64v, (i5 + i2)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+                const i32v v4 = (v3 - SPLAT(i32v, INT64_C(1)));
+                const i32v v5 = (v4 >= SPLAT(i32v, INT64_C(0)));
+                const i32v v6 = (SPLAT(i32v, -1) & v5);
+                const i32v v7 = (v4 < SPLAT(i32v, INT64_C(17)));
+                const i32v v8 = (v6 & v7);
+                const i64v v12 = (SPLAT(i64v, (i5 + i2 + INT64_C(-1))) + (i64_iota() * SPLAT(i64v, (INT64_C(1)))));
+                const f32v v13 = f32_gather_at(p0, clip_index(((((v9 * SPLAT(i64v, (INT64_C(459)))) + (v10 * SPLAT(i64v, (INT64_C(153))))) + (v11 * SPLAT(i64v, (INT64_C(17))))) + (v12 * SPLAT(i64v, (INT64_C(1))))), INT64_C(459)));
+                const f32v v14 = f32_select(v8, v13, SPLAT(f32v, 0x0.0p+0f));
+                const i64v v17 = SPLAT(i64v, (i5));
+                const f32v v18 = f32_gather_at(p1, clip_index(((((v15 * SPLAT(i64v, (INT64_C(27)))) + (v10 * SPLAT(i64v, (INT64_C(9))))) + (v16 * SPLAT(i64v, (INT64_C(3))))) + (v17 * SPLAT(i64v, (INT64_C(1))))), INT64_C(108)));
+                const f32v v19 = (v14 * v18);
+                a0 = (a0 + v19);
               }
             }
-            for (int64_t i7 = most(0, INT64_C(-1)*i1 + INT64_C(10)); i7 < INT64_C(3); i7++) {
-              for (int64_t i8 = 0; i8 < INT64_C(3); i8++) {
-                const f32v v40 = f32_one(p1 + INT64_C(9)*i6 + INT64_C(3)*i7 + i8 + INT64_C(27)*i0);
-                const f32v v41 = (SPLAT(f32v, 0x0.0p+0f) * v40);
-                a22 = (a22 + v41);
+            for (int64_t i4 = most(0, INT64_C(-1)*i1 + INT64_C(10)); i4 < INT64_C(3); i4++) {
+              for (int64_t i5 = 0; i5 < INT64_C(3); i5++) {
+                const f32v v20 = f32_one(p1 + INT64_C(9)*i3 + INT64_C(3)*i4 + i5 + INT64_C(27)*i0);
+                const f32v v21 = (SPLAT(f32v, 0x0.0p+0f) * v20);
+                a0 = (a0 + v21);
               }
             }
           }
-          f32_store_part(p2 + INT64_C(153)*i0 + INT64_C(17)*i1 + i2, a22, i2_rest);
+          f32_store_part(p2 + INT64_C(153)*i0 + INT64_C(17)*i1 + i2, a0, i2_rest);
         }
       }
     }

@@ -17,12 +17,12 @@ static void k_dropout_mask_nest0(void **b, const int64_t *s, int64_t begin, int6
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const u8v v5 = u8_load_part(p1 + i0, i0_rest);
-      const i32v v6 = __builtin_convertvector((v5 != SPLAT(u8v, UINT64_C(0))), i32v);
-      const f32v v7 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v8 = (v7 * SPLAT(f32v, 0x1.4000000000000p+0f));
-      const f32v v9 = f32_select(v6, v8, SPLAT(f32v, 0x0.0p+0f));
-      f32_store_part(p2 + i0, v9, i0_rest);
+      const u8v v0 = u8_load_part(p1 + i0, i0_rest);
+      const i32v v1 = __builtin_convertvector((v0 != SPLAT(u8v, UINT64_C(0))), i32v);
+      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v3 = (v2 * SPLAT(f32v, 0x1.4000000000000p+0f));
+      const f32v v4 = f32_select(v1, v3, SPLAT(f32v, 0x0.0p+0f));
+      f32_store_part(p2 + i0, v4, i0_rest);
     }
   }
 }

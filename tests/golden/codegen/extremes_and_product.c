@@ -27,143 +27,143 @@ static void k_extremes_and_product_nest0(void **b, const int64_t *s, int64_t beg
         }
         if (i1 < INT64_C(53)) {
           const int i1_rest = (int)(INT64_C(53) - i1);
-          const f32v v8 = f32_load_part(p0 + i1 + INT64_C(53)*i0, i1_rest);
-          a0 = f32_max_so_far(a0, f32_select(lanes_below(i1_rest), v8, SPLAT(f32v, -__builtin_inff())));
-          const f32v v9 = f32_load_part(p0 + i1 + INT64_C(53)*i0 + INT64_C(53), i1_rest);
-          a1 = f32_max_so_far(a1, f32_select(lanes_below(i1_rest), v9, SPLAT(f32v, -__builtin_inff())));
-          const f32v v10 = f32_load_part(p0 + i1 + INT64_C(53)*i0 + INT64_C(106), i1_rest);
-          a2 = f32_max_so_far(a2, f32_select(lanes_below(i1_rest), v10, SPLAT(f32v, -__builtin_inff())));
-          const f32v v11 = f32_load_part(p0 + i1 + INT64_C(53)*i0 + INT64_C(159), i1_rest);
-          a3 = f32_max_so_far(a3, f32_select(lanes_below(i1_rest), v11, SPLAT(f32v, -__builtin_inff())));
+          const f32v v4 = f32_load_part(p0 + i1 + INT64_C(53)*i0, i1_rest);
+          a0 = f32_max_so_far(a0, f32_select(lanes_below(i1_rest), v4, SPLAT(f32v, -__builtin_inff())));
+          const f32v v5 = f32_load_part(p0 + i1 + INT64_C(53)*i0 + INT64_C(53), i1_rest);
+          a1 = f32_max_so_far(a1, f32_select(lanes_below(i1_rest), v5, SPLAT(f32v, -__builtin_inff())));
+          const f32v v6 = f32_load_part(p0 + i1 + INT64_C(53)*i0 + INT64_C(106), i1_rest);
+          a2 = f32_max_so_far(a2, f32_select(lanes_below(i1_rest), v6, SPLAT(f32v, -__builtin_inff())));
+          const f32v v7 = f32_load_part(p0 + i1 + INT64_C(53)*i0 + INT64_C(159), i1_rest);
+          a3 = f32_max_so_far(a3, f32_select(lanes_below(i1_rest), v7, SPLAT(f32v, -__builtin_inff())));
         }
       }
-      const f32v v12 = SPLAT(f32v, f32_max(a0));
-      const f32v v13 = SPLAT(f32v, f32_max(a1));
-      const f32v v14 = SPLAT(f32v, f32_max(a2));
-      const f32v v15 = SPLAT(f32v, f32_max(a3));
-      f32_store_part(p1 + i0, v12, 1);
-      f32_store_part(p1 + i0 + INT64_C(1), v13, 1);
-      f32_store_part(p1 + i0 + INT64_C(2), v14, 1);
-      f32_store_part(p1 + i0 + INT64_C(3), v15, 1);
-      f32v a16 = SPLAT(f32v, __builtin_inff());
-      f32v a17 = SPLAT(f32v, __builtin_inff());
-      f32v a18 = SPLAT(f32v, __builtin_inff());
-      f32v a19 = SPLAT(f32v, __builtin_inff());
+      const f32v v8 = SPLAT(f32v, f32_max(a0));
+      const f32v v9 = SPLAT(f32v, f32_max(a1));
+      const f32v v10 = SPLAT(f32v, f32_max(a2));
+      const f32v v11 = SPLAT(f32v, f32_max(a3));
+      f32_store_part(p1 + i0, v8, 1);
+      f32_store_part(p1 + i0 + INT64_C(1), v9, 1);
+      f32_store_part(p1 + i0 + INT64_C(2), v10, 1);
+      f32_store_part(p1 + i0 + INT64_C(3), v11, 1);
+      f32v a12 = SPLAT(f32v, __builtin_inff());
+      f32v a13 = SPLAT(f32v, __builtin_inff());
+      f32v a14 = SPLAT(f32v, __builtin_inff());
+      f32v a15 = SPLAT(f32v, __builtin_inff());
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(53); i2 += LANES) {
-          const f32v v20 = f32_load(p0 + INT64_C(53)*i0 + i2);
-          a16 = f32_minimum(a16, v20);
-          const f32v v21 = f32_load(p0 + INT64_C(53)*i0 + i2 + INT64_C(53));
-          a17 = f32_minimum(a17, v21);
-          const f32v v22 = f32_load(p0 + INT64_C(53)*i0 + i2 + INT64_C(106));
-          a18 = f32_minimum(a18, v22);
-          const f32v v23 = f32_load(p0 + INT64_C(53)*i0 + i2 + INT64_C(159));
-          a19 = f32_minimum(a19, v23);
+          const f32v v16 = f32_load(p0 + INT64_C(53)*i0 + i2);
+          a12 = f32_minimum(a12, v16);
+          const f32v v17 = f32_load(p0 + INT64_C(53)*i0 + i2 + INT64_C(53));
+          a13 = f32_minimum(a13, v17);
+          const f32v v18 = f32_load(p0 + INT64_C(53)*i0 + i2 + INT64_C(106));
+          a14 = f32_minimum(a14, v18);
+          const f32v v19 = f32_load(p0 + INT64_C(53)*i0 + i2 + INT64_C(159));
+          a15 = f32_minimum(a15, v19);
         }
         if (i2 < INT64_C(53)) {
           const int i2_rest = (int)(INT64_C(53) - i2);
-          const f32v v24 = f32_load_part(p0 + INT64_C(53)*i0 + i2, i2_rest);
-          a16 = f32_minimum(a16, f32_select(lanes_below(i2_rest), v24, SPLAT(f32v, __builtin_inff())));
-          const f32v v25 = f32_load_part(p0 + INT64_C(53)*i0 + i2 + INT64_C(53), i2_rest);
-          a17 = f32_minimum(a17, f32_select(lanes_below(i2_rest), v25, SPLAT(f32v, __builtin_inff())));
-          const f32v v26 = f32_load_part(p0 + INT64_C(53)*i0 + i2 + INT64_C(106), i2_rest);
-          a18 = f32_minimum(a18, f32_select(lanes_below(i2_rest), v26, SPLAT(f32v, __builtin_inff())));
-          const f32v v27 = f32_load_part(p0 + INT64_C(53)*i0 + i2 + INT64_C(159), i2_rest);
-          a19 = f32_minimum(a19, f32_select(lanes_below(i2_rest), v27, SPLAT(f32v, __builtin_inff())));
+          const f32v v16 = f32_load_part(p0 + INT64_C(53)*i0 + i2, i2_rest);
+          a12 = f32_minimum(a12, f32_select(lanes_below(i2_rest), v16, SPLAT(f32v, __builtin_inff())));
+          const f32v v17 = f32_load_part(p0 + INT64_C(53)*i0 + i2 + INT64_C(53), i2_rest);
+          a13 = f32_minimum(a13, f32_select(lanes_below(i2_rest), v17, SPLAT(f32v, __builtin_inff())));
+          const f32v v18 = f32_load_part(p0 + INT64_C(53)*i0 + i2 + INT64_C(106), i2_rest);
+          a14 = f32_minimum(a14, f32_select(lanes_below(i2_rest), v18, SPLAT(f32v, __builtin_inff())));
+          const f32v v19 = f32_load_part(p0 + INT64_C(53)*i0 + i2 + INT64_C(159), i2_rest);
+          a15 = f32_minimum(a15, f32_select(lanes_below(i2_rest), v19, SPLAT(f32v, __builtin_inff())));
         }
       }
-      const f32v v28 = SPLAT(f32v, f32_min(a16));
-      const f32v v29 = SPLAT(f32v, f32_min(a17));
-      const f32v v30 = SPLAT(f32v, f32_min(a18));
-      const f32v v31 = SPLAT(f32v, f32_min(a19));
-      f32_store_part(p2 + i0, v28, 1);
-      f32_store_part(p2 + i0 + INT64_C(1), v29, 1);
-      f32_store_part(p2 + i0 + INT64_C(2), v30, 1);
-      f32_store_part(p2 + i0 + INT64_C(3), v31, 1);
-      f32v a32 = SPLAT(f32v, 0x1.0000000000000p+0f);
-      f32v a33 = SPLAT(f32v, 0x1.0000000000000p+0f);
-      f32v a34 = SPLAT(f32v, 0x1.0000000000000p+0f);
-      f32v a35 = SPLAT(f32v, 0x1.0000000000000p+0f);
+      const f32v v20 = SPLAT(f32v, f32_min(a12));
+      const f32v v21 = SPLAT(f32v, f32_min(a13));
+      const f32v v22 = SPLAT(f32v, f32_min(a14));
+      const f32v v23 = SPLAT(f32v, f32_min(a15));
+      f32_store_part(p2 + i0, v20, 1);
+      f32_store_part(p2 + i0 + INT64_C(1), v21, 1);
+      f32_store_part(p2 + i0 + INT64_C(2), v22, 1);
+      f32_store_part(p2 + i0 + INT64_C(3), v23, 1);
+      f32v a24 = SPLAT(f32v, 0x1.0000000000000p+0f);
+      f32v a25 = SPLAT(f32v, 0x1.0000000000000p+0f);
+      f32v a26 = SPLAT(f32v, 0x1.0000000000000p+0f);
+      f32v a27 = SPLAT(f32v, 0x1.0000000000000p+0f);
       {
         int64_t i3 = 0;
         for (; i3 + LANES <= INT64_C(53); i3 += LANES) {
-          const f32v v36 = f32_load(p0 + INT64_C(53)*i0 + i3);
-          a32 = (a32 * v36);
-          const f32v v37 = f32_load(p0 + INT64_C(53)*i0 + i3 + INT64_C(53));
-          a33 = (a33 * v37);
-          const f32v v38 = f32_load(p0 + INT64_C(53)*i0 + i3 + INT64_C(106));
-          a34 = (a34 * v38);
-          const f32v v39 = f32_load(p0 + INT64_C(53)*i0 + i3 + INT64_C(159));
-          a35 = (a35 * v39);
+          const f32v v28 = f32_load(p0 + INT64_C(53)*i0 + i3);
+          a24 = (a24 * v28);
+          const f32v v29 = f32_load(p0 + INT64_C(53)*i0 + i3 + INT64_C(53));
+          a25 = (a25 * v29);
+          const f32v v30 = f32_load(p0 + INT64_C(53)*i0 + i3 + INT64_C(106));
+          a26 = (a26 * v30);
+          const f32v v31 = f32_load(p0 + INT64_C(53)*i0 + i3 + INT64_C(159));
+          a27 = (a27 * v31);
         }
         if (i3 < INT64_C(53)) {
           const int i3_rest = (int)(INT64_C(53) - i3);
-          const f32v v40 = f32_load_part(p0 + INT64_C(53)*i0 + i3, i3_rest);
-          a32 = (a32 * f32_select(lanes_below(i3_rest), v40, SPLAT(f32v, 0x1.0000000000000p+0f)));
-          const f32v v41 = f32_load_part(p0 + INT64_C(53)*i0 + i3 + INT64_C(53), i3_rest);
-          a33 = (a33 * f32_select(lanes_below(i3_rest), v41, SPLAT(f32v, 0x1.0000000000000p+0f)));
-          const f32v v42 = f32_load_part(p0 + INT64_C(53)*i0 + i3 + INT64_C(106), i3_rest);
-          a34 = (a34 * f32_select(lanes_below(i3_rest), v42, SPLAT(f32v, 0x1.0000000000000p+0f)));
-          const f32v v43 = f32_load_part(p0 + INT64_C(53)*i0 + i3 + INT64_C(159), i3_rest);
-          a35 = (a35 * f32_select(lanes_below(i3_rest), v43, SPLAT(f32v, 0x1.0000000000000p+0f)));
+          const f32v v28 = f32_load_part(p0 + INT64_C(53)*i0 + i3, i3_rest);
+          a24 = (a24 * f32_select(lanes_below(i3_rest), v28, SPLAT(f32v, 0x1.0000000000000p+0f)));
+          const f32v v29 = f32_load_part(p0 + INT64_C(53)*i0 + i3 + INT64_C(53), i3_rest);
+          a25 = (a25 * f32_select(lanes_below(i3_rest), v29, SPLAT(f32v, 0x1.0000000000000p+0f)));
+          const f32v v30 = f32_load_part(p0 + INT64_C(53)*i0 + i3 + INT64_C(106), i3_rest);
+          a26 = (a26 * f32_select(lanes_below(i3_rest), v30, SPLAT(f32v, 0x1.0000000000000p+0f)));
+          const f32v v31 = f32_load_part(p0 + INT64_C(53)*i0 + i3 + INT64_C(159), i3_rest);
+          a27 = (a27 * f32_select(lanes_below(i3_rest), v31, SPLAT(f32v, 0x1.0000000000000p+0f)));
         }
       }
-      const f32v v44 = SPLAT(f32v, f32_prod(a32));
-      const f32v v45 = SPLAT(f32v, f32_prod(a33));
-      const f32v v46 = SPLAT(f32v, f32_prod(a34));
-      const f32v v47 = SPLAT(f32v, f32_prod(a35));
-      f32_store_part(p3 + i0, v44, 1);
-      f32_store_part(p3 + i0 + INT64_C(1), v45, 1);
-      f32_store_part(p3 + i0 + INT64_C(2), v46, 1);
-      f32_store_part(p3 + i0 + INT64_C(3), v47, 1);
+      const f32v v32 = SPLAT(f32v, f32_prod(a24));
+      const f32v v33 = SPLAT(f32v, f32_prod(a25));
+      const f32v v34 = SPLAT(f32v, f32_prod(a26));
+      const f32v v35 = SPLAT(f32v, f32_prod(a27));
+      f32_store_part(p3 + i0, v32, 1);
+      f32_store_part(p3 + i0 + INT64_C(1), v33, 1);
+      f32_store_part(p3 + i0 + INT64_C(2), v34, 1);
+      f32_store_part(p3 + i0 + INT64_C(3), v35, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a48 = SPLAT(f32v, -__builtin_inff());
+      f32v a36 = SPLAT(f32v, -__builtin_inff());
       {
         int64_t i4 = 0;
         for (; i4 + LANES <= INT64_C(53); i4 += LANES) {
-          const f32v v49 = f32_load(p0 + i4 + INT64_C(53)*i0);
-          a48 = f32_max_so_far(a48, v49);
+          const f32v v37 = f32_load(p0 + i4 + INT64_C(53)*i0);
+          a36 = f32_max_so_far(a36, v37);
         }
         if (i4 < INT64_C(53)) {
           const int i4_rest = (int)(INT64_C(53) - i4);
-          const f32v v50 = f32_load_part(p0 + i4 + INT64_C(53)*i0, i4_rest);
-          a48 = f32_max_so_far(a48, f32_select(lanes_below(i4_rest), v50, SPLAT(f32v, -__builtin_inff())));
+          const f32v v37 = f32_load_part(p0 + i4 + INT64_C(53)*i0, i4_rest);
+          a36 = f32_max_so_far(a36, f32_select(lanes_below(i4_rest), v37, SPLAT(f32v, -__builtin_inff())));
         }
       }
-      const f32v v51 = SPLAT(f32v, f32_max(a48));
-      f32_store_part(p1 + i0, v51, 1);
-      f32v a52 = SPLAT(f32v, __builtin_inff());
+      const f32v v38 = SPLAT(f32v, f32_max(a36));
+      f32_store_part(p1 + i0, v38, 1);
+      f32v a39 = SPLAT(f32v, __builtin_inff());
       {
         int64_t i5 = 0;
         for (; i5 + LANES <= INT64_C(53); i5 += LANES) {
-          const f32v v53 = f32_load(p0 + INT64_C(53)*i0 + i5);
-          a52 = f32_minimum(a52, v53);
+          const f32v v40 = f32_load(p0 + INT64_C(53)*i0 + i5);
+          a39 = f32_minimum(a39, v40);
         }
         if (i5 < INT64_C(53)) {
           const int i5_rest = (int)(INT64_C(53) - i5);
-          const f32v v54 = f32_load_part(p0 + INT64_C(53)*i0 + i5, i5_rest);
-          a52 = f32_minimum(a52, f32_select(lanes_below(i5_rest), v54, SPLAT(f32v, __builtin_inff())));
+          const f32v v40 = f32_load_part(p0 + INT64_C(53)*i0 + i5, i5_rest);
+          a39 = f32_minimum(a39, f32_select(lanes_below(i5_rest), v40, SPLAT(f32v, __builtin_inff())));
         }
       }
-      const f32v v55 = SPLAT(f32v, f32_min(a52));
-      f32_store_part(p2 + i0, v55, 1);
-      f32v a56 = SPLAT(f32v, 0x1.0000000000000p+0f);
+      const f32v v41 = SPLAT(f32v, f32_min(a39));
+      f32_store_part(p2 + i0, v41, 1);
+      f32v a42 = SPLAT(f32v, 0x1.0000000000000p+0f);
       {
         int64_t i6 = 0;
         for (; i6 + LANES <= INT64_C(53); i6 += LANES) {
-          const f32v v57 = f32_load(p0 + INT64_C(53)*i0 + i6);
-          a56 = (a56 * v57);
+          const f32v v43 = f32_load(p0 + INT64_C(53)*i0 + i6);
+          a42 = (a42 * v43);
         }
         if (i6 < INT64_C(53)) {
           const int i6_rest = (int)(INT64_C(53) - i6);
-          const f32v v58 = f32_load_part(p0 + INT64_C(53)*i0 + i6, i6_rest);
-          a56 = (a56 * f32_select(lanes_below(i6_rest), v58, SPLAT(f32v, 0x1.0000000000000p+0f)));
+          const f32v v43 = f32_load_part(p0 + INT64_C(53)*i0 + i6, i6_rest);
+          a42 = (a42 * f32_select(lanes_below(i6_rest), v43, SPLAT(f32v, 0x1.0000000000000p+0f)));
         }
       }
-      const f32v v59 = SPLAT(f32v, f32_prod(a56));
-      f32_store_part(p3 + i0, v59, 1);
+      const f32v v44 = SPLAT(f32v, f32_prod(a42));
+      f32_store_part(p3 + i0, v44, 1);
     }
   }
 }

@@ -27,23 +27,23 @@ static void k_functions_of_one_nest0(void **b, const int64_t *s, int64_t begin, 
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v16 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v17 = f32_abs(v16);
-      const f32v v18 = (v17 + SPLAT(f32v, 0x1.0000000000000p-1f));
-      const f32v v19 = f32_sqrt(v18);
-      const f32v v20 = f32_rsqrt(v18);
-      const f32v v21 = (v19 + v20);
-      const f32v v22 = f32_log(v18);
-      const f32v v23 = f32_log1p(v18);
-      const f32v v24 = (v22 + v23);
-      const f32v v25 = (v21 + v24);
-      const f32v v26 = f32_sin(v16);
-      const f32v v27 = f32_cos(v16);
-      const f32v v28 = (v26 + v27);
-      const f32v v29 = f32_expm1(v16);
-      const f32v v30 = (v28 + v29);
-      const f32v v31 = (v25 + v30);
-      f32_store_part(p1 + i0, v31, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_abs(v0);
+      const f32v v2 = (v1 + SPLAT(f32v, 0x1.0000000000000p-1f));
+      const f32v v3 = f32_sqrt(v2);
+      const f32v v4 = f32_rsqrt(v2);
+      const f32v v5 = (v3 + v4);
+      const f32v v6 = f32_log(v2);
+      const f32v v7 = f32_log1p(v2);
+      const f32v v8 = (v6 + v7);
+      const f32v v9 = (v5 + v8);
+      const f32v v10 = f32_sin(v0);
+      const f32v v11 = f32_cos(v0);
+      const f32v v12 = (v10 + v11);
+      const f32v v13 = f32_expm1(v0);
+      const f32v v14 = (v12 + v13);
+      const f32v v15 = (v9 + v14);
+      f32_store_part(p1 + i0, v15, i0_rest);
     }
   }
 }

@@ -52,12 +52,12 @@ static void k_gated_silu_bfloat16_nest0(void **b, const int64_t *s, int64_t begi
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v5 = bf16_load_part(p0 + i0, i0_rest);
-      const f32v v6 = bf16_load_part(p1 + i0, i0_rest);
-      const f32v v7 = f32_sigmoid_to_half(v6);
-      const f32v v8 = (v6 * v7);
-      const f32v v9 = (v5 * v8);
-      bf16_store_part(p2 + i0, v9, i0_rest);
+      const f32v v0 = bf16_load_part(p0 + i0, i0_rest);
+      const f32v v1 = bf16_load_part(p1 + i0, i0_rest);
+      const f32v v2 = f32_sigmoid_to_half(v1);
+      const f32v v3 = (v1 * v2);
+      const f32v v4 = (v0 * v3);
+      bf16_store_part(p2 + i0, v4, i0_rest);
     }
   }
 }

@@ -23,10 +23,10 @@ static void k_gathered_rows_nest0(void **b, const int64_t *s, int64_t begin, int
       }
       if (i1 < INT64_C(24)) {
         const int i1_rest = (int)(INT64_C(24) - i1);
-        const f32v v10 = f32_load_part(p0 + v6[0]*INT64_C(24) + i1, i1_rest);
-        const f32v v11 = f32_select(v3, v10, SPLAT(f32v, 0x0.0p+0f));
-        const f32v v12 = (v11 * SPLAT(f32v, 0x1.0000000000000p+1f));
-        f32_store_part(p2 + INT64_C(24)*i0 + i1, v12, i1_rest);
+        const f32v v7 = f32_load_part(p0 + v6[0]*INT64_C(24) + i1, i1_rest);
+        const f32v v8 = f32_select(v3, v7, SPLAT(f32v, 0x0.0p+0f));
+        const f32v v9 = (v8 * SPLAT(f32v, 0x1.0000000000000p+1f));
+        f32_store_part(p2 + INT64_C(24)*i0 + i1, v9, i1_rest);
       }
     }
   }

@@ -17,13 +17,13 @@ static void k_gelu_by_erf_nest0(void **b, const int64_t *s, int64_t begin, int64
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v6 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v7 = (v6 * SPLAT(f32v, 0x1.6a09e667f3bcdp-1f));
-      const f32v v8 = f32_erf(v7);
-      const f32v v9 = (v8 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v10 = (v6 * v9);
-      const f32v v11 = (v10 * SPLAT(f32v, 0x1.0000000000000p-1f));
-      f32_store_part(p1 + i0, v11, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 * SPLAT(f32v, 0x1.6a09e667f3bcdp-1f));
+      const f32v v2 = f32_erf(v1);
+      const f32v v3 = (v2 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v4 = (v0 * v3);
+      const f32v v5 = (v4 * SPLAT(f32v, 0x1.0000000000000p-1f));
+      f32_store_part(p1 + i0, v5, i0_rest);
     }
   }
 }

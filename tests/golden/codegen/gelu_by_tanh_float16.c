@@ -21,17 +21,17 @@ static void k_gelu_by_tanh_float16_nest0(void **b, const int64_t *s, int64_t beg
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v10 = f16_load_part(p0 + i0, i0_rest);
-      const f32v v11 = (v10 * v10);
-      const f32v v12 = (v11 * v10);
-      const f32v v13 = (v12 * SPLAT(f32v, 0x1.6e4e26d4801f7p-5f));
-      const f32v v14 = (v10 + v13);
-      const f32v v15 = (v14 * SPLAT(f32v, 0x1.9884533d43651p-1f));
-      const f32v v16 = f32_tanh(v15);
-      const f32v v17 = (v16 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v18 = (v10 * v17);
-      const f32v v19 = (v18 * SPLAT(f32v, 0x1.0000000000000p-1f));
-      f16_store_part(p1 + i0, v19, i0_rest);
+      const f32v v0 = f16_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 * v0);
+      const f32v v2 = (v1 * v0);
+      const f32v v3 = (v2 * SPLAT(f32v, 0x1.6e4e26d4801f7p-5f));
+      const f32v v4 = (v0 + v3);
+      const f32v v5 = (v4 * SPLAT(f32v, 0x1.9884533d43651p-1f));
+      const f32v v6 = f32_tanh(v5);
+      const f32v v7 = (v6 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v8 = (v0 * v7);
+      const f32v v9 = (v8 * SPLAT(f32v, 0x1.0000000000000p-1f));
+      f16_store_part(p1 + i0, v9, i0_rest);
     }
   }
 }

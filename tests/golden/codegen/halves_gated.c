@@ -131,26 +131,26 @@ static void k_halves_gated_nest0(void **b, const int64_t *s, int64_t begin, int6
         }
         if (i1 < INT64_C(21)) {
           const int i1_rest = (int)(INT64_C(21) - i1);
-          const f32v v16 = f32_load_part(p0 + INT64_C(42)*i0 + i1, i1_rest);
-          const f32v v17 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(21), i1_rest);
-          const f32v v18 = f32_sigmoid(v17);
-          const f32v v19 = (v16 * v18);
-          f32_store_part(p1 + INT64_C(21)*i0 + i1, v19, i1_rest);
-          const f32v v20 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(42), i1_rest);
-          const f32v v21 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(63), i1_rest);
-          const f32v v22 = f32_sigmoid(v21);
-          const f32v v23 = (v20 * v22);
-          f32_store_part(p1 + INT64_C(21)*i0 + i1 + INT64_C(21), v23, i1_rest);
-          const f32v v24 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(84), i1_rest);
-          const f32v v25 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(105), i1_rest);
-          const f32v v26 = f32_sigmoid(v25);
-          const f32v v27 = (v24 * v26);
-          f32_store_part(p1 + INT64_C(21)*i0 + i1 + INT64_C(42), v27, i1_rest);
-          const f32v v28 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(126), i1_rest);
-          const f32v v29 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(147), i1_rest);
-          const f32v v30 = f32_sigmoid(v29);
-          const f32v v31 = (v28 * v30);
-          f32_store_part(p1 + INT64_C(21)*i0 + i1 + INT64_C(63), v31, i1_rest);
+          const f32v v0 = f32_load_part(p0 + INT64_C(42)*i0 + i1, i1_rest);
+          const f32v v1 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(21), i1_rest);
+          const f32v v2 = f32_sigmoid(v1);
+          const f32v v3 = (v0 * v2);
+          f32_store_part(p1 + INT64_C(21)*i0 + i1, v3, i1_rest);
+          const f32v v4 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(42), i1_rest);
+          const f32v v5 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(63), i1_rest);
+          const f32v v6 = f32_sigmoid(v5);
+          const f32v v7 = (v4 * v6);
+          f32_store_part(p1 + INT64_C(21)*i0 + i1 + INT64_C(21), v7, i1_rest);
+          const f32v v8 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(84), i1_rest);
+          const f32v v9 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(105), i1_rest);
+          const f32v v10 = f32_sigmoid(v9);
+          const f32v v11 = (v8 * v10);
+          f32_store_part(p1 + INT64_C(21)*i0 + i1 + INT64_C(42), v11, i1_rest);
+          const f32v v12 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(126), i1_rest);
+          const f32v v13 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(147), i1_rest);
+          const f32v v14 = f32_sigmoid(v13);
+          const f32v v15 = (v12 * v14);
+          f32_store_part(p1 + INT64_C(21)*i0 + i1 + INT64_C(63), v15, i1_rest);
         }
       }
     }
@@ -160,55 +160,55 @@ static void k_halves_gated_nest0(void **b, const int64_t *s, int64_t begin, int6
         #if STRIPS
         for (; i1 + SIGMOID_STRIP*LANES <= INT64_C(21); i1 += SIGMOID_STRIP*LANES) {
           const int64_t i1_strip = i1;
-          f32p_sigmoid_begun v34_begun[SIGMOID_STRIP];
-          f32p v34_far = {0};
+          f32p_sigmoid_begun v18_begun[SIGMOID_STRIP];
+          f32p v18_far = {0};
           for (int at = 0; at < SIGMOID_STRIP; at++) {
             const int64_t i1 = i1_strip + at*LANES;
             fetch_of(at, p0 + INT64_C(42)*i0 + i1 + INT64_C(1008));
             fetch_of(at, p0 + INT64_C(42)*i0 + i1 + INT64_C(1029));
-            const f32v v33 = f32_load(p0 + INT64_C(42)*i0 + i1 + INT64_C(21));
-            v34_begun[at] = f32p_sigmoid_begin(v33);
-            v34_far = f32p_sigmoid_farther(v33, v34_far);
+            const f32v v17 = f32_load(p0 + INT64_C(42)*i0 + i1 + INT64_C(21));
+            v18_begun[at] = f32p_sigmoid_begin(v17);
+            v18_far = f32p_sigmoid_farther(v17, v18_far);
           }
-          if (f32p_sigmoid_any_far(v34_far)) {
+          if (f32p_sigmoid_any_far(v18_far)) {
             #pragma GCC unroll 1
             for (int at = 0; at < SIGMOID_STRIP; at++) {
               const int64_t i1 = i1_strip + at*LANES;
               fetch_of(at, p0 + INT64_C(42)*i0 + i1 + INT64_C(1008));
-              const f32v v32 = f32_load(p0 + INT64_C(42)*i0 + i1);
+              const f32v v16 = f32_load(p0 + INT64_C(42)*i0 + i1);
               fetch_of(at, p0 + INT64_C(42)*i0 + i1 + INT64_C(1029));
-              const f32v v33 = f32_load(p0 + INT64_C(42)*i0 + i1 + INT64_C(21));
-              const f32v v34 = f32_sigmoid(v33);
-              const f32v v35 = (v32 * v34);
-              f32_store(p1 + INT64_C(21)*i0 + i1, v35);
+              const f32v v17 = f32_load(p0 + INT64_C(42)*i0 + i1 + INT64_C(21));
+              const f32v v18 = f32_sigmoid(v17);
+              const f32v v19 = (v16 * v18);
+              f32_store(p1 + INT64_C(21)*i0 + i1, v19);
             }
             continue;
           }
           for (int at = 0; at < SIGMOID_STRIP; at++) {
             const int64_t i1 = i1_strip + at*LANES;
-            const f32v v32 = f32_load(p0 + INT64_C(42)*i0 + i1);
-            const f32v v34 = f32p_sigmoid_end(v34_begun[at]);
-            const f32v v35 = (v32 * v34);
-            f32_store(p1 + INT64_C(21)*i0 + i1, v35);
+            const f32v v16 = f32_load(p0 + INT64_C(42)*i0 + i1);
+            const f32v v18 = f32p_sigmoid_end(v18_begun[at]);
+            const f32v v19 = (v16 * v18);
+            f32_store(p1 + INT64_C(21)*i0 + i1, v19);
           }
         }
         #endif
         for (; i1 + LANES <= INT64_C(21); i1 += LANES) {
           fetch(p0 + INT64_C(42)*i0 + i1 + INT64_C(1008));
-          const f32v v32 = f32_load(p0 + INT64_C(42)*i0 + i1);
+          const f32v v16 = f32_load(p0 + INT64_C(42)*i0 + i1);
           fetch(p0 + INT64_C(42)*i0 + i1 + INT64_C(1029));
-          const f32v v33 = f32_load(p0 + INT64_C(42)*i0 + i1 + INT64_C(21));
-          const f32v v34 = f32_sigmoid(v33);
-          const f32v v35 = (v32 * v34);
-          f32_store(p1 + INT64_C(21)*i0 + i1, v35);
+          const f32v v17 = f32_load(p0 + INT64_C(42)*i0 + i1 + INT64_C(21));
+          const f32v v18 = f32_sigmoid(v17);
+          const f32v v19 = (v16 * v18);
+          f32_store(p1 + INT64_C(21)*i0 + i1, v19);
         }
         if (i1 < INT64_C(21)) {
           const int i1_rest = (int)(INT64_C(21) - i1);
-          const f32v v36 = f32_load_part(p0 + INT64_C(42)*i0 + i1, i1_rest);
-          const f32v v37 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(21), i1_rest);
-          const f32v v38 = f32_sigmoid(v37);
-          const f32v v39 = (v36 * v38);
-          f32_store_part(p1 + INT64_C(21)*i0 + i1, v39, i1_rest);
+          const f32v v16 = f32_load_part(p0 + INT64_C(42)*i0 + i1, i1_rest);
+          const f32v v17 = f32_load_part(p0 + INT64_C(42)*i0 + i1 + INT64_C(21), i1_rest);
+          const f32v v18 = f32_sigmoid(v17);
+          const f32v v19 = (v16 * v18);
+          f32_store_part(p1 + INT64_C(21)*i0 + i1, v19, i1_rest);
         }
       }
     }

@@ -27,14 +27,14 @@ static void k_heads_in_front_nest0(void **b, const int64_t *s, int64_t begin, in
             }
             if (i3 < INT64_C(8)) {
               const int i3_rest = (int)(INT64_C(8) - i3);
-              const f32v v4 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v4, i3_rest);
-              const f32v v5 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(24), i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(8), v5, i3_rest);
-              const f32v v6 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(48), i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(16), v6, i3_rest);
-              const f32v v7 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(72), i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(24), v7, i3_rest);
+              const f32v v0 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v0, i3_rest);
+              const f32v v1 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(24), i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(8), v1, i3_rest);
+              const f32v v2 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(48), i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(16), v2, i3_rest);
+              const f32v v3 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(72), i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(24), v3, i3_rest);
             }
           }
         }
@@ -43,13 +43,13 @@ static void k_heads_in_front_nest0(void **b, const int64_t *s, int64_t begin, in
             int64_t i3 = 0;
             for (; i3 + LANES <= INT64_C(8); i3 += LANES) {
               fetch(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(2040));
-              const f32v v8 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3);
-              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v8);
+              const f32v v4 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3);
+              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v4);
             }
             if (i3 < INT64_C(8)) {
               const int i3_rest = (int)(INT64_C(8) - i3);
-              const f32v v9 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v9, i3_rest);
+              const f32v v4 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v4, i3_rest);
             }
           }
         }

@@ -14,10 +14,10 @@ static void k_in_place_nest0(void **b, const int64_t *s, int64_t begin, int64_t 
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v3 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v4 = (v3 * v3);
-      const f32v v5 = (v4 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      f32_store_part(p1 + i0, v5, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 * v0);
+      const f32v v2 = (v1 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      f32_store_part(p1 + i0, v2, i0_rest);
     }
   }
 }

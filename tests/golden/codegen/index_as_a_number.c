@@ -27,19 +27,19 @@ static void k_index_as_a_number_nest0(void **b, const int64_t *s, int64_t begin,
       }
       if (i1 < INT64_C(21)) {
         const int i1_rest = (int)(INT64_C(21) - i1);
-        const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-        const i32v v15 = i32_floordiv(v14, SPLAT(i32v, INT64_C(2)));
-        const i64v v16 = i64_from_i32(v15);
-        const i64v v17 = v16;
-        const f32v v18 = f32_gather_at(p0, clip_index(((v3 * SPLAT(i64v, (INT64_C(21)))) + (v17 * SPLAT(i64v, (INT64_C(1))))), INT64_C(105)));
-        const i32v v19 = (v14 * SPLAT(i32v, INT64_C(2)));
-        const i32v v20 = (v19 + v7);
-        const f32v v21 = f32_from_i32(v20);
-        const f32v v22 = (v18 + v21);
-        const i32v v23 = i32_load_part(p1 + i1, i1_rest);
-        const f32v v24 = f32_from_i32(v23);
-        const f32v v25 = (v22 + v24);
-        f32_store_part(p2 + INT64_C(21)*i0 + i1, v25, i1_rest);
+        const i32v v0 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+        const i32v v1 = i32_floordiv(v0, SPLAT(i32v, INT64_C(2)));
+        const i64v v2 = i64_from_i32(v1);
+        const i64v v4 = v2;
+        const f32v v5 = f32_gather_at(p0, clip_index(((v3 * SPLAT(i64v, (INT64_C(21)))) + (v4 * SPLAT(i64v, (INT64_C(1))))), INT64_C(105)));
+        const i32v v6 = (v0 * SPLAT(i32v, INT64_C(2)));
+        const i32v v8 = (v6 + v7);
+        const f32v v9 = f32_from_i32(v8);
+        const f32v v10 = (v5 + v9);
+        const i32v v11 = i32_load_part(p1 + i1, i1_rest);
+        const f32v v12 = f32_from_i32(v11);
+        const f32v v13 = (v10 + v12);
+        f32_store_part(p2 + INT64_C(21)*i0 + i1, v13, i1_rest);
       }
     }
   }

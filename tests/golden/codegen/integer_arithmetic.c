@@ -20,15 +20,15 @@ static void k_integer_arithmetic_nest0(void **b, const int64_t *s, int64_t begin
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const i32v v8 = i32_load_part(p0 + i0, i0_rest);
-      const i32v v9 = i32_load_part(p1 + i0, i0_rest);
-      const i32v v10 = (v8 * v9);
-      const i32v v11 = (v8 & v9);
-      const i32v v12 = (v10 + v11);
-      const i32v v13 = i32_abs(v9);
-      const i32v v14 = (v13 + SPLAT(i32v, INT64_C(1)));
-      const i32v v15 = i32_floordiv(v12, v14);
-      i32_store_part(p2 + i0, v15, i0_rest);
+      const i32v v0 = i32_load_part(p0 + i0, i0_rest);
+      const i32v v1 = i32_load_part(p1 + i0, i0_rest);
+      const i32v v2 = (v0 * v1);
+      const i32v v3 = (v0 & v1);
+      const i32v v4 = (v2 + v3);
+      const i32v v5 = i32_abs(v1);
+      const i32v v6 = (v5 + SPLAT(i32v, INT64_C(1)));
+      const i32v v7 = i32_floordiv(v4, v6);
+      i32_store_part(p2 + i0, v7, i0_rest);
     }
   }
 }

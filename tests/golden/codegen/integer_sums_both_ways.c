@@ -25,11 +25,11 @@ static void k_integer_sums_both_ways_nest0(void **b, const int64_t *s, int64_t b
         }
         if (i1 < INT64_C(29)) {
           const int i1_rest = (int)(INT64_C(29) - i1);
-          const i32v v4 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
-          const i32v v5 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(29), i1_rest);
-          const i32v v6 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(58), i1_rest);
-          const i32v v7 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(87), i1_rest);
-          i32_store_part(c0 + i1, ((((i32_load_part(c0 + i1, i1_rest) + v4) + v5) + v6) + v7), i1_rest);
+          const i32v v0 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
+          const i32v v1 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(29), i1_rest);
+          const i32v v2 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(58), i1_rest);
+          const i32v v3 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(87), i1_rest);
+          i32_store_part(c0 + i1, ((((i32_load_part(c0 + i1, i1_rest) + v0) + v1) + v2) + v3), i1_rest);
         }
       }
     }
@@ -38,13 +38,13 @@ static void k_integer_sums_both_ways_nest0(void **b, const int64_t *s, int64_t b
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
           fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1015));
-          const i32v v8 = i32_load(p0 + INT64_C(29)*i0 + i1);
-          i32_store(c0 + i1, (i32_load(c0 + i1) + v8));
+          const i32v v4 = i32_load(p0 + INT64_C(29)*i0 + i1);
+          i32_store(c0 + i1, (i32_load(c0 + i1) + v4));
         }
         if (i1 < INT64_C(29)) {
           const int i1_rest = (int)(INT64_C(29) - i1);
-          const i32v v9 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
-          i32_store_part(c0 + i1, (i32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
+          const i32v v4 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
+          i32_store_part(c0 + i1, (i32_load_part(c0 + i1, i1_rest) + v4), i1_rest);
         }
       }
     }
@@ -91,41 +91,41 @@ static void k_integer_sums_both_ways_nest1(void **b, const int64_t *s, int64_t b
         }
         if (i1 < INT64_C(29)) {
           const int i1_rest = (int)(INT64_C(29) - i1);
-          const i32v v8 = i32_load_part(p0 + i1 + INT64_C(29)*i0, i1_rest);
-          a0 = (a0 + i32_select(lanes_below(i1_rest), v8, SPLAT(i32v, INT64_C(0))));
-          const i32v v9 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(29), i1_rest);
-          a1 = (a1 + i32_select(lanes_below(i1_rest), v9, SPLAT(i32v, INT64_C(0))));
-          const i32v v10 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(58), i1_rest);
-          a2 = (a2 + i32_select(lanes_below(i1_rest), v10, SPLAT(i32v, INT64_C(0))));
-          const i32v v11 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(87), i1_rest);
-          a3 = (a3 + i32_select(lanes_below(i1_rest), v11, SPLAT(i32v, INT64_C(0))));
+          const i32v v4 = i32_load_part(p0 + i1 + INT64_C(29)*i0, i1_rest);
+          a0 = (a0 + i32_select(lanes_below(i1_rest), v4, SPLAT(i32v, INT64_C(0))));
+          const i32v v5 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(29), i1_rest);
+          a1 = (a1 + i32_select(lanes_below(i1_rest), v5, SPLAT(i32v, INT64_C(0))));
+          const i32v v6 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(58), i1_rest);
+          a2 = (a2 + i32_select(lanes_below(i1_rest), v6, SPLAT(i32v, INT64_C(0))));
+          const i32v v7 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(87), i1_rest);
+          a3 = (a3 + i32_select(lanes_below(i1_rest), v7, SPLAT(i32v, INT64_C(0))));
         }
       }
-      const i32v v12 = SPLAT(i32v, i32_sum(a0));
-      const i32v v13 = SPLAT(i32v, i32_sum(a1));
-      const i32v v14 = SPLAT(i32v, i32_sum(a2));
-      const i32v v15 = SPLAT(i32v, i32_sum(a3));
-      i32_store_part(p2 + i0, v12, 1);
-      i32_store_part(p2 + i0 + INT64_C(1), v13, 1);
-      i32_store_part(p2 + i0 + INT64_C(2), v14, 1);
-      i32_store_part(p2 + i0 + INT64_C(3), v15, 1);
+      const i32v v8 = SPLAT(i32v, i32_sum(a0));
+      const i32v v9 = SPLAT(i32v, i32_sum(a1));
+      const i32v v10 = SPLAT(i32v, i32_sum(a2));
+      const i32v v11 = SPLAT(i32v, i32_sum(a3));
+      i32_store_part(p2 + i0, v8, 1);
+      i32_store_part(p2 + i0 + INT64_C(1), v9, 1);
+      i32_store_part(p2 + i0 + INT64_C(2), v10, 1);
+      i32_store_part(p2 + i0 + INT64_C(3), v11, 1);
     }
     for (; i0 < end; i0++) {
-      i32v a16 = SPLAT(i32v, INT64_C(0));
+      i32v a12 = SPLAT(i32v, INT64_C(0));
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(29); i2 += LANES) {
-          const i32v v17 = i32_load(p0 + i2 + INT64_C(29)*i0);
-          a16 = (a16 + v17);
+          const i32v v13 = i32_load(p0 + i2 + INT64_C(29)*i0);
+          a12 = (a12 + v13);
         }
         if (i2 < INT64_C(29)) {
           const int i2_rest = (int)(INT64_C(29) - i2);
-          const i32v v18 = i32_load_part(p0 + i2 + INT64_C(29)*i0, i2_rest);
-          a16 = (a16 + i32_select(lanes_below(i2_rest), v18, SPLAT(i32v, INT64_C(0))));
+          const i32v v13 = i32_load_part(p0 + i2 + INT64_C(29)*i0, i2_rest);
+          a12 = (a12 + i32_select(lanes_below(i2_rest), v13, SPLAT(i32v, INT64_C(0))));
         }
       }
-      const i32v v19 = SPLAT(i32v, i32_sum(a16));
-      i32_store_part(p2 + i0, v19, 1);
+      const i32v v14 = SPLAT(i32v, i32_sum(a12));
+      i32_store_part(p2 + i0, v14, 1);
     }
   }
 }

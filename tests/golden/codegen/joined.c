@@ -16,22 +16,22 @@ static void k_joined_nest0(void **b, const int64_t *s, int64_t begin, int64_t en
       }
       if (i1 < INT64_C(13)) {
         const int i1_rest = (int)(INT64_C(13) - i1);
-        const f32v v2 = f32_load_part(p0 + INT64_C(13)*i0 + i1, i1_rest);
-        const f32v v3 = f32_relu(v2);
-        f32_store_part(p2 + INT64_C(19)*i0 + i1, v3, i1_rest);
+        const f32v v0 = f32_load_part(p0 + INT64_C(13)*i0 + i1, i1_rest);
+        const f32v v1 = f32_relu(v0);
+        f32_store_part(p2 + INT64_C(19)*i0 + i1, v1, i1_rest);
       }
     }
     {
       int64_t i1 = INT64_C(13);
       for (; i1 + LANES <= INT64_C(19); i1 += LANES) {
         fetch(p1 + INT64_C(6)*i0 + i1 + INT64_C(1007));
-        const f32v v4 = f32_load(p1 + INT64_C(6)*i0 + i1 + INT64_C(-13));
-        f32_store(p2 + INT64_C(19)*i0 + i1, v4);
+        const f32v v2 = f32_load(p1 + INT64_C(6)*i0 + i1 + INT64_C(-13));
+        f32_store(p2 + INT64_C(19)*i0 + i1, v2);
       }
       if (i1 < INT64_C(19)) {
         const int i1_rest = (int)(INT64_C(19) - i1);
-        const f32v v5 = f32_load_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(-13), i1_rest);
-        f32_store_part(p2 + INT64_C(19)*i0 + i1, v5, i1_rest);
+        const f32v v2 = f32_load_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(-13), i1_rest);
+        f32_store_part(p2 + INT64_C(19)*i0 + i1, v2, i1_rest);
       }
     }
   }

@@ -17,12 +17,12 @@ static void k_long_integers_nest0(void **b, const int64_t *s, int64_t begin, int
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const i64v v5 = i64_load_part(p0 + i0, i0_rest);
-      const i64v v6 = i64_load_part(p1 + i0, i0_rest);
-      const i64v v7 = (v5 * v6);
-      const i64v v8 = (v5 - v6);
-      const i64v v9 = i64_maximum(v7, v8);
-      i64_store_part(p2 + i0, v9, i0_rest);
+      const i64v v0 = i64_load_part(p0 + i0, i0_rest);
+      const i64v v1 = i64_load_part(p1 + i0, i0_rest);
+      const i64v v2 = (v0 * v1);
+      const i64v v3 = (v0 - v1);
+      const i64v v4 = i64_maximum(v2, v3);
+      i64_store_part(p2 + i0, v4, i0_rest);
     }
   }
 }

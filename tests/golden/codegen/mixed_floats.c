@@ -24,16 +24,16 @@ static void k_mixed_floats_nest0(void **b, const int64_t *s, int64_t begin, int6
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v7 = f16_load_part(p0 + i0, i0_rest);
-      const f32v v8 = f32_load_part(p1 + i0, i0_rest);
-      const f32v v9 = (v7 + v8);
-      const f32v v10 = bf16_load_part(p2 + i0, i0_rest);
-      const f32v v11 = (v9 + v10);
-      f32_store_part(p3 + i0, v11, i0_rest);
-      const f32v v12 = f32_round_f16(v11);
-      f16_store_part(p4 + i0, v12, i0_rest);
-      const f32v v13 = f32_round_bf16(v11);
-      bf16_store_part(p5 + i0, v13, i0_rest);
+      const f32v v0 = f16_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v2 = (v0 + v1);
+      const f32v v3 = bf16_load_part(p2 + i0, i0_rest);
+      const f32v v4 = (v2 + v3);
+      f32_store_part(p3 + i0, v4, i0_rest);
+      const f32v v5 = f32_round_f16(v4);
+      f16_store_part(p4 + i0, v5, i0_rest);
+      const f32v v6 = f32_round_bf16(v4);
+      bf16_store_part(p5 + i0, v6, i0_rest);
     }
   }
 }

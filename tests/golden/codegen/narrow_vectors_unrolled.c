@@ -15,21 +15,21 @@ static void k_narrow_vectors_unrolled_nest0(void **b, const int64_t *s, int64_t 
       }
       {
         const int64_t i0_1 = i0 + 1*LANES;
-        const f32v v2 = f32_load(p0 + i0_1);
-        const f32v v3 = f32_tanh(v2);
-        f32_store(p1 + i0_1, v3);
+        const f32v v0 = f32_load(p0 + i0_1);
+        const f32v v1 = f32_tanh(v0);
+        f32_store(p1 + i0_1, v1);
       }
     }
     for (; i0 + LANES <= end; i0 += LANES) {
-      const f32v v4 = f32_load(p0 + i0);
-      const f32v v5 = f32_tanh(v4);
-      f32_store(p1 + i0, v5);
+      const f32v v0 = f32_load(p0 + i0);
+      const f32v v1 = f32_tanh(v0);
+      f32_store(p1 + i0, v1);
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v6 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v7 = f32_tanh(v6);
-      f32_store_part(p1 + i0, v7, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_tanh(v0);
+      f32_store_part(p1 + i0, v1, i0_rest);
     }
   }
 }

@@ -30,38 +30,38 @@ static void k_one_hot_rows_nest0(void **b, const int64_t *s, int64_t begin, int6
         }
         if (i1 < INT64_C(6)) {
           const int i1_rest = (int)(INT64_C(6) - i1);
-          const i32v v13 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v14 = (v0 == v13);
-          const f32v v15 = f32_select(v14, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1, v15, i1_rest);
-          const i32v v16 = (v4 == v13);
-          const f32v v17 = f32_select(v16, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(6), v17, i1_rest);
-          const i32v v18 = (v7 == v13);
-          const f32v v19 = f32_select(v18, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(12), v19, i1_rest);
-          const i32v v20 = (v10 == v13);
-          const f32v v21 = f32_select(v20, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(18), v21, i1_rest);
+          const i32v v1 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v2 = (v0 == v1);
+          const f32v v3 = f32_select(v2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1, v3, i1_rest);
+          const i32v v5 = (v4 == v1);
+          const f32v v6 = f32_select(v5, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(6), v6, i1_rest);
+          const i32v v8 = (v7 == v1);
+          const f32v v9 = f32_select(v8, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(12), v9, i1_rest);
+          const i32v v11 = (v10 == v1);
+          const f32v v12 = f32_select(v11, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(18), v12, i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      const i32v v22 = i32_one(p0 + i0);
+      const i32v v13 = i32_one(p0 + i0);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(6); i1 += LANES) {
-          const i32v v23 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v24 = (v22 == v23);
-          const f32v v25 = f32_select(v24, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store(p1 + INT64_C(6)*i0 + i1, v25);
+          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v15 = (v13 == v14);
+          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store(p1 + INT64_C(6)*i0 + i1, v16);
         }
         if (i1 < INT64_C(6)) {
           const int i1_rest = (int)(INT64_C(6) - i1);
-          const i32v v26 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v27 = (v22 == v26);
-          const f32v v28 = f32_select(v27, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1, v28, i1_rest);
+          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v15 = (v13 == v14);
+          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1, v16, i1_rest);
         }
       }
     }

@@ -26,15 +26,15 @@ static void k_op_apply_momentum_float32_nest0(void **b, const int64_t *s, int64_
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v9 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v10 = f32_load_part(p1 + i0, i0_rest);
-      const f32v v11 = (v10 * v3);
-      const f32v v12 = f32_load_part(p3 + i0, i0_rest);
-      const f32v v13 = (v11 + v12);
-      const f32v v14 = (v1 * v13);
-      const f32v v15 = (v9 - v14);
-      f32_store_part(p5 + i0, v15, i0_rest);
-      f32_store_part(p6 + i0, v13, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v2 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v4 = (v2 * v3);
+      const f32v v5 = f32_load_part(p3 + i0, i0_rest);
+      const f32v v6 = (v4 + v5);
+      const f32v v7 = (v1 * v6);
+      const f32v v8 = (v0 - v7);
+      f32_store_part(p5 + i0, v8, i0_rest);
+      f32_store_part(p6 + i0, v6, i0_rest);
     }
   }
 }

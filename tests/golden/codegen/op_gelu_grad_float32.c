@@ -32,27 +32,27 @@ static void k_op_gelu_grad_float32_nest0(void **b, const int64_t *s, int64_t beg
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v20 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v21 = f32_load_part(p1 + i0, i0_rest);
-      const f32v v22 = (v21 * v21);
-      const f32v v23 = (v22 * SPLAT(f32v, 0x1.6e4e26d4801f7p-5f));
-      const f32v v24 = (v23 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v25 = (v21 * v24);
-      const f32v v26 = (v25 * SPLAT(f32v, -0x1.9884533d43651p+0f));
-      const f32v v27 = f32_exp(v26);
-      const f32v v28 = (v27 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v29 = f32_rec(v28);
-      const f32v v30 = (v21 * v29);
-      const f32v v31 = (-v29);
-      const f32v v32 = (v31 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v33 = (v22 * SPLAT(f32v, 0x1.12ba9d1f60179p-3f));
-      const f32v v34 = (v33 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v35 = (v34 * SPLAT(f32v, 0x1.9884533d43651p+0f));
-      const f32v v36 = (v32 * v35);
-      const f32v v37 = (v30 * v36);
-      const f32v v38 = (v29 + v37);
-      const f32v v39 = (v20 * v38);
-      f32_store_part(p2 + i0, v39, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v2 = (v1 * v1);
+      const f32v v3 = (v2 * SPLAT(f32v, 0x1.6e4e26d4801f7p-5f));
+      const f32v v4 = (v3 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v5 = (v1 * v4);
+      const f32v v6 = (v5 * SPLAT(f32v, -0x1.9884533d43651p+0f));
+      const f32v v7 = f32_exp(v6);
+      const f32v v8 = (v7 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v9 = f32_rec(v8);
+      const f32v v10 = (v1 * v9);
+      const f32v v11 = (-v9);
+      const f32v v12 = (v11 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v13 = (v2 * SPLAT(f32v, 0x1.12ba9d1f60179p-3f));
+      const f32v v14 = (v13 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v15 = (v14 * SPLAT(f32v, 0x1.9884533d43651p+0f));
+      const f32v v16 = (v12 * v15);
+      const f32v v17 = (v10 * v16);
+      const f32v v18 = (v9 + v17);
+      const f32v v19 = (v0 * v18);
+      f32_store_part(p2 + i0, v19, i0_rest);
     }
   }
 }

@@ -34,8 +34,8 @@ static void k_padded_nest0(void **b, const int64_t *s, int64_t begin, int64_t en
       }
       if (i1 < INT64_C(24)) {
         const int i1_rest = (int)(INT64_C(24) - i1);
-        const f32v v1 = f32_load_part(p0 + INT64_C(21)*i0 + i1 + INT64_C(-24), i1_rest);
-        f32_store_part(p1 + INT64_C(24)*i0 + i1, v1, i1_rest);
+        const f32v v0 = f32_load_part(p0 + INT64_C(21)*i0 + i1 + INT64_C(-24), i1_rest);
+        f32_store_part(p1 + INT64_C(24)*i0 + i1, v0, i1_rest);
       }
     }
   }

@@ -25,131 +25,131 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
         }
         if (i2 < INT64_C(43)) {
           const int i2_rest = (int)(INT64_C(43) - i2);
-          const f32v v8 = f32_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
-          a0 = f32_max_so_far(a0, f32_select(lanes_below(i2_rest), v8, SPLAT(f32v, -__builtin_inff())));
-          const f32v v9 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
-          a1 = f32_max_so_far(a1, f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())));
-          const f32v v10 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
-          a2 = f32_max_so_far(a2, f32_select(lanes_below(i2_rest), v10, SPLAT(f32v, -__builtin_inff())));
-          const f32v v11 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
-          a3 = f32_max_so_far(a3, f32_select(lanes_below(i2_rest), v11, SPLAT(f32v, -__builtin_inff())));
+          const f32v v4 = f32_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
+          a0 = f32_max_so_far(a0, f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())));
+          const f32v v5 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
+          a1 = f32_max_so_far(a1, f32_select(lanes_below(i2_rest), v5, SPLAT(f32v, -__builtin_inff())));
+          const f32v v6 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
+          a2 = f32_max_so_far(a2, f32_select(lanes_below(i2_rest), v6, SPLAT(f32v, -__builtin_inff())));
+          const f32v v7 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
+          a3 = f32_max_so_far(a3, f32_select(lanes_below(i2_rest), v7, SPLAT(f32v, -__builtin_inff())));
         }
       }
-      const f32v v12 = SPLAT(f32v, f32_max(a0));
-      const f32v v13 = SPLAT(f32v, f32_max(a1));
-      const f32v v14 = SPLAT(f32v, f32_max(a2));
-      const f32v v15 = SPLAT(f32v, f32_max(a3));
-      i32v a16 = SPLAT(i32v, INT64_C(2147483647));
-      i32v a17 = SPLAT(i32v, INT64_C(2147483647));
-      i32v a18 = SPLAT(i32v, INT64_C(2147483647));
-      i32v a19 = SPLAT(i32v, INT64_C(2147483647));
+      const f32v v8 = SPLAT(f32v, f32_max(a0));
+      const f32v v9 = SPLAT(f32v, f32_max(a1));
+      const f32v v10 = SPLAT(f32v, f32_max(a2));
+      const f32v v11 = SPLAT(f32v, f32_max(a3));
+      i32v a12 = SPLAT(i32v, INT64_C(2147483647));
+      i32v a13 = SPLAT(i32v, INT64_C(2147483647));
+      i32v a14 = SPLAT(i32v, INT64_C(2147483647));
+      i32v a15 = SPLAT(i32v, INT64_C(2147483647));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
-          const f32v v20 = f32_load(p0 + INT64_C(43)*i0 + i1);
-          const i32v v21 = (v20 == v12);
-          const i32v v22 = f32_isnan(v20);
-          const i32v v23 = (v21 | v22);
-          const i32v v24 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v25 = i32_select(v23, v24, SPLAT(i32v, INT64_C(43)));
-          a16 = i32_minimum(a16, v25);
-          const f32v v26 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
-          const i32v v27 = (v26 == v13);
-          const i32v v28 = f32_isnan(v26);
-          const i32v v29 = (v27 | v28);
-          const i32v v30 = i32_select(v29, v24, SPLAT(i32v, INT64_C(43)));
-          a17 = i32_minimum(a17, v30);
-          const f32v v31 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(86));
-          const i32v v32 = (v31 == v14);
-          const i32v v33 = f32_isnan(v31);
-          const i32v v34 = (v32 | v33);
-          const i32v v35 = i32_select(v34, v24, SPLAT(i32v, INT64_C(43)));
-          a18 = i32_minimum(a18, v35);
-          const f32v v36 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(129));
-          const i32v v37 = (v36 == v15);
-          const i32v v38 = f32_isnan(v36);
-          const i32v v39 = (v37 | v38);
-          const i32v v40 = i32_select(v39, v24, SPLAT(i32v, INT64_C(43)));
-          a19 = i32_minimum(a19, v40);
+          const f32v v16 = f32_load(p0 + INT64_C(43)*i0 + i1);
+          const i32v v17 = (v16 == v8);
+          const i32v v18 = f32_isnan(v16);
+          const i32v v19 = (v17 | v18);
+          const i32v v20 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v21 = i32_select(v19, v20, SPLAT(i32v, INT64_C(43)));
+          a12 = i32_minimum(a12, v21);
+          const f32v v22 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
+          const i32v v23 = (v22 == v9);
+          const i32v v24 = f32_isnan(v22);
+          const i32v v25 = (v23 | v24);
+          const i32v v26 = i32_select(v25, v20, SPLAT(i32v, INT64_C(43)));
+          a13 = i32_minimum(a13, v26);
+          const f32v v27 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(86));
+          const i32v v28 = (v27 == v10);
+          const i32v v29 = f32_isnan(v27);
+          const i32v v30 = (v28 | v29);
+          const i32v v31 = i32_select(v30, v20, SPLAT(i32v, INT64_C(43)));
+          a14 = i32_minimum(a14, v31);
+          const f32v v32 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(129));
+          const i32v v33 = (v32 == v11);
+          const i32v v34 = f32_isnan(v32);
+          const i32v v35 = (v33 | v34);
+          const i32v v36 = i32_select(v35, v20, SPLAT(i32v, INT64_C(43)));
+          a15 = i32_minimum(a15, v36);
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v41 = f32_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
-          const i32v v42 = (v41 == v12);
-          const i32v v43 = f32_isnan(v41);
-          const i32v v44 = (v42 | v43);
-          const i32v v45 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v46 = i32_select(v44, v45, SPLAT(i32v, INT64_C(43)));
-          a16 = i32_minimum(a16, i32_select(lanes_below(i1_rest), v46, SPLAT(i32v, INT64_C(2147483647))));
-          const f32v v47 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
-          const i32v v48 = (v47 == v13);
-          const i32v v49 = f32_isnan(v47);
-          const i32v v50 = (v48 | v49);
-          const i32v v51 = i32_select(v50, v45, SPLAT(i32v, INT64_C(43)));
-          a17 = i32_minimum(a17, i32_select(lanes_below(i1_rest), v51, SPLAT(i32v, INT64_C(2147483647))));
-          const f32v v52 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
-          const i32v v53 = (v52 == v14);
-          const i32v v54 = f32_isnan(v52);
-          const i32v v55 = (v53 | v54);
-          const i32v v56 = i32_select(v55, v45, SPLAT(i32v, INT64_C(43)));
-          a18 = i32_minimum(a18, i32_select(lanes_below(i1_rest), v56, SPLAT(i32v, INT64_C(2147483647))));
-          const f32v v57 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
-          const i32v v58 = (v57 == v15);
-          const i32v v59 = f32_isnan(v57);
-          const i32v v60 = (v58 | v59);
-          const i32v v61 = i32_select(v60, v45, SPLAT(i32v, INT64_C(43)));
-          a19 = i32_minimum(a19, i32_select(lanes_below(i1_rest), v61, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v16 = f32_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
+          const i32v v17 = (v16 == v8);
+          const i32v v18 = f32_isnan(v16);
+          const i32v v19 = (v17 | v18);
+          const i32v v20 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v21 = i32_select(v19, v20, SPLAT(i32v, INT64_C(43)));
+          a12 = i32_minimum(a12, i32_select(lanes_below(i1_rest), v21, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v22 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
+          const i32v v23 = (v22 == v9);
+          const i32v v24 = f32_isnan(v22);
+          const i32v v25 = (v23 | v24);
+          const i32v v26 = i32_select(v25, v20, SPLAT(i32v, INT64_C(43)));
+          a13 = i32_minimum(a13, i32_select(lanes_below(i1_rest), v26, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v27 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
+          const i32v v28 = (v27 == v10);
+          const i32v v29 = f32_isnan(v27);
+          const i32v v30 = (v28 | v29);
+          const i32v v31 = i32_select(v30, v20, SPLAT(i32v, INT64_C(43)));
+          a14 = i32_minimum(a14, i32_select(lanes_below(i1_rest), v31, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v32 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
+          const i32v v33 = (v32 == v11);
+          const i32v v34 = f32_isnan(v32);
+          const i32v v35 = (v33 | v34);
+          const i32v v36 = i32_select(v35, v20, SPLAT(i32v, INT64_C(43)));
+          a15 = i32_minimum(a15, i32_select(lanes_below(i1_rest), v36, SPLAT(i32v, INT64_C(2147483647))));
         }
       }
-      const i32v v62 = SPLAT(i32v, i32_min(a16));
-      const i32v v63 = SPLAT(i32v, i32_min(a17));
-      const i32v v64 = SPLAT(i32v, i32_min(a18));
-      const i32v v65 = SPLAT(i32v, i32_min(a19));
-      i32_store_part(p1 + i0, v62, 1);
-      i32_store_part(p1 + i0 + INT64_C(1), v63, 1);
-      i32_store_part(p1 + i0 + INT64_C(2), v64, 1);
-      i32_store_part(p1 + i0 + INT64_C(3), v65, 1);
+      const i32v v37 = SPLAT(i32v, i32_min(a12));
+      const i32v v38 = SPLAT(i32v, i32_min(a13));
+      const i32v v39 = SPLAT(i32v, i32_min(a14));
+      const i32v v40 = SPLAT(i32v, i32_min(a15));
+      i32_store_part(p1 + i0, v37, 1);
+      i32_store_part(p1 + i0 + INT64_C(1), v38, 1);
+      i32_store_part(p1 + i0 + INT64_C(2), v39, 1);
+      i32_store_part(p1 + i0 + INT64_C(3), v40, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a66 = SPLAT(f32v, -__builtin_inff());
+      f32v a41 = SPLAT(f32v, -__builtin_inff());
       {
         int64_t i4 = 0;
         for (; i4 + LANES <= INT64_C(43); i4 += LANES) {
-          const f32v v67 = f32_load(p0 + i4 + INT64_C(43)*i0);
-          a66 = f32_max_so_far(a66, v67);
+          const f32v v42 = f32_load(p0 + i4 + INT64_C(43)*i0);
+          a41 = f32_max_so_far(a41, v42);
         }
         if (i4 < INT64_C(43)) {
           const int i4_rest = (int)(INT64_C(43) - i4);
-          const f32v v68 = f32_load_part(p0 + i4 + INT64_C(43)*i0, i4_rest);
-          a66 = f32_max_so_far(a66, f32_select(lanes_below(i4_rest), v68, SPLAT(f32v, -__builtin_inff())));
+          const f32v v42 = f32_load_part(p0 + i4 + INT64_C(43)*i0, i4_rest);
+          a41 = f32_max_so_far(a41, f32_select(lanes_below(i4_rest), v42, SPLAT(f32v, -__builtin_inff())));
         }
       }
-      const f32v v69 = SPLAT(f32v, f32_max(a66));
-      i32v a70 = SPLAT(i32v, INT64_C(2147483647));
+      const f32v v43 = SPLAT(f32v, f32_max(a41));
+      i32v a44 = SPLAT(i32v, INT64_C(2147483647));
       {
         int64_t i3 = 0;
         for (; i3 + LANES <= INT64_C(43); i3 += LANES) {
-          const f32v v71 = f32_load(p0 + INT64_C(43)*i0 + i3);
-          const i32v v72 = (v71 == v69);
-          const i32v v73 = f32_isnan(v71);
-          const i32v v74 = (v72 | v73);
-          const i32v v75 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v76 = i32_select(v74, v75, SPLAT(i32v, INT64_C(43)));
-          a70 = i32_minimum(a70, v76);
+          const f32v v45 = f32_load(p0 + INT64_C(43)*i0 + i3);
+          const i32v v46 = (v45 == v43);
+          const i32v v47 = f32_isnan(v45);
+          const i32v v48 = (v46 | v47);
+          const i32v v49 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v50 = i32_select(v48, v49, SPLAT(i32v, INT64_C(43)));
+          a44 = i32_minimum(a44, v50);
         }
         if (i3 < INT64_C(43)) {
           const int i3_rest = (int)(INT64_C(43) - i3);
-          const f32v v77 = f32_load_part(p0 + INT64_C(43)*i0 + i3, i3_rest);
-          const i32v v78 = (v77 == v69);
-          const i32v v79 = f32_isnan(v77);
-          const i32v v80 = (v78 | v79);
-          const i32v v81 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v82 = i32_select(v80, v81, SPLAT(i32v, INT64_C(43)));
-          a70 = i32_minimum(a70, i32_select(lanes_below(i3_rest), v82, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v45 = f32_load_part(p0 + INT64_C(43)*i0 + i3, i3_rest);
+          const i32v v46 = (v45 == v43);
+          const i32v v47 = f32_isnan(v45);
+          const i32v v48 = (v46 | v47);
+          const i32v v49 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v50 = i32_select(v48, v49, SPLAT(i32v, INT64_C(43)));
+          a44 = i32_minimum(a44, i32_select(lanes_below(i3_rest), v50, SPLAT(i32v, INT64_C(2147483647))));
         }
       }
-      const i32v v83 = SPLAT(i32v, i32_min(a70));
-      i32_store_part(p1 + i0, v83, 1);
+      const i32v v51 = SPLAT(i32v, i32_min(a44));
+      i32_store_part(p1 + i0, v51, 1);
     }
   }
 }
@@ -181,11 +181,11 @@ static void k_places_of_extremes_nest1(void **b, const int64_t *s, int64_t begin
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v4 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
-          const f32v v5 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
-          const f32v v6 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
-          const f32v v7 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
-          f32_store_part(c0 + i1, f32_minimum(f32_minimum(f32_minimum(f32_minimum(f32_load_part(c0 + i1, i1_rest), v4), v5), v6), v7), i1_rest);
+          const f32v v0 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
+          const f32v v1 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
+          const f32v v2 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
+          const f32v v3 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
+          f32_store_part(c0 + i1, f32_minimum(f32_minimum(f32_minimum(f32_minimum(f32_load_part(c0 + i1, i1_rest), v0), v1), v2), v3), i1_rest);
         }
       }
     }
@@ -194,13 +194,13 @@ static void k_places_of_extremes_nest1(void **b, const int64_t *s, int64_t begin
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(989));
-          const f32v v8 = f32_load(p0 + i1 + INT64_C(43)*i0);
-          f32_store(c0 + i1, f32_minimum(f32_load(c0 + i1), v8));
+          const f32v v4 = f32_load(p0 + i1 + INT64_C(43)*i0);
+          f32_store(c0 + i1, f32_minimum(f32_load(c0 + i1), v4));
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v9 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
-          f32_store_part(c0 + i1, f32_minimum(f32_load_part(c0 + i1, i1_rest), v9), i1_rest);
+          const f32v v4 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
+          f32_store_part(c0 + i1, f32_minimum(f32_load_part(c0 + i1, i1_rest), v4), i1_rest);
         }
       }
     }
@@ -269,54 +269,54 @@ static void k_places_of_extremes_nest2(void **b, const int64_t *s, int64_t begin
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
+          const f32v v0 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
+          const f32v v1 = f32_load_part(p3 + i1, i1_rest);
+          const i32v v2 = (v0 == v1);
+          const i32v v3 = f32_isnan(v0);
+          const i32v v4 = (v2 | v3);
+          const i32v v6 = i32_select(v4, v5, SPLAT(i32v, INT64_C(5)));
+          const f32v v7 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
+          const i32v v8 = (v7 == v1);
+          const i32v v9 = f32_isnan(v7);
+          const i32v v10 = (v8 | v9);
+          const i32v v12 = i32_select(v10, v11, SPLAT(i32v, INT64_C(5)));
+          const f32v v13 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
+          const i32v v14 = (v13 == v1);
+          const i32v v15 = f32_isnan(v13);
+          const i32v v16 = (v14 | v15);
+          const i32v v18 = i32_select(v16, v17, SPLAT(i32v, INT64_C(5)));
+          const f32v v19 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
+          const i32v v20 = (v19 == v1);
+          const i32v v21 = f32_isnan(v19);
+          const i32v v22 = (v20 | v21);
+          const i32v v24 = i32_select(v22, v23, SPLAT(i32v, INT64_C(5)));
+          i32_store_part(c0 + i1, i32_minimum(i32_minimum(i32_minimum(i32_minimum(i32_load_part(c0 + i1, i1_rest), v6), v12), v18), v24), i1_rest);
+        }
+      }
+    }
+    for (; i0 < end; i0++) {
+      const i32v v30 = i32_from_i64(SPLAT(i64v, (i0)));
+      {
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
+          fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(989));
+          const f32v v25 = f32_load(p0 + i1 + INT64_C(43)*i0);
+          const f32v v26 = f32_load(p3 + i1);
+          const i32v v27 = (v25 == v26);
+          const i32v v28 = f32_isnan(v25);
+          const i32v v29 = (v27 | v28);
+          const i32v v31 = i32_select(v29, v30, SPLAT(i32v, INT64_C(5)));
+          i32_store(c0 + i1, i32_minimum(i32_load(c0 + i1), v31));
+        }
+        if (i1 < INT64_C(43)) {
+          const int i1_rest = (int)(INT64_C(43) - i1);
           const f32v v25 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
           const f32v v26 = f32_load_part(p3 + i1, i1_rest);
           const i32v v27 = (v25 == v26);
           const i32v v28 = f32_isnan(v25);
           const i32v v29 = (v27 | v28);
-          const i32v v30 = i32_select(v29, v5, SPLAT(i32v, INT64_C(5)));
-          const f32v v31 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
-          const i32v v32 = (v31 == v26);
-          const i32v v33 = f32_isnan(v31);
-          const i32v v34 = (v32 | v33);
-          const i32v v35 = i32_select(v34, v11, SPLAT(i32v, INT64_C(5)));
-          const f32v v36 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
-          const i32v v37 = (v36 == v26);
-          const i32v v38 = f32_isnan(v36);
-          const i32v v39 = (v37 | v38);
-          const i32v v40 = i32_select(v39, v17, SPLAT(i32v, INT64_C(5)));
-          const f32v v41 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
-          const i32v v42 = (v41 == v26);
-          const i32v v43 = f32_isnan(v41);
-          const i32v v44 = (v42 | v43);
-          const i32v v45 = i32_select(v44, v23, SPLAT(i32v, INT64_C(5)));
-          i32_store_part(c0 + i1, i32_minimum(i32_minimum(i32_minimum(i32_minimum(i32_load_part(c0 + i1, i1_rest), v30), v35), v40), v45), i1_rest);
-        }
-      }
-    }
-    for (; i0 < end; i0++) {
-      const i32v v51 = i32_from_i64(SPLAT(i64v, (i0)));
-      {
-        int64_t i1 = 0;
-        for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
-          fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(989));
-          const f32v v46 = f32_load(p0 + i1 + INT64_C(43)*i0);
-          const f32v v47 = f32_load(p3 + i1);
-          const i32v v48 = (v46 == v47);
-          const i32v v49 = f32_isnan(v46);
-          const i32v v50 = (v48 | v49);
-          const i32v v52 = i32_select(v50, v51, SPLAT(i32v, INT64_C(5)));
-          i32_store(c0 + i1, i32_minimum(i32_load(c0 + i1), v52));
-        }
-        if (i1 < INT64_C(43)) {
-          const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v53 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
-          const f32v v54 = f32_load_part(p3 + i1, i1_rest);
-          const i32v v55 = (v53 == v54);
-          const i32v v56 = f32_isnan(v53);
-          const i32v v57 = (v55 | v56);
-          const i32v v58 = i32_select(v57, v51, SPLAT(i32v, INT64_C(5)));
-          i32_store_part(c0 + i1, i32_minimum(i32_load_part(c0 + i1, i1_rest), v58), i1_rest);
+          const i32v v31 = i32_select(v29, v30, SPLAT(i32v, INT64_C(5)));
+          i32_store_part(c0 + i1, i32_minimum(i32_load_part(c0 + i1, i1_rest), v31), i1_rest);
         }
       }
     }

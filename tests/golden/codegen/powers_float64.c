@@ -20,15 +20,15 @@ static void k_powers_float64_nest0(void **b, const int64_t *s, int64_t begin, in
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f64v v8 = f64_load_part(p0 + i0, i0_rest);
-      const f64v v9 = f64_abs(v8);
-      const f64v v10 = f64_load_part(p1 + i0, i0_rest);
-      const f64v v11 = f64_pow(v9, v10);
-      const f64v v12 = f64_abs(v10);
-      const f64v v13 = (v12 + SPLAT(f64v, 0x1.0000000000000p+0));
-      const f64v v14 = f64_fmod(v8, v13);
-      const f64v v15 = (v11 + v14);
-      f64_store_part(p2 + i0, v15, i0_rest);
+      const f64v v0 = f64_load_part(p0 + i0, i0_rest);
+      const f64v v1 = f64_abs(v0);
+      const f64v v2 = f64_load_part(p1 + i0, i0_rest);
+      const f64v v3 = f64_pow(v1, v2);
+      const f64v v4 = f64_abs(v2);
+      const f64v v5 = (v4 + SPLAT(f64v, 0x1.0000000000000p+0));
+      const f64v v6 = f64_fmod(v0, v5);
+      const f64v v7 = (v3 + v6);
+      f64_store_part(p2 + i0, v7, i0_rest);
     }
   }
 }

@@ -47,38 +47,38 @@ static void k_product_with_epilogue_nest0(void **b, const int64_t *s, int64_t be
         }
         if (i1 < INT64_C(33)) {
           const int i1_rest = (int)(INT64_C(33) - i1);
-          f32v a22 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a23 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a24 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a25 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
-            const f32v v26 = f32_one(p0 + i3 + INT64_C(20)*i0);
-            const f32v v27 = f32_load_part(p1 + INT64_C(33)*i3 + i1, i1_rest);
-            const f32v v28 = (v26 * v27);
-            a22 = (a22 + v28);
-            const f32v v29 = f32_one(p0 + i3 + INT64_C(20)*i0 + INT64_C(20));
-            const f32v v30 = (v29 * v27);
-            a23 = (a23 + v30);
-            const f32v v31 = f32_one(p0 + i3 + INT64_C(20)*i0 + INT64_C(40));
-            const f32v v32 = (v31 * v27);
-            a24 = (a24 + v32);
-            const f32v v33 = f32_one(p0 + i3 + INT64_C(20)*i0 + INT64_C(60));
-            const f32v v34 = (v33 * v27);
-            a25 = (a25 + v34);
+          f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a1 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a2 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i2 = 0; i2 < INT64_C(20); i2++) {
+            const f32v v4 = f32_one(p0 + i2 + INT64_C(20)*i0);
+            const f32v v5 = f32_load_part(p1 + INT64_C(33)*i2 + i1, i1_rest);
+            const f32v v6 = (v4 * v5);
+            a0 = (a0 + v6);
+            const f32v v7 = f32_one(p0 + i2 + INT64_C(20)*i0 + INT64_C(20));
+            const f32v v8 = (v7 * v5);
+            a1 = (a1 + v8);
+            const f32v v9 = f32_one(p0 + i2 + INT64_C(20)*i0 + INT64_C(40));
+            const f32v v10 = (v9 * v5);
+            a2 = (a2 + v10);
+            const f32v v11 = f32_one(p0 + i2 + INT64_C(20)*i0 + INT64_C(60));
+            const f32v v12 = (v11 * v5);
+            a3 = (a3 + v12);
           }
-          const f32v v35 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v36 = (a22 + v35);
-          const f32v v37 = f32_relu(v36);
-          f32_store_part(p3 + INT64_C(33)*i0 + i1, v37, i1_rest);
-          const f32v v38 = (a23 + v35);
-          const f32v v39 = f32_relu(v38);
-          f32_store_part(p3 + INT64_C(33)*i0 + i1 + INT64_C(33), v39, i1_rest);
-          const f32v v40 = (a24 + v35);
-          const f32v v41 = f32_relu(v40);
-          f32_store_part(p3 + INT64_C(33)*i0 + i1 + INT64_C(66), v41, i1_rest);
-          const f32v v42 = (a25 + v35);
-          const f32v v43 = f32_relu(v42);
-          f32_store_part(p3 + INT64_C(33)*i0 + i1 + INT64_C(99), v43, i1_rest);
+          const f32v v13 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v14 = (a0 + v13);
+          const f32v v15 = f32_relu(v14);
+          f32_store_part(p3 + INT64_C(33)*i0 + i1, v15, i1_rest);
+          const f32v v16 = (a1 + v13);
+          const f32v v17 = f32_relu(v16);
+          f32_store_part(p3 + INT64_C(33)*i0 + i1 + INT64_C(33), v17, i1_rest);
+          const f32v v18 = (a2 + v13);
+          const f32v v19 = f32_relu(v18);
+          f32_store_part(p3 + INT64_C(33)*i0 + i1 + INT64_C(66), v19, i1_rest);
+          const f32v v20 = (a3 + v13);
+          const f32v v21 = f32_relu(v20);
+          f32_store_part(p3 + INT64_C(33)*i0 + i1 + INT64_C(99), v21, i1_rest);
         }
       }
     }
@@ -86,31 +86,31 @@ static void k_product_with_epilogue_nest0(void **b, const int64_t *s, int64_t be
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(33); i1 += LANES) {
-          f32v a44 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i4 = 0; i4 < INT64_C(20); i4++) {
-            const f32v v45 = f32_one(p0 + i4 + INT64_C(20)*i0);
-            const f32v v46 = f32_load(p1 + INT64_C(33)*i4 + i1);
-            const f32v v47 = (v45 * v46);
-            a44 = (a44 + v47);
+          f32v a22 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
+            const f32v v23 = f32_one(p0 + i3 + INT64_C(20)*i0);
+            const f32v v24 = f32_load(p1 + INT64_C(33)*i3 + i1);
+            const f32v v25 = (v23 * v24);
+            a22 = (a22 + v25);
           }
-          const f32v v48 = f32_load(p2 + i1);
-          const f32v v49 = (a44 + v48);
-          const f32v v50 = f32_relu(v49);
-          f32_store(p3 + INT64_C(33)*i0 + i1, v50);
+          const f32v v26 = f32_load(p2 + i1);
+          const f32v v27 = (a22 + v26);
+          const f32v v28 = f32_relu(v27);
+          f32_store(p3 + INT64_C(33)*i0 + i1, v28);
         }
         if (i1 < INT64_C(33)) {
           const int i1_rest = (int)(INT64_C(33) - i1);
-          f32v a51 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i5 = 0; i5 < INT64_C(20); i5++) {
-            const f32v v52 = f32_one(p0 + i5 + INT64_C(20)*i0);
-            const f32v v53 = f32_load_part(p1 + INT64_C(33)*i5 + i1, i1_rest);
-            const f32v v54 = (v52 * v53);
-            a51 = (a51 + v54);
+          f32v a22 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
+            const f32v v23 = f32_one(p0 + i3 + INT64_C(20)*i0);
+            const f32v v24 = f32_load_part(p1 + INT64_C(33)*i3 + i1, i1_rest);
+            const f32v v25 = (v23 * v24);
+            a22 = (a22 + v25);
           }
-          const f32v v55 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v56 = (a51 + v55);
-          const f32v v57 = f32_relu(v56);
-          f32_store_part(p3 + INT64_C(33)*i0 + i1, v57, i1_rest);
+          const f32v v26 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v27 = (a22 + v26);
+          const f32v v28 = f32_relu(v27);
+          f32_store_part(p3 + INT64_C(33)*i0 + i1, v28, i1_rest);
         }
       }
     }

@@ -18,14 +18,14 @@ static void k_quantised_nest0(void **b, const int64_t *s, int64_t begin, int64_t
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v7 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v8 = (v7 * SPLAT(f32v, 0x1.0000000000000p+4f));
-      const f32v v9 = f32_rint(v8);
-      const i32v v10 = i32_from_f32(v9);
-      const i32v v11 = i32_minimum(v10, SPLAT(i32v, INT64_C(127)));
-      const i32v v12 = i32_maximum(v11, SPLAT(i32v, INT64_C(-128)));
-      const i8v v13 = i8_from_i32(v12);
-      i8_store_part(p1 + i0, v13, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 * SPLAT(f32v, 0x1.0000000000000p+4f));
+      const f32v v2 = f32_rint(v1);
+      const i32v v3 = i32_from_f32(v2);
+      const i32v v4 = i32_minimum(v3, SPLAT(i32v, INT64_C(127)));
+      const i32v v5 = i32_maximum(v4, SPLAT(i32v, INT64_C(-128)));
+      const i8v v6 = i8_from_i32(v5);
+      i8_store_part(p1 + i0, v6, i0_rest);
     }
   }
 }

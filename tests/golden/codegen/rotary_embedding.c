@@ -26,43 +26,43 @@ static void k_rotary_embedding_nest0(void **b, const int64_t *s, int64_t begin, 
           }
           if (i3 < INT64_C(8)) {
             const int i3_rest = (int)(INT64_C(8) - i3);
-            const f32v v8 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, i3_rest);
-            const f32v v9 = f32_load_part(p1 + INT64_C(16)*i1 + i3, i3_rest);
-            const f32v v10 = (v8 * v9);
-            const f32v v11 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(8), i3_rest);
-            const f32v v12 = (v11 * SPLAT(f32v, -0x1.0000000000000p+0f));
-            const f32v v13 = f32_load_part(p2 + INT64_C(16)*i1 + i3, i3_rest);
-            const f32v v14 = (v12 * v13);
-            const f32v v15 = (v10 + v14);
-            f32_store_part(p3 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, v15, i3_rest);
+            const f32v v0 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, i3_rest);
+            const f32v v1 = f32_load_part(p1 + INT64_C(16)*i1 + i3, i3_rest);
+            const f32v v2 = (v0 * v1);
+            const f32v v3 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(8), i3_rest);
+            const f32v v4 = (v3 * SPLAT(f32v, -0x1.0000000000000p+0f));
+            const f32v v5 = f32_load_part(p2 + INT64_C(16)*i1 + i3, i3_rest);
+            const f32v v6 = (v4 * v5);
+            const f32v v7 = (v2 + v6);
+            f32_store_part(p3 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, v7, i3_rest);
           }
         }
         {
           int64_t i3 = INT64_C(8);
           for (; i3 + LANES <= INT64_C(16); i3 += LANES) {
             fetch(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(1024));
-            const f32v v16 = f32_load(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3);
-            const f32v v17 = f32_load(p1 + INT64_C(16)*i1 + i3);
-            const f32v v18 = (v16 * v17);
+            const f32v v8 = f32_load(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3);
+            const f32v v9 = f32_load(p1 + INT64_C(16)*i1 + i3);
+            const f32v v10 = (v8 * v9);
             fetch(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(1016));
-            const f32v v19 = f32_load(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(-8));
-            const f32v v20 = (v19 * SPLAT(f32v, 0x1.0000000000000p+0f));
-            const f32v v21 = f32_load(p2 + INT64_C(16)*i1 + i3);
-            const f32v v22 = (v20 * v21);
-            const f32v v23 = (v18 + v22);
-            f32_store(p3 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, v23);
+            const f32v v11 = f32_load(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(-8));
+            const f32v v12 = (v11 * SPLAT(f32v, 0x1.0000000000000p+0f));
+            const f32v v13 = f32_load(p2 + INT64_C(16)*i1 + i3);
+            const f32v v14 = (v12 * v13);
+            const f32v v15 = (v10 + v14);
+            f32_store(p3 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, v15);
           }
           if (i3 < INT64_C(16)) {
             const int i3_rest = (int)(INT64_C(16) - i3);
-            const f32v v24 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, i3_rest);
-            const f32v v25 = f32_load_part(p1 + INT64_C(16)*i1 + i3, i3_rest);
-            const f32v v26 = (v24 * v25);
-            const f32v v27 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(-8), i3_rest);
-            const f32v v28 = (v27 * SPLAT(f32v, 0x1.0000000000000p+0f));
-            const f32v v29 = f32_load_part(p2 + INT64_C(16)*i1 + i3, i3_rest);
-            const f32v v30 = (v28 * v29);
-            const f32v v31 = (v26 + v30);
-            f32_store_part(p3 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, v31, i3_rest);
+            const f32v v8 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, i3_rest);
+            const f32v v9 = f32_load_part(p1 + INT64_C(16)*i1 + i3, i3_rest);
+            const f32v v10 = (v8 * v9);
+            const f32v v11 = f32_load_part(p0 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3 + INT64_C(-8), i3_rest);
+            const f32v v12 = (v11 * SPLAT(f32v, 0x1.0000000000000p+0f));
+            const f32v v13 = f32_load_part(p2 + INT64_C(16)*i1 + i3, i3_rest);
+            const f32v v14 = (v12 * v13);
+            const f32v v15 = (v10 + v14);
+            f32_store_part(p3 + INT64_C(320)*i0 + INT64_C(64)*i1 + INT64_C(16)*i2 + i3, v15, i3_rest);
           }
         }
       }

@@ -13,9 +13,9 @@ static void k_running_sums_nest0(void **b, const int64_t *s, int64_t begin, int6
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v3 = f32_abs(v2);
-      f32_store_part(p1 + i0, v3, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_abs(v0);
+      f32_store_part(p1 + i0, v1, i0_rest);
     }
   }
 }
@@ -65,9 +65,9 @@ static void k_running_sums_nest0(void **b, const int64_t *s, int64_t begin, int6
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v3 = (v2 * SPLAT(f32v, 0x1.0000000000000p-1f));
-      f32_store_part(p1 + i0, v3, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 * SPLAT(f32v, 0x1.0000000000000p-1f));
+      f32_store_part(p1 + i0, v1, i0_rest);
     }
   }
 }

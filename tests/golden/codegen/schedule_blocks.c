@@ -17,10 +17,10 @@ static void k_schedule_blocks_nest0(void **b, const int64_t *s, int64_t begin, i
       }
       if (i1 < end) {
         const int i1_rest = (int)(end - i1);
-        const f32v v3 = f32_load_part(p0 + INT64_C(1480)*i0 + i1, i1_rest);
-        const f32v v4 = f32_load_part(p1 + i1, i1_rest);
-        const f32v v5 = (v3 * v4);
-        f32_store_part(p2 + INT64_C(1480)*i0 + i1, v5, i1_rest);
+        const f32v v0 = f32_load_part(p0 + INT64_C(1480)*i0 + i1, i1_rest);
+        const f32v v1 = f32_load_part(p1 + i1, i1_rest);
+        const f32v v2 = (v0 * v1);
+        f32_store_part(p2 + INT64_C(1480)*i0 + i1, v2, i1_rest);
       }
     }
   }

@@ -13,9 +13,9 @@ static void k_schedule_stored_nest0(void **b, const int64_t *s, int64_t begin, i
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v3 = (v2 + v2);
-      f32_store_part(p3 + i0, v3, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 + v0);
+      f32_store_part(p3 + i0, v1, i0_rest);
     }
   }
 }
@@ -56,29 +56,29 @@ static void k_schedule_stored_nest1(void **b, const int64_t *s, int64_t begin, i
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a14 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a15 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a16 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
-            const f32v v17 = f32_one(p3 + i3 + INT64_C(20)*i0);
-            const f32v v18 = f32_load_part(p1 + INT64_C(37)*i3 + i1, i1_rest);
-            const f32v v19 = (v17 * v18);
-            a13 = (a13 + v19);
-            const f32v v20 = f32_one(p3 + i3 + INT64_C(20)*i0 + INT64_C(20));
-            const f32v v21 = (v20 * v18);
-            a14 = (a14 + v21);
-            const f32v v22 = f32_one(p3 + i3 + INT64_C(20)*i0 + INT64_C(40));
-            const f32v v23 = (v22 * v18);
-            a15 = (a15 + v23);
-            const f32v v24 = f32_one(p3 + i3 + INT64_C(20)*i0 + INT64_C(60));
-            const f32v v25 = (v24 * v18);
-            a16 = (a16 + v25);
+          f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a1 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a2 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i2 = 0; i2 < INT64_C(20); i2++) {
+            const f32v v4 = f32_one(p3 + i2 + INT64_C(20)*i0);
+            const f32v v5 = f32_load_part(p1 + INT64_C(37)*i2 + i1, i1_rest);
+            const f32v v6 = (v4 * v5);
+            a0 = (a0 + v6);
+            const f32v v7 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(20));
+            const f32v v8 = (v7 * v5);
+            a1 = (a1 + v8);
+            const f32v v9 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(40));
+            const f32v v10 = (v9 * v5);
+            a2 = (a2 + v10);
+            const f32v v11 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(60));
+            const f32v v12 = (v11 * v5);
+            a3 = (a3 + v12);
           }
-          f32_store_part(p2 + INT64_C(37)*i0 + i1, a13, i1_rest);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), a14, i1_rest);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), a15, i1_rest);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), a16, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1, a0, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), a1, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), a2, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), a3, i1_rest);
         }
       }
     }
@@ -86,25 +86,25 @@ static void k_schedule_stored_nest1(void **b, const int64_t *s, int64_t begin, i
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
-          f32v a26 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i4 = 0; i4 < INT64_C(20); i4++) {
-            const f32v v27 = f32_one(p3 + i4 + INT64_C(20)*i0);
-            const f32v v28 = f32_load(p1 + INT64_C(37)*i4 + i1);
-            const f32v v29 = (v27 * v28);
-            a26 = (a26 + v29);
+          f32v a13 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
+            const f32v v14 = f32_one(p3 + i3 + INT64_C(20)*i0);
+            const f32v v15 = f32_load(p1 + INT64_C(37)*i3 + i1);
+            const f32v v16 = (v14 * v15);
+            a13 = (a13 + v16);
           }
-          f32_store(p2 + INT64_C(37)*i0 + i1, a26);
+          f32_store(p2 + INT64_C(37)*i0 + i1, a13);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          f32v a30 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i5 = 0; i5 < INT64_C(20); i5++) {
-            const f32v v31 = f32_one(p3 + i5 + INT64_C(20)*i0);
-            const f32v v32 = f32_load_part(p1 + INT64_C(37)*i5 + i1, i1_rest);
-            const f32v v33 = (v31 * v32);
-            a30 = (a30 + v33);
+          f32v a13 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
+            const f32v v14 = f32_one(p3 + i3 + INT64_C(20)*i0);
+            const f32v v15 = f32_load_part(p1 + INT64_C(37)*i3 + i1, i1_rest);
+            const f32v v16 = (v14 * v15);
+            a13 = (a13 + v16);
           }
-          f32_store_part(p2 + INT64_C(37)*i0 + i1, a30, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1, a13, i1_rest);
         }
       }
     }

@@ -35,27 +35,27 @@ static void k_schedule_tiles_nest0(void **b, const int64_t *s, int64_t begin, in
             }
             if (i4 < least(i1_block4 + INT64_C(4), INT64_C(20))) {
               const int i4_rest = (int)(least(i1_block4 + INT64_C(4), INT64_C(20)) - i4);
-              const f32v v2 = f32_load_part(p0 + INT64_C(20)*i3 + i4, i4_rest);
-              const f32v v3 = (v2 + v2);
-              f32_store_part(m1 + INT64_C(-4)*i0_block8 + INT64_C(-1)*i1_block4 + INT64_C(4)*i3 + i4, v3, i4_rest);
+              const f32v v0 = f32_load_part(p0 + INT64_C(20)*i3 + i4, i4_rest);
+              const f32v v1 = (v0 + v0);
+              f32_store_part(m1 + INT64_C(-4)*i0_block8 + INT64_C(-1)*i1_block4 + INT64_C(4)*i3 + i4, v1, i4_rest);
             }
           }
         }
         for (int64_t i0 = i0_block8; i0 < i0_block8_end; i0++) {
           for (int64_t i1 = i1_block4; i1 < i1_block4_end; i1++) {
-            const f32v v4 = f32_one(m1 + INT64_C(-4)*i0_block8 + INT64_C(-1)*i1_block4 + i1 + INT64_C(4)*i0);
+            const f32v v2 = f32_one(m1 + INT64_C(-4)*i0_block8 + INT64_C(-1)*i1_block4 + i1 + INT64_C(4)*i0);
             {
               int64_t i2 = i2_block16;
               for (; i2 + LANES <= i2_block16_end; i2 += LANES) {
-                const f32v v5 = f32_load(p1 + INT64_C(37)*i1 + i2);
-                const f32v v6 = (v4 * v5);
-                f32_store(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, (f32_load(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2) + v6));
+                const f32v v3 = f32_load(p1 + INT64_C(37)*i1 + i2);
+                const f32v v4 = (v2 * v3);
+                f32_store(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, (f32_load(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2) + v4));
               }
               if (i2 < i2_block16_end) {
                 const int i2_rest = (int)(i2_block16_end - i2);
-                const f32v v7 = f32_load_part(p1 + INT64_C(37)*i1 + i2, i2_rest);
-                const f32v v8 = (v4 * v7);
-                f32_store_part(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, (f32_load_part(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, i2_rest) + v8), i2_rest);
+                const f32v v3 = f32_load_part(p1 + INT64_C(37)*i1 + i2, i2_rest);
+                const f32v v4 = (v2 * v3);
+                f32_store_part(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, (f32_load_part(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, i2_rest) + v4), i2_rest);
               }
             }
           }
@@ -65,13 +65,13 @@ static void k_schedule_tiles_nest0(void **b, const int64_t *s, int64_t begin, in
         {
           int64_t i2 = i2_block16;
           for (; i2 + LANES <= i2_block16_end; i2 += LANES) {
-            const f32v v9 = f32_load(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2);
-            f32_store(p2 + INT64_C(37)*i0 + i2, v9);
+            const f32v v5 = f32_load(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2);
+            f32_store(p2 + INT64_C(37)*i0 + i2, v5);
           }
           if (i2 < i2_block16_end) {
             const int i2_rest = (int)(i2_block16_end - i2);
-            const f32v v10 = f32_load_part(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, i2_rest);
-            f32_store_part(p2 + INT64_C(37)*i0 + i2, v10, i2_rest);
+            const f32v v5 = f32_load_part(m0 + INT64_C(-1)*i2_block16 + INT64_C(-16)*i0_block8 + INT64_C(16)*i0 + i2, i2_rest);
+            f32_store_part(p2 + INT64_C(37)*i0 + i2, v5, i2_rest);
           }
         }
       }

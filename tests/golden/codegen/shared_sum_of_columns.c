@@ -29,15 +29,15 @@ static void k_shared_sum_of_columns_nest0(void **b, const int64_t *s, int64_t be
         }
         if (i1 < INT64_C(48)) {
           const int i1_rest = (int)(INT64_C(48) - i1);
-          const f32v v8 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
-          const f32v v9 = f32_exp(v8);
-          const f32v v10 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(48), i1_rest);
-          const f32v v11 = f32_exp(v10);
-          const f32v v12 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(96), i1_rest);
-          const f32v v13 = f32_exp(v12);
-          const f32v v14 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(144), i1_rest);
-          const f32v v15 = f32_exp(v14);
-          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v9) + v11) + v13) + v15), i1_rest);
+          const f32v v0 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
+          const f32v v1 = f32_exp(v0);
+          const f32v v2 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(48), i1_rest);
+          const f32v v3 = f32_exp(v2);
+          const f32v v4 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(96), i1_rest);
+          const f32v v5 = f32_exp(v4);
+          const f32v v6 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(144), i1_rest);
+          const f32v v7 = f32_exp(v6);
+          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v1) + v3) + v5) + v7), i1_rest);
         }
       }
     }
@@ -46,15 +46,15 @@ static void k_shared_sum_of_columns_nest0(void **b, const int64_t *s, int64_t be
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(48); i1 += LANES) {
           fetch(p0 + INT64_C(48)*i0 + i1 + INT64_C(1008));
-          const f32v v16 = f32_load(p0 + INT64_C(48)*i0 + i1);
-          const f32v v17 = f32_exp(v16);
-          f32_store(c0 + i1, (f32_load(c0 + i1) + v17));
+          const f32v v8 = f32_load(p0 + INT64_C(48)*i0 + i1);
+          const f32v v9 = f32_exp(v8);
+          f32_store(c0 + i1, (f32_load(c0 + i1) + v9));
         }
         if (i1 < INT64_C(48)) {
           const int i1_rest = (int)(INT64_C(48) - i1);
-          const f32v v18 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
-          const f32v v19 = f32_exp(v18);
-          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v19), i1_rest);
+          const f32v v8 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
+          const f32v v9 = f32_exp(v8);
+          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
         }
       }
     }

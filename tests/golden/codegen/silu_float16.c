@@ -45,10 +45,10 @@ static void k_silu_float16_nest0(void **b, const int64_t *s, int64_t begin, int6
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v3 = f16_load_part(p0 + i0, i0_rest);
-      const f32v v4 = f32_sigmoid_to_half(v3);
-      const f32v v5 = (v3 * v4);
-      f16_store_part(p1 + i0, v5, i0_rest);
+      const f32v v0 = f16_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_sigmoid_to_half(v0);
+      const f32v v2 = (v0 * v1);
+      f16_store_part(p1 + i0, v2, i0_rest);
     }
   }
 }

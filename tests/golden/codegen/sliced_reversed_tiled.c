@@ -13,20 +13,20 @@ static void k_sliced_reversed_tiled_nest0(void **b, const int64_t *s, int64_t be
       }
       if (i1 < INT64_C(7)) {
         const int i1_rest = (int)(INT64_C(7) - i1);
-        const f32v v1 = f32_gather(p0 + INT64_C(40)*i0 + INT64_C(-3)*i1 + INT64_C(19), INT64_C(-3), i1_rest);
-        f32_store_part(p1 + INT64_C(14)*i0 + i1, v1, i1_rest);
+        const f32v v0 = f32_gather(p0 + INT64_C(40)*i0 + INT64_C(-3)*i1 + INT64_C(19), INT64_C(-3), i1_rest);
+        f32_store_part(p1 + INT64_C(14)*i0 + i1, v0, i1_rest);
       }
     }
     {
       int64_t i1 = INT64_C(7);
       for (; i1 + LANES <= INT64_C(14); i1 += LANES) {
-        const f32v v2 = f32_gather(p0 + INT64_C(40)*i0 + INT64_C(-3)*i1 + INT64_C(40), INT64_C(-3), LANES);
-        f32_store(p1 + INT64_C(14)*i0 + i1, v2);
+        const f32v v1 = f32_gather(p0 + INT64_C(40)*i0 + INT64_C(-3)*i1 + INT64_C(40), INT64_C(-3), LANES);
+        f32_store(p1 + INT64_C(14)*i0 + i1, v1);
       }
       if (i1 < INT64_C(14)) {
         const int i1_rest = (int)(INT64_C(14) - i1);
-        const f32v v3 = f32_gather(p0 + INT64_C(40)*i0 + INT64_C(-3)*i1 + INT64_C(40), INT64_C(-3), i1_rest);
-        f32_store_part(p1 + INT64_C(14)*i0 + i1, v3, i1_rest);
+        const f32v v1 = f32_gather(p0 + INT64_C(40)*i0 + INT64_C(-3)*i1 + INT64_C(40), INT64_C(-3), i1_rest);
+        f32_store_part(p1 + INT64_C(14)*i0 + i1, v1, i1_rest);
       }
     }
   }

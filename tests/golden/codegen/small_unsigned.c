@@ -17,12 +17,12 @@ static void k_small_unsigned_nest0(void **b, const int64_t *s, int64_t begin, in
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const u8v v5 = u8_load_part(p0 + i0, i0_rest);
-      const u8v v6 = u8_load_part(p1 + i0, i0_rest);
-      const u8v v7 = (v5 + v6);
-      const u8v v8 = u8_minimum(v7, v5);
-      const u8v v9 = (v8 ^ v6);
-      u8_store_part(p2 + i0, v9, i0_rest);
+      const u8v v0 = u8_load_part(p0 + i0, i0_rest);
+      const u8v v1 = u8_load_part(p1 + i0, i0_rest);
+      const u8v v2 = (v0 + v1);
+      const u8v v3 = u8_minimum(v2, v0);
+      const u8v v4 = (v3 ^ v1);
+      u8_store_part(p2 + i0, v4, i0_rest);
     }
   }
 }

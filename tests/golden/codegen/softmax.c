@@ -4,7 +4,7 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
   float *p0 = (float *)b[0];
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row18[67];
+  _Alignas(64) float row13[67];
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a0 = SPLAT(f32v, -__builtin_inff());
     f32v a1 = SPLAT(f32v, -__builtin_inff());
@@ -19,106 +19,106 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v5 = f32_load(p0 + i2_1 + INT64_C(67)*i0);
-          a1 = f32_above(v5, a1);
+          const f32v v4 = f32_load(p0 + i2_1 + INT64_C(67)*i0);
+          a1 = f32_above(v4, a1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v6 = f32_load(p0 + i2_2 + INT64_C(67)*i0);
-          a2 = f32_above(v6, a2);
+          const f32v v4 = f32_load(p0 + i2_2 + INT64_C(67)*i0);
+          a2 = f32_above(v4, a2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v7 = f32_load(p0 + i2_3 + INT64_C(67)*i0);
-          a3 = f32_above(v7, a3);
+          const f32v v4 = f32_load(p0 + i2_3 + INT64_C(67)*i0);
+          a3 = f32_above(v4, a3);
         }
       }
       for (; i2 + LANES <= INT64_C(67); i2 += LANES) {
-        const f32v v8 = f32_load(p0 + i2 + INT64_C(67)*i0);
-        a0 = f32_above(v8, a0);
+        const f32v v4 = f32_load(p0 + i2 + INT64_C(67)*i0);
+        a0 = f32_above(v4, a0);
       }
       if (i2 < INT64_C(67)) {
         const int i2_rest = (int)(INT64_C(67) - i2);
-        const f32v v9 = f32_load_part(p0 + i2 + INT64_C(67)*i0, i2_rest);
-        a0 = f32_above(f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())), a0);
+        const f32v v4 = f32_load_part(p0 + i2 + INT64_C(67)*i0, i2_rest);
+        a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
       }
     }
-    const f32v v10 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
-    f32v a11 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a12 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a14 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v5 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
+    f32v a6 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a7 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a8 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a9 = SPLAT(f32v, 0x0.0p+0f);
     {
       int64_t i3 = 0;
       for (; i3 + 4*LANES <= INT64_C(67); i3 += 4*LANES) {
         {
           fetch_of(0, p0 + i3 + INT64_C(67)*i0 + INT64_C(1005));
-          const f32v v15 = f32_load(p0 + i3 + INT64_C(67)*i0);
-          const f32v v16 = (v15 - v10);
-          const f32v v17 = f32_exp_of_deficit(v16);
-          f32_store(row18 + i3, v17);
-          a11 = (a11 + v17);
+          const f32v v10 = f32_load(p0 + i3 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3, v12);
+          a6 = (a6 + v12);
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
           fetch_of(1, p0 + i3_1 + INT64_C(67)*i0 + INT64_C(1005));
-          const f32v v19 = f32_load(p0 + i3_1 + INT64_C(67)*i0);
-          const f32v v20 = (v19 - v10);
-          const f32v v21 = f32_exp_of_deficit(v20);
-          f32_store(row18 + i3_1, v21);
-          a12 = (a12 + v21);
+          const f32v v10 = f32_load(p0 + i3_1 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3_1, v12);
+          a7 = (a7 + v12);
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
           fetch_of(2, p0 + i3_2 + INT64_C(67)*i0 + INT64_C(1005));
-          const f32v v22 = f32_load(p0 + i3_2 + INT64_C(67)*i0);
-          const f32v v23 = (v22 - v10);
-          const f32v v24 = f32_exp_of_deficit(v23);
-          f32_store(row18 + i3_2, v24);
-          a13 = (a13 + v24);
+          const f32v v10 = f32_load(p0 + i3_2 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3_2, v12);
+          a8 = (a8 + v12);
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
           fetch_of(3, p0 + i3_3 + INT64_C(67)*i0 + INT64_C(1005));
-          const f32v v25 = f32_load(p0 + i3_3 + INT64_C(67)*i0);
-          const f32v v26 = (v25 - v10);
-          const f32v v27 = f32_exp_of_deficit(v26);
-          f32_store(row18 + i3_3, v27);
-          a14 = (a14 + v27);
+          const f32v v10 = f32_load(p0 + i3_3 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3_3, v12);
+          a9 = (a9 + v12);
         }
       }
       for (; i3 + LANES <= INT64_C(67); i3 += LANES) {
         fetch(p0 + i3 + INT64_C(67)*i0 + INT64_C(1005));
-        const f32v v28 = f32_load(p0 + i3 + INT64_C(67)*i0);
-        const f32v v29 = (v28 - v10);
-        const f32v v30 = f32_exp_of_deficit(v29);
-        f32_store(row18 + i3, v30);
-        a11 = (a11 + v30);
+        const f32v v10 = f32_load(p0 + i3 + INT64_C(67)*i0);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        f32_store(row13 + i3, v12);
+        a6 = (a6 + v12);
       }
       if (i3 < INT64_C(67)) {
         const int i3_rest = (int)(INT64_C(67) - i3);
-        const f32v v31 = f32_load_part(p0 + i3 + INT64_C(67)*i0, i3_rest);
-        const f32v v32 = (v31 - v10);
-        const f32v v33 = f32_exp_of_deficit(v32);
-        f32_store_part(row18 + i3, v33, i3_rest);
-        a11 = (a11 + f32_select(lanes_below(i3_rest), v33, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v10 = f32_load_part(p0 + i3 + INT64_C(67)*i0, i3_rest);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        f32_store_part(row13 + i3, v12, i3_rest);
+        a6 = (a6 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v34 = SPLAT(f32v, f32_sum((((a11 + a12) + a13) + a14)));
-    const f32v v36 = f32_rec(v34);
-    const int v37 = f32_is_far(v36);
+    const f32v v14 = SPLAT(f32v, f32_sum((((a6 + a7) + a8) + a9)));
+    const f32v v16 = f32_rec(v14);
+    const int v17 = f32_is_far(v16);
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(67); i1 += LANES) {
-        const f32v v35 = f32_load(row18 + i1);
-        const f32v v38 = f32_nearly_over(v35, v34, v36, v37);
-        f32_store(p1 + INT64_C(67)*i0 + i1, v38);
+        const f32v v15 = f32_load(row13 + i1);
+        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
+        f32_store(p1 + INT64_C(67)*i0 + i1, v18);
       }
       if (i1 < INT64_C(67)) {
         const int i1_rest = (int)(INT64_C(67) - i1);
-        const f32v v39 = f32_load_part(row18 + i1, i1_rest);
-        const f32v v40 = f32_nearly_over(v39, v34, v36, v37);
-        f32_store_part(p1 + INT64_C(67)*i0 + i1, v40, i1_rest);
+        const f32v v15 = f32_load_part(row13 + i1, i1_rest);
+        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
+        f32_store_part(p1 + INT64_C(67)*i0 + i1, v18, i1_rest);
       }
     }
   }

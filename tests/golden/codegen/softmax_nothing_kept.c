@@ -18,99 +18,99 @@ static void k_softmax_nothing_kept_nest0(void **b, const int64_t *s, int64_t beg
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v5 = f32_load(p0 + i2_1 + INT64_C(67)*i0);
-          a1 = f32_above(v5, a1);
+          const f32v v4 = f32_load(p0 + i2_1 + INT64_C(67)*i0);
+          a1 = f32_above(v4, a1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v6 = f32_load(p0 + i2_2 + INT64_C(67)*i0);
-          a2 = f32_above(v6, a2);
+          const f32v v4 = f32_load(p0 + i2_2 + INT64_C(67)*i0);
+          a2 = f32_above(v4, a2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v7 = f32_load(p0 + i2_3 + INT64_C(67)*i0);
-          a3 = f32_above(v7, a3);
+          const f32v v4 = f32_load(p0 + i2_3 + INT64_C(67)*i0);
+          a3 = f32_above(v4, a3);
         }
       }
       for (; i2 + LANES <= INT64_C(67); i2 += LANES) {
-        const f32v v8 = f32_load(p0 + i2 + INT64_C(67)*i0);
-        a0 = f32_above(v8, a0);
+        const f32v v4 = f32_load(p0 + i2 + INT64_C(67)*i0);
+        a0 = f32_above(v4, a0);
       }
       if (i2 < INT64_C(67)) {
         const int i2_rest = (int)(INT64_C(67) - i2);
-        const f32v v9 = f32_load_part(p0 + i2 + INT64_C(67)*i0, i2_rest);
-        a0 = f32_above(f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())), a0);
+        const f32v v4 = f32_load_part(p0 + i2 + INT64_C(67)*i0, i2_rest);
+        a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
       }
     }
-    const f32v v10 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
-    f32v a11 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a12 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a14 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v5 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
+    f32v a6 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a7 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a8 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a9 = SPLAT(f32v, 0x0.0p+0f);
     {
       int64_t i3 = 0;
       for (; i3 + 4*LANES <= INT64_C(67); i3 += 4*LANES) {
         {
-          const f32v v15 = f32_load(p0 + i3 + INT64_C(67)*i0);
-          const f32v v16 = (v15 - v10);
-          const f32v v17 = f32_exp_of_deficit(v16);
-          a11 = (a11 + v17);
+          const f32v v10 = f32_load(p0 + i3 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a6 = (a6 + v12);
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
-          const f32v v18 = f32_load(p0 + i3_1 + INT64_C(67)*i0);
-          const f32v v19 = (v18 - v10);
-          const f32v v20 = f32_exp_of_deficit(v19);
-          a12 = (a12 + v20);
+          const f32v v10 = f32_load(p0 + i3_1 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a7 = (a7 + v12);
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
-          const f32v v21 = f32_load(p0 + i3_2 + INT64_C(67)*i0);
-          const f32v v22 = (v21 - v10);
-          const f32v v23 = f32_exp_of_deficit(v22);
-          a13 = (a13 + v23);
+          const f32v v10 = f32_load(p0 + i3_2 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a8 = (a8 + v12);
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
-          const f32v v24 = f32_load(p0 + i3_3 + INT64_C(67)*i0);
-          const f32v v25 = (v24 - v10);
-          const f32v v26 = f32_exp_of_deficit(v25);
-          a14 = (a14 + v26);
+          const f32v v10 = f32_load(p0 + i3_3 + INT64_C(67)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a9 = (a9 + v12);
         }
       }
       for (; i3 + LANES <= INT64_C(67); i3 += LANES) {
-        const f32v v27 = f32_load(p0 + i3 + INT64_C(67)*i0);
-        const f32v v28 = (v27 - v10);
-        const f32v v29 = f32_exp_of_deficit(v28);
-        a11 = (a11 + v29);
+        const f32v v10 = f32_load(p0 + i3 + INT64_C(67)*i0);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        a6 = (a6 + v12);
       }
       if (i3 < INT64_C(67)) {
         const int i3_rest = (int)(INT64_C(67) - i3);
-        const f32v v30 = f32_load_part(p0 + i3 + INT64_C(67)*i0, i3_rest);
-        const f32v v31 = (v30 - v10);
-        const f32v v32 = f32_exp_of_deficit(v31);
-        a11 = (a11 + f32_select(lanes_below(i3_rest), v32, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v10 = f32_load_part(p0 + i3 + INT64_C(67)*i0, i3_rest);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        a6 = (a6 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v33 = SPLAT(f32v, f32_sum((((a11 + a12) + a13) + a14)));
-    const f32v v37 = f32_rec(v33);
-    const int v38 = f32_is_far(v37);
+    const f32v v13 = SPLAT(f32v, f32_sum((((a6 + a7) + a8) + a9)));
+    const f32v v17 = f32_rec(v13);
+    const int v18 = f32_is_far(v17);
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(67); i1 += LANES) {
-        const f32v v34 = f32_load(p0 + INT64_C(67)*i0 + i1);
-        const f32v v35 = (v34 - v10);
-        const f32v v36 = f32_exp_of_deficit(v35);
-        const f32v v39 = f32_nearly_over(v36, v33, v37, v38);
-        f32_store(p1 + INT64_C(67)*i0 + i1, v39);
+        const f32v v14 = f32_load(p0 + INT64_C(67)*i0 + i1);
+        const f32v v15 = (v14 - v5);
+        const f32v v16 = f32_exp_of_deficit(v15);
+        const f32v v19 = f32_nearly_over(v16, v13, v17, v18);
+        f32_store(p1 + INT64_C(67)*i0 + i1, v19);
       }
       if (i1 < INT64_C(67)) {
         const int i1_rest = (int)(INT64_C(67) - i1);
-        const f32v v40 = f32_load_part(p0 + INT64_C(67)*i0 + i1, i1_rest);
-        const f32v v41 = (v40 - v10);
-        const f32v v42 = f32_exp_of_deficit(v41);
-        const f32v v43 = f32_nearly_over(v42, v33, v37, v38);
-        f32_store_part(p1 + INT64_C(67)*i0 + i1, v43, i1_rest);
+        const f32v v14 = f32_load_part(p0 + INT64_C(67)*i0 + i1, i1_rest);
+        const f32v v15 = (v14 - v5);
+        const f32v v16 = f32_exp_of_deficit(v15);
+        const f32v v19 = f32_nearly_over(v16, v13, v17, v18);
+        f32_store_part(p1 + INT64_C(67)*i0 + i1, v19, i1_rest);
       }
     }
   }

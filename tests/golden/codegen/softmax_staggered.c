@@ -5,11 +5,11 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
   f32v p1_edge = {0};
-  _Alignas(64) float row18[1030];
+  _Alignas(64) float row13[1030];
   #if STAGGERS
   {
-    _Alignas(64) float row18_memory[7168];
-    float *const row18_rooms = row18_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row18_memory) % 4096 / 4;
+    _Alignas(64) float row13_memory[7168];
+    float *const row13_rooms = row13_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row13_memory) % 4096 / 4;
     f32v a0_at0 = {0};
     f32v a0_at1 = {0};
     f32v a1_at0 = {0};
@@ -18,18 +18,18 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     f32v a2_at1 = {0};
     f32v a3_at0 = {0};
     f32v a3_at1 = {0};
-    f32v v10_at1 = {0};
-    f32v a11_at1 = {0};
-    f32v a11_at2 = {0};
-    f32v a12_at1 = {0};
-    f32v a12_at2 = {0};
-    f32v a13_at1 = {0};
-    f32v a13_at2 = {0};
-    f32v a14_at1 = {0};
-    f32v a14_at2 = {0};
-    f32v v34_at2 = {0};
-    f32v v36_at2 = {0};
-    int v37_at2 = {0};
+    f32v v5_at1 = {0};
+    f32v a6_at1 = {0};
+    f32v a6_at2 = {0};
+    f32v a7_at1 = {0};
+    f32v a7_at2 = {0};
+    f32v a8_at1 = {0};
+    f32v a8_at2 = {0};
+    f32v a9_at1 = {0};
+    f32v a9_at2 = {0};
+    f32v v14_at2 = {0};
+    f32v v16_at2 = {0};
+    int v17_at2 = {0};
     int together;
     {
       const int64_t i1 = 0;
@@ -42,28 +42,28 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
       const int has1 = i0_at1 >= begin && i0_at1 < end;
       const int64_t i0_at2 = turn - 2;
       const int has2 = i0_at2 >= begin && i0_at2 < end;
-      float *const row18_at0 = row18_rooms + (turn + 3) % 3*2048;
-      float *const row18_at1 = row18_rooms + (turn + 2) % 3*2048;
-      float *const row18_at2 = row18_rooms + (turn + 1) % 3*2048;
+      float *const row13_at0 = row13_rooms + (turn + 3) % 3*2048;
+      float *const row13_at1 = row13_rooms + (turn + 2) % 3*2048;
+      float *const row13_at2 = row13_rooms + (turn + 1) % 3*2048;
       if (has2) {
-        a11_at2 = a11_at1;
-        a12_at2 = a12_at1;
-        a13_at2 = a13_at1;
-        a14_at2 = a14_at1;
-        v34_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a11_at2) + f64_from_f32(a12_at2)) + f64_from_f32(a13_at2)) + f64_from_f32(a14_at2))));
-        v36_at2 = f32_rec(v34_at2);
-        v37_at2 = f32_is_far(v36_at2);
+        a6_at2 = a6_at1;
+        a7_at2 = a7_at1;
+        a8_at2 = a8_at1;
+        a9_at2 = a9_at1;
+        v14_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a6_at2) + f64_from_f32(a7_at2)) + f64_from_f32(a8_at2)) + f64_from_f32(a9_at2))));
+        v16_at2 = f32_rec(v14_at2);
+        v17_at2 = f32_is_far(v16_at2);
       }
       if (has1) {
         a0_at1 = a0_at0;
         a1_at1 = a1_at0;
         a2_at1 = a2_at0;
         a3_at1 = a3_at0;
-        v10_at1 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0_at1, a1_at1), a2_at1), a3_at1)));
-        a11_at1 = SPLAT(f32v, 0x0.0p+0f);
-        a12_at1 = SPLAT(f32v, 0x0.0p+0f);
-        a13_at1 = SPLAT(f32v, 0x0.0p+0f);
-        a14_at1 = SPLAT(f32v, 0x0.0p+0f);
+        v5_at1 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0_at1, a1_at1), a2_at1), a3_at1)));
+        a6_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a7_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a8_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a9_at1 = SPLAT(f32v, 0x0.0p+0f);
       }
       if (has0) {
         a0_at0 = SPLAT(f32v, -__builtin_inff());
@@ -87,9 +87,9 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           {
             const int64_t i1 = 0;
             const int i1_head = head;
-            const f32v v35 = f32_load_part(row18_at2 + i1, i1_head);
-            const f32v v38 = f32_nearly_over(v35, v34_at2, v36_at2, v37_at2);
-            if (stream && 1030 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v38, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v38, i1_head);
+            const f32v v15 = f32_load_part(row13_at2 + i1, i1_head);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream && 1030 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_head);
           }
         }
         for (; step + 4*LANES <= INT64_C(1030); step += 4*LANES) {
@@ -97,113 +97,113 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int64_t i2 = step;
             const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
             const int64_t i3 = step;
-            const f32v v15 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
             const int64_t i1 = step + 0*LANES;
-            const f32v v39 = f32_load(row18_at2 + i1);
+            const f32v v15 = f32_load(row13_at2 + i1);
             a0_at0 = f32_above(v4, a0_at0);
             fetch_of(0, p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-            const f32v v16 = (v15 - v10_at1);
-            const f32v v17 = f32_exp_of_deficit(v16);
-            f32_store(row18_at1 + i3, v17);
-            a11_at1 = (a11_at1 + v17);
-            const f32v v40 = f32_nearly_over(v39, v34_at2, v36_at2, v37_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v40);
+            const f32v v11 = (v10 - v5_at1);
+            const f32v v12 = f32_exp_of_deficit(v11);
+            f32_store(row13_at1 + i3, v12);
+            a6_at1 = (a6_at1 + v12);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v5 = f32_load(p0 + i2_1 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1030)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_1 = i3 + 1*LANES;
-            const f32v v19 = f32_load(p0 + i3_1 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1030)*i0_at1);
             const int64_t i1 = step + 1*LANES;
-            const f32v v39 = f32_load(row18_at2 + i1);
-            a1_at0 = f32_above(v5, a1_at0);
+            const f32v v15 = f32_load(row13_at2 + i1);
+            a1_at0 = f32_above(v4, a1_at0);
             fetch_of(1, p0 + i3_1 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-            const f32v v20 = (v19 - v10_at1);
-            const f32v v21 = f32_exp_of_deficit(v20);
-            f32_store(row18_at1 + i3_1, v21);
-            a12_at1 = (a12_at1 + v21);
-            const f32v v40 = f32_nearly_over(v39, v34_at2, v36_at2, v37_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v40);
+            const f32v v11 = (v10 - v5_at1);
+            const f32v v12 = f32_exp_of_deficit(v11);
+            f32_store(row13_at1 + i3_1, v12);
+            a7_at1 = (a7_at1 + v12);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v6 = f32_load(p0 + i2_2 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1030)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_2 = i3 + 2*LANES;
-            const f32v v22 = f32_load(p0 + i3_2 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1030)*i0_at1);
             const int64_t i1 = step + 2*LANES;
-            const f32v v39 = f32_load(row18_at2 + i1);
-            a2_at0 = f32_above(v6, a2_at0);
+            const f32v v15 = f32_load(row13_at2 + i1);
+            a2_at0 = f32_above(v4, a2_at0);
             fetch_of(2, p0 + i3_2 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-            const f32v v23 = (v22 - v10_at1);
-            const f32v v24 = f32_exp_of_deficit(v23);
-            f32_store(row18_at1 + i3_2, v24);
-            a13_at1 = (a13_at1 + v24);
-            const f32v v40 = f32_nearly_over(v39, v34_at2, v36_at2, v37_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v40);
+            const f32v v11 = (v10 - v5_at1);
+            const f32v v12 = f32_exp_of_deficit(v11);
+            f32_store(row13_at1 + i3_2, v12);
+            a8_at1 = (a8_at1 + v12);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v7 = f32_load(p0 + i2_3 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1030)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_3 = i3 + 3*LANES;
-            const f32v v25 = f32_load(p0 + i3_3 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1030)*i0_at1);
             const int64_t i1 = step + 3*LANES;
-            const f32v v39 = f32_load(row18_at2 + i1);
-            a3_at0 = f32_above(v7, a3_at0);
+            const f32v v15 = f32_load(row13_at2 + i1);
+            a3_at0 = f32_above(v4, a3_at0);
             fetch_of(3, p0 + i3_3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-            const f32v v26 = (v25 - v10_at1);
-            const f32v v27 = f32_exp_of_deficit(v26);
-            f32_store(row18_at1 + i3_3, v27);
-            a14_at1 = (a14_at1 + v27);
-            const f32v v40 = f32_nearly_over(v39, v34_at2, v36_at2, v37_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v40);
+            const f32v v11 = (v10 - v5_at1);
+            const f32v v12 = f32_exp_of_deficit(v11);
+            f32_store(row13_at1 + i3_3, v12);
+            a9_at1 = (a9_at1 + v12);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
           }
         }
         for (; step + LANES <= INT64_C(1030); step += LANES) {
           {
             const int64_t i2 = step;
-            const f32v v8 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
             const int64_t i3 = step;
-            const f32v v28 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
             const int64_t i1 = step;
-            const f32v v39 = f32_load(row18_at2 + i1);
-            a0_at0 = f32_above(v8, a0_at0);
+            const f32v v15 = f32_load(row13_at2 + i1);
+            a0_at0 = f32_above(v4, a0_at0);
             fetch(p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-            const f32v v29 = (v28 - v10_at1);
-            const f32v v30 = f32_exp_of_deficit(v29);
-            f32_store(row18_at1 + i3, v30);
-            a11_at1 = (a11_at1 + v30);
-            const f32v v40 = f32_nearly_over(v39, v34_at2, v36_at2, v37_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v40);
+            const f32v v11 = (v10 - v5_at1);
+            const f32v v12 = f32_exp_of_deficit(v11);
+            f32_store(row13_at1 + i3, v12);
+            a6_at1 = (a6_at1 + v12);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
           }
         }
         if (step < INT64_C(1030)) {
           {
             const int64_t i2 = step;
             const int i2_rest = (int)(INT64_C(1030) - step);
-            const f32v v9 = f32_load_part(p0 + i2 + INT64_C(1030)*i0_at0, i2_rest);
-            a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())), a0_at0);
+            const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1030)*i0_at0, i2_rest);
+            a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0_at0);
           }
           {
             const int64_t i3 = step;
             const int i3_rest = (int)(INT64_C(1030) - step);
-            const f32v v31 = f32_load_part(p0 + i3 + INT64_C(1030)*i0_at1, i3_rest);
-            const f32v v32 = (v31 - v10_at1);
-            const f32v v33 = f32_exp_of_deficit(v32);
-            f32_store_part(row18_at1 + i3, v33, i3_rest);
-            a11_at1 = (a11_at1 + f32_select(lanes_below(i3_rest), v33, SPLAT(f32v, 0x0.0p+0f)));
+            const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1030)*i0_at1, i3_rest);
+            const f32v v11 = (v10 - v5_at1);
+            const f32v v12 = f32_exp_of_deficit(v11);
+            f32_store_part(row13_at1 + i3, v12, i3_rest);
+            a6_at1 = (a6_at1 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
           }
           {
             const int64_t i1 = step;
             const int i1_rest = (int)(INT64_C(1030) - step);
-            const f32v v41 = f32_load_part(row18_at2 + i1, i1_rest);
-            const f32v v42 = f32_nearly_over(v41, v34_at2, v36_at2, v37_at2);
-            if (stream && 1030 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v42; else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v42, i1_rest);
+            const f32v v15 = f32_load_part(row13_at2 + i1, i1_rest);
+            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+            if (stream && 1030 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_rest);
           }
         }
       } else {
@@ -217,28 +217,28 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
               }
               {
                 const int64_t i2_1 = i2 + 1*LANES;
-                const f32v v5 = f32_load(p0 + i2_1 + INT64_C(1030)*i0_at0);
-                a1_at0 = f32_above(v5, a1_at0);
+                const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1030)*i0_at0);
+                a1_at0 = f32_above(v4, a1_at0);
               }
               {
                 const int64_t i2_2 = i2 + 2*LANES;
-                const f32v v6 = f32_load(p0 + i2_2 + INT64_C(1030)*i0_at0);
-                a2_at0 = f32_above(v6, a2_at0);
+                const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1030)*i0_at0);
+                a2_at0 = f32_above(v4, a2_at0);
               }
               {
                 const int64_t i2_3 = i2 + 3*LANES;
-                const f32v v7 = f32_load(p0 + i2_3 + INT64_C(1030)*i0_at0);
-                a3_at0 = f32_above(v7, a3_at0);
+                const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1030)*i0_at0);
+                a3_at0 = f32_above(v4, a3_at0);
               }
             }
             for (; i2 + LANES <= INT64_C(1030); i2 += LANES) {
-              const f32v v8 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
-              a0_at0 = f32_above(v8, a0_at0);
+              const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
+              a0_at0 = f32_above(v4, a0_at0);
             }
             if (i2 < INT64_C(1030)) {
               const int i2_rest = (int)(INT64_C(1030) - i2);
-              const f32v v9 = f32_load_part(p0 + i2 + INT64_C(1030)*i0_at0, i2_rest);
-              a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())), a0_at0);
+              const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1030)*i0_at0, i2_rest);
+              a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0_at0);
             }
           }
         }
@@ -248,55 +248,55 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             for (; i3 + 4*LANES <= INT64_C(1030); i3 += 4*LANES) {
               {
                 fetch_of(0, p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v15 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
-                const f32v v16 = (v15 - v10_at1);
-                const f32v v17 = f32_exp_of_deficit(v16);
-                f32_store(row18_at1 + i3, v17);
-                a11_at1 = (a11_at1 + v17);
+                const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+                const f32v v11 = (v10 - v5_at1);
+                const f32v v12 = f32_exp_of_deficit(v11);
+                f32_store(row13_at1 + i3, v12);
+                a6_at1 = (a6_at1 + v12);
               }
               {
                 const int64_t i3_1 = i3 + 1*LANES;
                 fetch_of(1, p0 + i3_1 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v19 = f32_load(p0 + i3_1 + INT64_C(1030)*i0_at1);
-                const f32v v20 = (v19 - v10_at1);
-                const f32v v21 = f32_exp_of_deficit(v20);
-                f32_store(row18_at1 + i3_1, v21);
-                a12_at1 = (a12_at1 + v21);
+                const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1030)*i0_at1);
+                const f32v v11 = (v10 - v5_at1);
+                const f32v v12 = f32_exp_of_deficit(v11);
+                f32_store(row13_at1 + i3_1, v12);
+                a7_at1 = (a7_at1 + v12);
               }
               {
                 const int64_t i3_2 = i3 + 2*LANES;
                 fetch_of(2, p0 + i3_2 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v22 = f32_load(p0 + i3_2 + INT64_C(1030)*i0_at1);
-                const f32v v23 = (v22 - v10_at1);
-                const f32v v24 = f32_exp_of_deficit(v23);
-                f32_store(row18_at1 + i3_2, v24);
-                a13_at1 = (a13_at1 + v24);
+                const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1030)*i0_at1);
+                const f32v v11 = (v10 - v5_at1);
+                const f32v v12 = f32_exp_of_deficit(v11);
+                f32_store(row13_at1 + i3_2, v12);
+                a8_at1 = (a8_at1 + v12);
               }
               {
                 const int64_t i3_3 = i3 + 3*LANES;
                 fetch_of(3, p0 + i3_3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v25 = f32_load(p0 + i3_3 + INT64_C(1030)*i0_at1);
-                const f32v v26 = (v25 - v10_at1);
-                const f32v v27 = f32_exp_of_deficit(v26);
-                f32_store(row18_at1 + i3_3, v27);
-                a14_at1 = (a14_at1 + v27);
+                const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1030)*i0_at1);
+                const f32v v11 = (v10 - v5_at1);
+                const f32v v12 = f32_exp_of_deficit(v11);
+                f32_store(row13_at1 + i3_3, v12);
+                a9_at1 = (a9_at1 + v12);
               }
             }
             for (; i3 + LANES <= INT64_C(1030); i3 += LANES) {
               fetch(p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-              const f32v v28 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
-              const f32v v29 = (v28 - v10_at1);
-              const f32v v30 = f32_exp_of_deficit(v29);
-              f32_store(row18_at1 + i3, v30);
-              a11_at1 = (a11_at1 + v30);
+              const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+              const f32v v11 = (v10 - v5_at1);
+              const f32v v12 = f32_exp_of_deficit(v11);
+              f32_store(row13_at1 + i3, v12);
+              a6_at1 = (a6_at1 + v12);
             }
             if (i3 < INT64_C(1030)) {
               const int i3_rest = (int)(INT64_C(1030) - i3);
-              const f32v v31 = f32_load_part(p0 + i3 + INT64_C(1030)*i0_at1, i3_rest);
-              const f32v v32 = (v31 - v10_at1);
-              const f32v v33 = f32_exp_of_deficit(v32);
-              f32_store_part(row18_at1 + i3, v33, i3_rest);
-              a11_at1 = (a11_at1 + f32_select(lanes_below(i3_rest), v33, SPLAT(f32v, 0x0.0p+0f)));
+              const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1030)*i0_at1, i3_rest);
+              const f32v v11 = (v10 - v5_at1);
+              const f32v v12 = f32_exp_of_deficit(v11);
+              f32_store_part(row13_at1 + i3, v12, i3_rest);
+              a6_at1 = (a6_at1 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
             }
           }
         }
@@ -305,21 +305,21 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             int64_t i1 = 0;
             const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1030) - i1);
             if (i1_head > 0) {
-              const f32v v35 = f32_load_part(row18_at2 + i1, i1_head);
-              const f32v v38 = f32_nearly_over(v35, v34_at2, v36_at2, v37_at2);
-              if (stream && 1030 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v38, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v38, i1_head);
+              const f32v v15 = f32_load_part(row13_at2 + i1, i1_head);
+              const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+              if (stream && 1030 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_head);
               i1 += i1_head;
             }
             for (; i1 + LANES <= INT64_C(1030); i1 += LANES) {
-              const f32v v39 = f32_load(row18_at2 + i1);
-              const f32v v40 = f32_nearly_over(v39, v34_at2, v36_at2, v37_at2);
-              if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v40);
+              const f32v v15 = f32_load(row13_at2 + i1);
+              const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+              if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
             }
             if (i1 < INT64_C(1030)) {
               const int i1_rest = (int)(INT64_C(1030) - i1);
-              const f32v v41 = f32_load_part(row18_at2 + i1, i1_rest);
-              const f32v v42 = f32_nearly_over(v41, v34_at2, v36_at2, v37_at2);
-              if (stream && 1030 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v42; else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v42, i1_rest);
+              const f32v v15 = f32_load_part(row13_at2 + i1, i1_rest);
+              const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
+              if (stream && 1030 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_rest);
             }
           }
         }
@@ -341,113 +341,113 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v5 = f32_load(p0 + i2_1 + INT64_C(1030)*i0);
-          a1 = f32_above(v5, a1);
+          const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1030)*i0);
+          a1 = f32_above(v4, a1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v6 = f32_load(p0 + i2_2 + INT64_C(1030)*i0);
-          a2 = f32_above(v6, a2);
+          const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1030)*i0);
+          a2 = f32_above(v4, a2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v7 = f32_load(p0 + i2_3 + INT64_C(1030)*i0);
-          a3 = f32_above(v7, a3);
+          const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1030)*i0);
+          a3 = f32_above(v4, a3);
         }
       }
       for (; i2 + LANES <= INT64_C(1030); i2 += LANES) {
-        const f32v v8 = f32_load(p0 + i2 + INT64_C(1030)*i0);
-        a0 = f32_above(v8, a0);
+        const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0);
+        a0 = f32_above(v4, a0);
       }
       if (i2 < INT64_C(1030)) {
         const int i2_rest = (int)(INT64_C(1030) - i2);
-        const f32v v9 = f32_load_part(p0 + i2 + INT64_C(1030)*i0, i2_rest);
-        a0 = f32_above(f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())), a0);
+        const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1030)*i0, i2_rest);
+        a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
       }
     }
-    const f32v v10 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
-    f32v a11 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a12 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a14 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v5 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
+    f32v a6 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a7 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a8 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a9 = SPLAT(f32v, 0x0.0p+0f);
     {
       int64_t i3 = 0;
       for (; i3 + 4*LANES <= INT64_C(1030); i3 += 4*LANES) {
         {
           fetch_of(0, p0 + i3 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v15 = f32_load(p0 + i3 + INT64_C(1030)*i0);
-          const f32v v16 = (v15 - v10);
-          const f32v v17 = f32_exp_of_deficit(v16);
-          f32_store(row18 + i3, v17);
-          a11 = (a11 + v17);
+          const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3, v12);
+          a6 = (a6 + v12);
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
           fetch_of(1, p0 + i3_1 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v19 = f32_load(p0 + i3_1 + INT64_C(1030)*i0);
-          const f32v v20 = (v19 - v10);
-          const f32v v21 = f32_exp_of_deficit(v20);
-          f32_store(row18 + i3_1, v21);
-          a12 = (a12 + v21);
+          const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1030)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3_1, v12);
+          a7 = (a7 + v12);
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
           fetch_of(2, p0 + i3_2 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v22 = f32_load(p0 + i3_2 + INT64_C(1030)*i0);
-          const f32v v23 = (v22 - v10);
-          const f32v v24 = f32_exp_of_deficit(v23);
-          f32_store(row18 + i3_2, v24);
-          a13 = (a13 + v24);
+          const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1030)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3_2, v12);
+          a8 = (a8 + v12);
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
           fetch_of(3, p0 + i3_3 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v25 = f32_load(p0 + i3_3 + INT64_C(1030)*i0);
-          const f32v v26 = (v25 - v10);
-          const f32v v27 = f32_exp_of_deficit(v26);
-          f32_store(row18 + i3_3, v27);
-          a14 = (a14 + v27);
+          const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1030)*i0);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          f32_store(row13 + i3_3, v12);
+          a9 = (a9 + v12);
         }
       }
       for (; i3 + LANES <= INT64_C(1030); i3 += LANES) {
         fetch(p0 + i3 + INT64_C(1030)*i0 + INT64_C(1030));
-        const f32v v28 = f32_load(p0 + i3 + INT64_C(1030)*i0);
-        const f32v v29 = (v28 - v10);
-        const f32v v30 = f32_exp_of_deficit(v29);
-        f32_store(row18 + i3, v30);
-        a11 = (a11 + v30);
+        const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        f32_store(row13 + i3, v12);
+        a6 = (a6 + v12);
       }
       if (i3 < INT64_C(1030)) {
         const int i3_rest = (int)(INT64_C(1030) - i3);
-        const f32v v31 = f32_load_part(p0 + i3 + INT64_C(1030)*i0, i3_rest);
-        const f32v v32 = (v31 - v10);
-        const f32v v33 = f32_exp_of_deficit(v32);
-        f32_store_part(row18 + i3, v33, i3_rest);
-        a11 = (a11 + f32_select(lanes_below(i3_rest), v33, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1030)*i0, i3_rest);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        f32_store_part(row13 + i3, v12, i3_rest);
+        a6 = (a6 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v34 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a11) + f64_from_f32(a12)) + f64_from_f32(a13)) + f64_from_f32(a14))));
-    const f32v v36 = f32_rec(v34);
-    const int v37 = f32_is_far(v36);
+    const f32v v14 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a6) + f64_from_f32(a7)) + f64_from_f32(a8)) + f64_from_f32(a9))));
+    const f32v v16 = f32_rec(v14);
+    const int v17 = f32_is_far(v16);
     {
       int64_t i1 = 0;
       const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1030) - i1);
       if (i1_head > 0) {
-        const f32v v35 = f32_load_part(row18 + i1, i1_head);
-        const f32v v38 = f32_nearly_over(v35, v34, v36, v37);
-        if (stream && 1030 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1030)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v38, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0 + i1, v38, i1_head);
+        const f32v v15 = f32_load_part(row13 + i1, i1_head);
+        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
+        if (stream && 1030 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1030)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0 + i1, v18, i1_head);
         i1 += i1_head;
       }
       for (; i1 + LANES <= INT64_C(1030); i1 += LANES) {
-        const f32v v39 = f32_load(row18 + i1);
-        const f32v v40 = f32_nearly_over(v39, v34, v36, v37);
-        if (stream) f32_stream(p1 + INT64_C(1030)*i0 + i1, v40); else f32_store(p1 + INT64_C(1030)*i0 + i1, v40);
+        const f32v v15 = f32_load(row13 + i1);
+        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
+        if (stream) f32_stream(p1 + INT64_C(1030)*i0 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0 + i1, v18);
       }
       if (i1 < INT64_C(1030)) {
         const int i1_rest = (int)(INT64_C(1030) - i1);
-        const f32v v41 = f32_load_part(row18 + i1, i1_rest);
-        const f32v v42 = f32_nearly_over(v41, v34, v36, v37);
-        if (stream && 1030 % LANES == 0 && i0 + 1 < end) p1_edge = v42; else f32_store_part(p1 + INT64_C(1030)*i0 + i1, v42, i1_rest);
+        const f32v v15 = f32_load_part(row13 + i1, i1_rest);
+        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
+        if (stream && 1030 % LANES == 0 && i0 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1030)*i0 + i1, v18, i1_rest);
       }
     }
   }

@@ -13,9 +13,9 @@ static void k_sorted_rows_nest0(void **b, const int64_t *s, int64_t begin, int64
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v3 = (v2 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      f32_store_part(p1 + i0, v3, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      f32_store_part(p1 + i0, v1, i0_rest);
     }
   }
 }
@@ -44,9 +44,9 @@ static void k_sorted_rows_nest0(void **b, const int64_t *s, int64_t begin, int64
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v3 = (v2 * SPLAT(f32v, 0x1.0000000000000p+1f));
-      f32_store_part(p1 + i0, v3, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 * SPLAT(f32v, 0x1.0000000000000p+1f));
+      f32_store_part(p1 + i0, v1, i0_rest);
     }
   }
 }

@@ -17,12 +17,12 @@ static void k_special_values_nest0(void **b, const int64_t *s, int64_t begin, in
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v4 = f32_load_part(p0 + i0, i0_rest);
-      const i32v v5 = f32_isnan(v4);
-      const f32v v6 = f32_select(v5, SPLAT(f32v, 0x0.0p+0f), v4);
-      f32_store_part(p1 + i0, v6, i0_rest);
-      const i32v v7 = f32_isfinite(v4);
-      b8_store_part(p2 + i0, v7, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const i32v v1 = f32_isnan(v0);
+      const f32v v2 = f32_select(v1, SPLAT(f32v, 0x0.0p+0f), v0);
+      f32_store_part(p1 + i0, v2, i0_rest);
+      const i32v v3 = f32_isfinite(v0);
+      b8_store_part(p2 + i0, v3, i0_rest);
     }
   }
 }

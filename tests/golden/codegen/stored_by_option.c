@@ -13,9 +13,9 @@ static void k_stored_by_option_nest0(void **b, const int64_t *s, int64_t begin, 
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v2 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v3 = f32_exp(v2);
-      f32_store_part(p3 + i0, v3, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_exp(v0);
+      f32_store_part(p3 + i0, v1, i0_rest);
     }
   }
 }
@@ -44,11 +44,11 @@ static void k_stored_by_option_nest1(void **b, const int64_t *s, int64_t begin, 
         }
         if (i1 < INT64_C(45)) {
           const int i1_rest = (int)(INT64_C(45) - i1);
-          const f32v v4 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
-          const f32v v5 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(45), i1_rest);
-          const f32v v6 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(90), i1_rest);
-          const f32v v7 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(135), i1_rest);
-          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v4) + v5) + v6) + v7), i1_rest);
+          const f32v v0 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
+          const f32v v1 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(45), i1_rest);
+          const f32v v2 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(90), i1_rest);
+          const f32v v3 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(135), i1_rest);
+          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v0) + v1) + v2) + v3), i1_rest);
         }
       }
     }
@@ -57,13 +57,13 @@ static void k_stored_by_option_nest1(void **b, const int64_t *s, int64_t begin, 
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(45); i1 += LANES) {
           fetch(p3 + INT64_C(45)*i0 + i1 + INT64_C(990));
-          const f32v v8 = f32_load(p3 + INT64_C(45)*i0 + i1);
-          f32_store(c0 + i1, (f32_load(c0 + i1) + v8));
+          const f32v v4 = f32_load(p3 + INT64_C(45)*i0 + i1);
+          f32_store(c0 + i1, (f32_load(c0 + i1) + v4));
         }
         if (i1 < INT64_C(45)) {
           const int i1_rest = (int)(INT64_C(45) - i1);
-          const f32v v9 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
-          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
+          const f32v v4 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
+          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v4), i1_rest);
         }
       }
     }
@@ -110,41 +110,41 @@ static void k_stored_by_option_nest2(void **b, const int64_t *s, int64_t begin, 
         }
         if (i1 < INT64_C(45)) {
           const int i1_rest = (int)(INT64_C(45) - i1);
-          const f32v v8 = f32_load_part(p3 + i1 + INT64_C(45)*i0, i1_rest);
-          a0 = (a0 + f32_select(lanes_below(i1_rest), v8, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v9 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(45), i1_rest);
-          a1 = (a1 + f32_select(lanes_below(i1_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v10 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(90), i1_rest);
-          a2 = (a2 + f32_select(lanes_below(i1_rest), v10, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v11 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(135), i1_rest);
-          a3 = (a3 + f32_select(lanes_below(i1_rest), v11, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4 = f32_load_part(p3 + i1 + INT64_C(45)*i0, i1_rest);
+          a0 = (a0 + f32_select(lanes_below(i1_rest), v4, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v5 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(45), i1_rest);
+          a1 = (a1 + f32_select(lanes_below(i1_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v6 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(90), i1_rest);
+          a2 = (a2 + f32_select(lanes_below(i1_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v7 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(135), i1_rest);
+          a3 = (a3 + f32_select(lanes_below(i1_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v12 = SPLAT(f32v, f32_sum(a0));
-      const f32v v13 = SPLAT(f32v, f32_sum(a1));
-      const f32v v14 = SPLAT(f32v, f32_sum(a2));
-      const f32v v15 = SPLAT(f32v, f32_sum(a3));
-      f32_store_part(p2 + i0, v12, 1);
-      f32_store_part(p2 + i0 + INT64_C(1), v13, 1);
-      f32_store_part(p2 + i0 + INT64_C(2), v14, 1);
-      f32_store_part(p2 + i0 + INT64_C(3), v15, 1);
+      const f32v v8 = SPLAT(f32v, f32_sum(a0));
+      const f32v v9 = SPLAT(f32v, f32_sum(a1));
+      const f32v v10 = SPLAT(f32v, f32_sum(a2));
+      const f32v v11 = SPLAT(f32v, f32_sum(a3));
+      f32_store_part(p2 + i0, v8, 1);
+      f32_store_part(p2 + i0 + INT64_C(1), v9, 1);
+      f32_store_part(p2 + i0 + INT64_C(2), v10, 1);
+      f32_store_part(p2 + i0 + INT64_C(3), v11, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a16 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a12 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(45); i2 += LANES) {
-          const f32v v17 = f32_load(p3 + i2 + INT64_C(45)*i0);
-          a16 = (a16 + v17);
+          const f32v v13 = f32_load(p3 + i2 + INT64_C(45)*i0);
+          a12 = (a12 + v13);
         }
         if (i2 < INT64_C(45)) {
           const int i2_rest = (int)(INT64_C(45) - i2);
-          const f32v v18 = f32_load_part(p3 + i2 + INT64_C(45)*i0, i2_rest);
-          a16 = (a16 + f32_select(lanes_below(i2_rest), v18, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v13 = f32_load_part(p3 + i2 + INT64_C(45)*i0, i2_rest);
+          a12 = (a12 + f32_select(lanes_below(i2_rest), v13, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v19 = SPLAT(f32v, f32_sum(a16));
-      f32_store_part(p2 + i0, v19, 1);
+      const f32v v14 = SPLAT(f32v, f32_sum(a12));
+      f32_store_part(p2 + i0, v14, 1);
     }
   }
 }

@@ -17,37 +17,37 @@ static void k_sum_of_all_nest0(void **b, const int64_t *s, int64_t begin, int64_
       }
       {
         const int64_t i0_1 = i0 + 1*LANES;
-        const f32v v6 = f32_load(p0 + i0_1);
-        const f32v v7 = f32_abs(v6);
-        a1 = (a1 + v7);
+        const f32v v4 = f32_load(p0 + i0_1);
+        const f32v v5 = f32_abs(v4);
+        a1 = (a1 + v5);
       }
       {
         const int64_t i0_2 = i0 + 2*LANES;
-        const f32v v8 = f32_load(p0 + i0_2);
-        const f32v v9 = f32_abs(v8);
-        a2 = (a2 + v9);
+        const f32v v4 = f32_load(p0 + i0_2);
+        const f32v v5 = f32_abs(v4);
+        a2 = (a2 + v5);
       }
       {
         const int64_t i0_3 = i0 + 3*LANES;
-        const f32v v10 = f32_load(p0 + i0_3);
-        const f32v v11 = f32_abs(v10);
-        a3 = (a3 + v11);
+        const f32v v4 = f32_load(p0 + i0_3);
+        const f32v v5 = f32_abs(v4);
+        a3 = (a3 + v5);
       }
     }
     for (; i0 + LANES <= end; i0 += LANES) {
-      const f32v v12 = f32_load(p0 + i0);
-      const f32v v13 = f32_abs(v12);
-      a0 = (a0 + v13);
+      const f32v v4 = f32_load(p0 + i0);
+      const f32v v5 = f32_abs(v4);
+      a0 = (a0 + v5);
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v14 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v15 = f32_abs(v14);
-      a0 = (a0 + f32_select(lanes_below(i0_rest), v15, SPLAT(f32v, 0x0.0p+0f)));
+      const f32v v4 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v5 = f32_abs(v4);
+      a0 = (a0 + f32_select(lanes_below(i0_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
     }
   }
-  const f32v v16 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a0) + f64_from_f32(a1)) + f64_from_f32(a2)) + f64_from_f32(a3))));
-  *part_result = v16;
+  const f32v v6 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a0) + f64_from_f32(a1)) + f64_from_f32(a2)) + f64_from_f32(a3))));
+  *part_result = v6;
 }
 static void k_sum_of_all_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
   k_sum_of_all_nest0(nest->b, nest->s, begin, end, (f32v *)own);

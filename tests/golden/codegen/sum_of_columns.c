@@ -29,15 +29,15 @@ static void k_sum_of_columns_nest0(void **b, const int64_t *s, int64_t begin, in
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v8 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v9 = (v8 * v8);
-          const f32v v10 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
-          const f32v v11 = (v10 * v10);
-          const f32v v12 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
-          const f32v v13 = (v12 * v12);
-          const f32v v14 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
-          const f32v v15 = (v14 * v14);
-          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v9) + v11) + v13) + v15), i1_rest);
+          const f32v v0 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v1 = (v0 * v0);
+          const f32v v2 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v3 = (v2 * v2);
+          const f32v v4 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v5 = (v4 * v4);
+          const f32v v6 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v7 = (v6 * v6);
+          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v1) + v3) + v5) + v7), i1_rest);
         }
       }
     }
@@ -46,15 +46,15 @@ static void k_sum_of_columns_nest0(void **b, const int64_t *s, int64_t begin, in
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(999));
-          const f32v v16 = f32_load(p0 + INT64_C(37)*i0 + i1);
-          const f32v v17 = (v16 * v16);
-          f32_store(c0 + i1, (f32_load(c0 + i1) + v17));
+          const f32v v8 = f32_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v9 = (v8 * v8);
+          f32_store(c0 + i1, (f32_load(c0 + i1) + v9));
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v18 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v19 = (v18 * v18);
-          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v19), i1_rest);
+          const f32v v8 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v9 = (v8 * v8);
+          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
         }
       }
     }

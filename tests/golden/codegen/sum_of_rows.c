@@ -18,32 +18,32 @@ static void k_sum_of_rows_nest0(void **b, const int64_t *s, int64_t begin, int64
         }
         {
           const int64_t i1_1 = i1 + 1*LANES;
-          const f32v v5 = f32_load(p0 + i1_1 + INT64_C(133)*i0);
-          a1 = (a1 + v5);
+          const f32v v4 = f32_load(p0 + i1_1 + INT64_C(133)*i0);
+          a1 = (a1 + v4);
         }
         {
           const int64_t i1_2 = i1 + 2*LANES;
-          const f32v v6 = f32_load(p0 + i1_2 + INT64_C(133)*i0);
-          a2 = (a2 + v6);
+          const f32v v4 = f32_load(p0 + i1_2 + INT64_C(133)*i0);
+          a2 = (a2 + v4);
         }
         {
           const int64_t i1_3 = i1 + 3*LANES;
-          const f32v v7 = f32_load(p0 + i1_3 + INT64_C(133)*i0);
-          a3 = (a3 + v7);
+          const f32v v4 = f32_load(p0 + i1_3 + INT64_C(133)*i0);
+          a3 = (a3 + v4);
         }
       }
       for (; i1 + LANES <= INT64_C(133); i1 += LANES) {
-        const f32v v8 = f32_load(p0 + i1 + INT64_C(133)*i0);
-        a0 = (a0 + v8);
+        const f32v v4 = f32_load(p0 + i1 + INT64_C(133)*i0);
+        a0 = (a0 + v4);
       }
       if (i1 < INT64_C(133)) {
         const int i1_rest = (int)(INT64_C(133) - i1);
-        const f32v v9 = f32_load_part(p0 + i1 + INT64_C(133)*i0, i1_rest);
-        a0 = (a0 + f32_select(lanes_below(i1_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v4 = f32_load_part(p0 + i1 + INT64_C(133)*i0, i1_rest);
+        a0 = (a0 + f32_select(lanes_below(i1_rest), v4, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v10 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
-    f32_store_part(p1 + i0, v10, 1);
+    const f32v v5 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
+    f32_store_part(p1 + i0, v5, 1);
   }
 }
 static void k_sum_of_rows_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {

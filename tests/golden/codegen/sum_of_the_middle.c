@@ -18,12 +18,12 @@ static void k_sum_of_the_middle_nest0(void **b, const int64_t *s, int64_t begin,
       }
       if (i1 < INT64_C(19)) {
         const int i1_rest = (int)(INT64_C(19) - i1);
-        f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-        for (int64_t i3 = 0; i3 < INT64_C(7); i3++) {
-          const f32v v3 = f32_load_part(p0 + INT64_C(19)*i3 + INT64_C(133)*i0 + i1, i1_rest);
-          a2 = (a2 + v3);
+        f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+        for (int64_t i2 = 0; i2 < INT64_C(7); i2++) {
+          const f32v v1 = f32_load_part(p0 + INT64_C(19)*i2 + INT64_C(133)*i0 + i1, i1_rest);
+          a0 = (a0 + v1);
         }
-        f32_store_part(p1 + INT64_C(19)*i0 + i1, a2, i1_rest);
+        f32_store_part(p1 + INT64_C(19)*i0 + i1, a0, i1_rest);
       }
     }
   }

@@ -20,13 +20,13 @@ static void k_transposed_nest0(void **b, const int64_t *s, int64_t begin, int64_
       }
       if (i1 < INT64_C(33)) {
         const int i1_rest = (int)(INT64_C(33) - i1);
-        float t3[LANES][16];
-        if (i0_steps == 16) for (int l = 0; l < i1_rest; l++) memcpy(t3[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), sizeof t3[l]);
-        else for (int l = 0; l < i1_rest; l++) memcpy(t3[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), i0_steps*sizeof(float));
+        float t0[LANES][16];
+        if (i0_steps == 16) for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), sizeof t0[l]);
+        else for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(21)*i1 + i0_tile + l*(INT64_C(21)), i0_steps*sizeof(float));
         for (int64_t i0 = i0_tile; i0 < i0_tile + i0_steps; i0++) {
-          const f32v v4 = f32_gather(&t3[0][i0 - i0_tile], INT64_C(16), i1_rest);
-          const f32v v5 = (v4 + SPLAT(f32v, 0x1.0000000000000p+0f));
-          f32_store_part(p1 + INT64_C(33)*i0 + i1, v5, i1_rest);
+          const f32v v1 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), i1_rest);
+          const f32v v2 = (v1 + SPLAT(f32v, 0x1.0000000000000p+0f));
+          f32_store_part(p1 + INT64_C(33)*i0 + i1, v2, i1_rest);
         }
       }
     }

@@ -23,15 +23,15 @@ static void k_transposed_and_added_nest0(void **b, const int64_t *s, int64_t beg
       }
       if (i1 < INT64_C(17)) {
         const int i1_rest = (int)(INT64_C(17) - i1);
-        float t5[LANES][16];
-        if (i0_steps == 16) for (int l = 0; l < i1_rest; l++) memcpy(t5[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), sizeof t5[l]);
-        else for (int l = 0; l < i1_rest; l++) memcpy(t5[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), i0_steps*sizeof(float));
+        float t0[LANES][16];
+        if (i0_steps == 16) for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), sizeof t0[l]);
+        else for (int l = 0; l < i1_rest; l++) memcpy(t0[l], p0 + INT64_C(9)*i1 + i0_tile + l*(INT64_C(9)), i0_steps*sizeof(float));
         for (int64_t i0 = i0_tile; i0 < i0_tile + i0_steps; i0++) {
-          const f32v v6 = f32_gather(&t5[0][i0 - i0_tile], INT64_C(16), i1_rest);
-          const f32v v7 = f32_load_part(p1 + INT64_C(17)*i0 + i1, i1_rest);
-          const f32v v8 = (v6 + v7);
-          const f32v v9 = f32_relu(v8);
-          f32_store_part(p2 + INT64_C(17)*i0 + i1, v9, i1_rest);
+          const f32v v1 = f32_gather(&t0[0][i0 - i0_tile], INT64_C(16), i1_rest);
+          const f32v v2 = f32_load_part(p1 + INT64_C(17)*i0 + i1, i1_rest);
+          const f32v v3 = (v1 + v2);
+          const f32v v4 = f32_relu(v3);
+          f32_store_part(p2 + INT64_C(17)*i0 + i1, v4, i1_rest);
         }
       }
     }

@@ -17,12 +17,12 @@ static void k_two_outputs_nest0(void **b, const int64_t *s, int64_t begin, int64
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v4 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v5 = f32_exp(v4);
-      const f32v v6 = (v5 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      f32_store_part(p1 + i0, v6, i0_rest);
-      const f32v v7 = (v5 * v4);
-      f32_store_part(p2 + i0, v7, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = f32_exp(v0);
+      const f32v v2 = (v1 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      f32_store_part(p1 + i0, v2, i0_rest);
+      const f32v v3 = (v1 * v0);
+      f32_store_part(p2 + i0, v3, i0_rest);
     }
   }
 }

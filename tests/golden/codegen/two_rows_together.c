@@ -21,37 +21,37 @@ static void k_two_rows_together_nest0(void **b, const int64_t *s, int64_t begin,
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v6 = f32_load_part(p0 + i1 + INT64_C(37)*i0, i1_rest);
-          const f32v v7 = f32_exp(v6);
-          a0 = (a0 + f32_select(lanes_below(i1_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v8 = f32_load_part(p0 + i1 + INT64_C(37)*i0 + INT64_C(37), i1_rest);
-          const f32v v9 = f32_exp(v8);
-          a1 = (a1 + f32_select(lanes_below(i1_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v2 = f32_load_part(p0 + i1 + INT64_C(37)*i0, i1_rest);
+          const f32v v3 = f32_exp(v2);
+          a0 = (a0 + f32_select(lanes_below(i1_rest), v3, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4 = f32_load_part(p0 + i1 + INT64_C(37)*i0 + INT64_C(37), i1_rest);
+          const f32v v5 = f32_exp(v4);
+          a1 = (a1 + f32_select(lanes_below(i1_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v10 = SPLAT(f32v, f32_sum(a0));
-      const f32v v11 = SPLAT(f32v, f32_sum(a1));
-      f32_store_part(p1 + i0, v10, 1);
-      f32_store_part(p1 + i0 + INT64_C(1), v11, 1);
+      const f32v v6 = SPLAT(f32v, f32_sum(a0));
+      const f32v v7 = SPLAT(f32v, f32_sum(a1));
+      f32_store_part(p1 + i0, v6, 1);
+      f32_store_part(p1 + i0 + INT64_C(1), v7, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a12 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a8 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(37); i2 += LANES) {
-          const f32v v13 = f32_load(p0 + i2 + INT64_C(37)*i0);
-          const f32v v14 = f32_exp(v13);
-          a12 = (a12 + v14);
+          const f32v v9 = f32_load(p0 + i2 + INT64_C(37)*i0);
+          const f32v v10 = f32_exp(v9);
+          a8 = (a8 + v10);
         }
         if (i2 < INT64_C(37)) {
           const int i2_rest = (int)(INT64_C(37) - i2);
-          const f32v v15 = f32_load_part(p0 + i2 + INT64_C(37)*i0, i2_rest);
-          const f32v v16 = f32_exp(v15);
-          a12 = (a12 + f32_select(lanes_below(i2_rest), v16, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v9 = f32_load_part(p0 + i2 + INT64_C(37)*i0, i2_rest);
+          const f32v v10 = f32_exp(v9);
+          a8 = (a8 + f32_select(lanes_below(i2_rest), v10, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v17 = SPLAT(f32v, f32_sum(a12));
-      f32_store_part(p1 + i0, v17, 1);
+      const f32v v11 = SPLAT(f32v, f32_sum(a8));
+      f32_store_part(p1 + i0, v11, 1);
     }
   }
 }

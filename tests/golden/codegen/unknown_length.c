@@ -19,22 +19,22 @@ static void k_unknown_length_nest0(void **b, const int64_t *s, int64_t begin, in
     }
     for (; i0 + LANES <= end; i0 += LANES) {
       fetch(p0 + i0 + INT64_C(1024));
-      const f32v v5 = f32_load(p0 + i0);
-      const f32v v6 = (v5 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v0 = f32_load(p0 + i0);
+      const f32v v1 = (v0 + SPLAT(f32v, 0x1.0000000000000p+0f));
       fetch(p1 + i0 + INT64_C(1024));
-      const f32v v7 = f32_load(p1 + i0);
-      const f32v v8 = f32_tanh(v7);
-      const f32v v9 = (v6 * v8);
-      if (stream) f32_stream(p2 + i0, v9); else f32_store(p2 + i0, v9);
+      const f32v v2 = f32_load(p1 + i0);
+      const f32v v3 = f32_tanh(v2);
+      const f32v v4 = (v1 * v3);
+      if (stream) f32_stream(p2 + i0, v4); else f32_store(p2 + i0, v4);
     }
     if (i0 < end) {
       const int i0_rest = (int)(end - i0);
-      const f32v v10 = f32_load_part(p0 + i0, i0_rest);
-      const f32v v11 = (v10 + SPLAT(f32v, 0x1.0000000000000p+0f));
-      const f32v v12 = f32_load_part(p1 + i0, i0_rest);
-      const f32v v13 = f32_tanh(v12);
-      const f32v v14 = (v11 * v13);
-      f32_store_part(p2 + i0, v14, i0_rest);
+      const f32v v0 = f32_load_part(p0 + i0, i0_rest);
+      const f32v v1 = (v0 + SPLAT(f32v, 0x1.0000000000000p+0f));
+      const f32v v2 = f32_load_part(p1 + i0, i0_rest);
+      const f32v v3 = f32_tanh(v2);
+      const f32v v4 = (v1 * v3);
+      f32_store_part(p2 + i0, v4, i0_rest);
     }
   }
   if (stream) stream_fence();

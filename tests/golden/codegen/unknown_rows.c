@@ -20,19 +20,19 @@ static void k_unknown_rows_nest0(void **b, const int64_t *s, int64_t begin, int6
       }
       for (; i1 + LANES <= INT64_C(24); i1 += LANES) {
         fetch(p0 + INT64_C(24)*i0 + i1 + INT64_C(2040));
-        const f32v v4 = f16_load(p0 + INT64_C(24)*i0 + i1);
-        const f32v v5 = f16_load(p1 + i1);
-        const f32v v6 = (v4 + v5);
-        const f32v v7 = f32_relu(v6);
-        if (stream) f16_stream(p2 + INT64_C(24)*i0 + i1, v7); else f16_store(p2 + INT64_C(24)*i0 + i1, v7);
+        const f32v v0 = f16_load(p0 + INT64_C(24)*i0 + i1);
+        const f32v v1 = f16_load(p1 + i1);
+        const f32v v2 = (v0 + v1);
+        const f32v v3 = f32_relu(v2);
+        if (stream) f16_stream(p2 + INT64_C(24)*i0 + i1, v3); else f16_store(p2 + INT64_C(24)*i0 + i1, v3);
       }
       if (i1 < INT64_C(24)) {
         const int i1_rest = (int)(INT64_C(24) - i1);
-        const f32v v8 = f16_load_part(p0 + INT64_C(24)*i0 + i1, i1_rest);
-        const f32v v9 = f16_load_part(p1 + i1, i1_rest);
-        const f32v v10 = (v8 + v9);
-        const f32v v11 = f32_relu(v10);
-        if (stream && 24 % LANES == 0 && i0 + 1 < end) p2_edge = v11; else f16_store_part(p2 + INT64_C(24)*i0 + i1, v11, i1_rest);
+        const f32v v0 = f16_load_part(p0 + INT64_C(24)*i0 + i1, i1_rest);
+        const f32v v1 = f16_load_part(p1 + i1, i1_rest);
+        const f32v v2 = (v0 + v1);
+        const f32v v3 = f32_relu(v2);
+        if (stream && 24 % LANES == 0 && i0 + 1 < end) p2_edge = v3; else f16_store_part(p2 + INT64_C(24)*i0 + i1, v3, i1_rest);
       }
     }
   }

@@ -19,109 +19,109 @@ static void k_unknown_softmax_nest0(void **b, const int64_t *s, int64_t begin, i
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v5 = f32_load(p0 + n1*i0 + i2_1);
-          a1 = f32_above(v5, a1);
+          const f32v v4 = f32_load(p0 + n1*i0 + i2_1);
+          a1 = f32_above(v4, a1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v6 = f32_load(p0 + n1*i0 + i2_2);
-          a2 = f32_above(v6, a2);
+          const f32v v4 = f32_load(p0 + n1*i0 + i2_2);
+          a2 = f32_above(v4, a2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v7 = f32_load(p0 + n1*i0 + i2_3);
-          a3 = f32_above(v7, a3);
+          const f32v v4 = f32_load(p0 + n1*i0 + i2_3);
+          a3 = f32_above(v4, a3);
         }
       }
       for (; i2 + LANES <= n1; i2 += LANES) {
-        const f32v v8 = f32_load(p0 + n1*i0 + i2);
-        a0 = f32_above(v8, a0);
+        const f32v v4 = f32_load(p0 + n1*i0 + i2);
+        a0 = f32_above(v4, a0);
       }
       if (i2 < n1) {
         const int i2_rest = (int)(n1 - i2);
-        const f32v v9 = f32_load_part(p0 + n1*i0 + i2, i2_rest);
-        a0 = f32_above(f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, -__builtin_inff())), a0);
+        const f32v v4 = f32_load_part(p0 + n1*i0 + i2, i2_rest);
+        a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
       }
     }
-    const f32v v10 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
-    wide_sum a11 = {0};
-    wide_sum a12 = {0};
-    wide_sum a13 = {0};
-    wide_sum a14 = {0};
+    const f32v v5 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
+    wide_sum a6 = {0};
+    wide_sum a7 = {0};
+    wide_sum a8 = {0};
+    wide_sum a9 = {0};
     {
       int64_t i3 = 0;
       for (; i3 + 4*LANES <= n1; i3 += 4*LANES) {
         {
-          const f32v v15 = f32_load(p0 + n1*i0 + i3);
-          const f32v v16 = (v15 - v10);
-          const f32v v17 = f32_exp_of_deficit(v16);
-          a11 = wide_add(a11, v17);
+          const f32v v10 = f32_load(p0 + n1*i0 + i3);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a6 = wide_add(a6, v12);
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
-          const f32v v18 = f32_load(p0 + n1*i0 + i3_1);
-          const f32v v19 = (v18 - v10);
-          const f32v v20 = f32_exp_of_deficit(v19);
-          a12 = wide_add(a12, v20);
+          const f32v v10 = f32_load(p0 + n1*i0 + i3_1);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a7 = wide_add(a7, v12);
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
-          const f32v v21 = f32_load(p0 + n1*i0 + i3_2);
-          const f32v v22 = (v21 - v10);
-          const f32v v23 = f32_exp_of_deficit(v22);
-          a13 = wide_add(a13, v23);
+          const f32v v10 = f32_load(p0 + n1*i0 + i3_2);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a8 = wide_add(a8, v12);
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
-          const f32v v24 = f32_load(p0 + n1*i0 + i3_3);
-          const f32v v25 = (v24 - v10);
-          const f32v v26 = f32_exp_of_deficit(v25);
-          a14 = wide_add(a14, v26);
+          const f32v v10 = f32_load(p0 + n1*i0 + i3_3);
+          const f32v v11 = (v10 - v5);
+          const f32v v12 = f32_exp_of_deficit(v11);
+          a9 = wide_add(a9, v12);
         }
       }
       for (; i3 + LANES <= n1; i3 += LANES) {
-        const f32v v27 = f32_load(p0 + n1*i0 + i3);
-        const f32v v28 = (v27 - v10);
-        const f32v v29 = f32_exp_of_deficit(v28);
-        a11 = wide_add(a11, v29);
+        const f32v v10 = f32_load(p0 + n1*i0 + i3);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        a6 = wide_add(a6, v12);
       }
       if (i3 < n1) {
         const int i3_rest = (int)(n1 - i3);
-        const f32v v30 = f32_load_part(p0 + n1*i0 + i3, i3_rest);
-        const f32v v31 = (v30 - v10);
-        const f32v v32 = f32_exp_of_deficit(v31);
-        a11 = wide_add(a11, f32_select(lanes_below(i3_rest), v32, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v10 = f32_load_part(p0 + n1*i0 + i3, i3_rest);
+        const f32v v11 = (v10 - v5);
+        const f32v v12 = f32_exp_of_deficit(v11);
+        a6 = wide_add(a6, f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v33 = SPLAT(f32v, (float)f64_sum(wide_lanes(wide_both(wide_both(wide_both(a11, a12), a13), a14))));
-    const f32v v37 = f32_rec(v33);
-    const int v38 = f32_is_far(v37);
+    const f32v v13 = SPLAT(f32v, (float)f64_sum(wide_lanes(wide_both(wide_both(wide_both(a6, a7), a8), a9))));
+    const f32v v17 = f32_rec(v13);
+    const int v18 = f32_is_far(v17);
     {
       int64_t i1 = 0;
       const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, n1 - i1);
       if (i1_head > 0) {
-        const f32v v34 = f32_load_part(p0 + n1*i0 + i1, i1_head);
-        const f32v v35 = (v34 - v10);
-        const f32v v36 = f32_exp_of_deficit(v35);
-        const f32v v39 = f32_nearly_over(v36, v33, v37, v38);
-        f32_store_part(p1 + n1*i0 + i1, v39, i1_head);
+        const f32v v14 = f32_load_part(p0 + n1*i0 + i1, i1_head);
+        const f32v v15 = (v14 - v5);
+        const f32v v16 = f32_exp_of_deficit(v15);
+        const f32v v19 = f32_nearly_over(v16, v13, v17, v18);
+        f32_store_part(p1 + n1*i0 + i1, v19, i1_head);
         i1 += i1_head;
       }
       for (; i1 + LANES <= n1; i1 += LANES) {
         fetch(p0 + n1*i0 + n1 + i1);
-        const f32v v40 = f32_load(p0 + n1*i0 + i1);
-        const f32v v41 = (v40 - v10);
-        const f32v v42 = f32_exp_of_deficit(v41);
-        const f32v v43 = f32_nearly_over(v42, v33, v37, v38);
-        if (stream) f32_stream(p1 + n1*i0 + i1, v43); else f32_store(p1 + n1*i0 + i1, v43);
+        const f32v v14 = f32_load(p0 + n1*i0 + i1);
+        const f32v v15 = (v14 - v5);
+        const f32v v16 = f32_exp_of_deficit(v15);
+        const f32v v19 = f32_nearly_over(v16, v13, v17, v18);
+        if (stream) f32_stream(p1 + n1*i0 + i1, v19); else f32_store(p1 + n1*i0 + i1, v19);
       }
       if (i1 < n1) {
         const int i1_rest = (int)(n1 - i1);
-        const f32v v44 = f32_load_part(p0 + n1*i0 + i1, i1_rest);
-        const f32v v45 = (v44 - v10);
-        const f32v v46 = f32_exp_of_deficit(v45);
-        const f32v v47 = f32_nearly_over(v46, v33, v37, v38);
-        f32_store_part(p1 + n1*i0 + i1, v47, i1_rest);
+        const f32v v14 = f32_load_part(p0 + n1*i0 + i1, i1_rest);
+        const f32v v15 = (v14 - v5);
+        const f32v v16 = f32_exp_of_deficit(v15);
+        const f32v v19 = f32_nearly_over(v16, v13, v17, v18);
+        f32_store_part(p1 + n1*i0 + i1, v19, i1_rest);
       }
     }
   }

@@ -18,8 +18,8 @@ static void k_unknown_sum_of_columns_nest0(void **b, const int64_t *s, int64_t b
       }
       if (i1 < n1) {
         const int i1_rest = (int)(n1 - i1);
-        const f32v v1 = f32_load_part(p0 + n1*i0 + i1, i1_rest);
-        wide_add_part(c0 + i1, v1, i1_rest);
+        const f32v v0 = f32_load_part(p0 + n1*i0 + i1, i1_rest);
+        wide_add_part(c0 + i1, v0, i1_rest);
       }
     }
   }

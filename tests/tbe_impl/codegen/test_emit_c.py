@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.emit_c import emit_function, emit_statements, text_of
-from tbe_impl.codegen.passes.vector_loops import expand_vector_loops
+from tbe_impl.codegen.passes.vector_loops import expand_vector_loop
 from tbe_impl.codegen.vector_types import literal, select
 from tests.cases import cases
 
@@ -90,9 +90,14 @@ def test_a_statement_is_printed(node: ir.Stmt, text: str) -> None:
 
 def test_a_vector_loop_becomes_loops_over_vectors() -> None:
     loop = ir.VectorLoop(
-        "i", ir.ZERO, N, (_store(),), (_store(count=ir.Var("i_rest")),), copies=((_store(),),) * 2
+        "i",
+        ir.ZERO,
+        N,
+        (_store(),),
+        rest=(_store(count=ir.Var("i_rest")),),
+        copies=((_store(),),) * 2,
     )
-    (block,) = expand_vector_loops((loop,))
+    block = expand_vector_loop(loop)
     assert emit_statements((block,), indent="").splitlines() == [
         "{",
         "  int64_t i = 0;",

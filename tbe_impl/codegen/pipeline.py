@@ -1,0 +1,117 @@
+"""The passes on the loop IR of a nest, in order: the table of contents of the back end.
+
+Each pass is a pure function from statements to statements. `Pass.macro` names the macro of the
+headers that limits a pass to some processors: the C then contains both forms.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tbe_impl import environment
+from tbe_impl.codegen.loop_ir import Stmt, VectorLoop, map_statements
+from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
+from tbe_impl.codegen.passes.loop_fission import fission_into_strips
+from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
+from tbe_impl.codegen.passes.streaming_store_edges import join_row_edges
+from tbe_impl.codegen.passes.table_loops import add_table_loop
+from tbe_impl.codegen.passes.vector_loops import expand_vector_loop
+from tbe_impl.codegen.passes.vector_tails import add_ends
+from tbe_impl.errors import InputError
+
+Body = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class NestFacts:
+    """What passes know about a nest besides its statements.
+
+    Attributes:
+        options: code generation options.
+        cells: lookup table of the function that the nest computes; None if there is none.
+    """
+
+    options: Options
+    cells: HalfLookupTable | None = None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A pass.
+
+    Attributes:
+        name: name of the pass.
+        transform: the transformation.
+        is_asked: returns whether the options and the nest ask for the pass; None if they always do
+            and the code needs the pass.
+        macro: macro of the headers that limits the pass to some processors; empty for none.
+    """
+
+    name: str
+    transform: Callable[[Body, NestFacts], Body]
+    is_asked: Callable[[NestFacts], bool] | None = None
+    macro: str = ""
+
+
+def _on_vector_loops(change: Callable[[VectorLoop], Stmt]) -> Callable[[Body, NestFacts], Body]:
+    def transform(body: Body, facts: NestFacts) -> Body:
+        return map_statements(
+            body, lambda node: (change(node) if isinstance(node, VectorLoop) else node,)
+        )
+
+    return transform
+
+
+def _add_table_loops(body: Body, facts: NestFacts) -> Body:
+    assert facts.cells is not None
+    return _on_vector_loops(functools.partial(add_table_loop, cells=facts.cells))(body, facts)
+
+
+PASSES = (
+    Pass("vector-tails", _on_vector_loops(add_ends)),
+    Pass("streaming-store-edges", lambda body, facts: join_row_edges(body), lambda facts: True),
+    Pass(
+        "loop-fission",
+        _on_vector_loops(fission_into_strips),
+        lambda facts: facts.options.strips,
+        "STRIPS",
+    ),
+    Pass("table-loops", _add_table_loops, lambda facts: facts.cells is not None, "HALF_CELLS"),
+    Pass(
+        "software-pipelining",
+        lambda body, facts: pipeline_rows(body),
+        lambda facts: facts.options.stagger,
+        "STAGGERS",
+    ),
+    Pass("vector-loops", _on_vector_loops(expand_vector_loop)),
+)
+
+
+def disabled_passes() -> frozenset[str]:
+    """Returns the names of the passes that the environment switches off.
+
+    Raises:
+        InputError: a name is no pass, or of a pass that the code needs.
+    """
+    names = frozenset(filter(None, environment.DISABLE_PASS.read().replace(" ", "").split(",")))
+    known = [item.name for item in PASSES if item.is_asked is not None]
+    if not names <= set(known):
+        raise InputError(
+            "unknown value of an environment variable",
+            place=environment.DISABLE_PASS.name,
+            expected=", ".join(known),
+            got=", ".join(sorted(names - set(known))),
+        )
+    return names
+
+
+def run_passes(body: Body, facts: NestFacts) -> Body:
+    """Returns the statements of a nest after all passes."""
+    disabled = disabled_passes()
+    for item in PASSES:
+        if item.is_asked is None or (item.is_asked(facts) and item.name not in disabled):
+            body = item.transform(body, facts)
+    return body
