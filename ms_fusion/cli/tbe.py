@@ -113,12 +113,14 @@ def run_command(check: bool, formula: str | None, as_json: bool, **options: Any)
 
 @tbe.command("show")
 @operator_options
-def show_command(**options: Any) -> None:
+@click.option("--ir", is_flag=True, help="Print the loop IR between the loop nest and the C.")
+@click.option("--passes", is_flag=True, help="Print the loop IR and what each pass changes in it.")
+def show_command(ir: bool, passes: bool, **options: Any) -> None:
     """Print an operator's graph, loop nest, C and report."""
     wanted = build_request(**options)
-    from tbe_impl.cli.commands import show as show_operator
+    from tbe_impl.cli.show import show as show_operator
 
-    click.echo(show_operator(wanted), nl=False)
+    click.echo(show_operator(wanted, ir=ir, passes=passes), nl=False)
 
 
 @tbe.command("bench")

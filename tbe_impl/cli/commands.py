@@ -25,7 +25,7 @@ from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import CompileError, FusionError, MissingError
 from tbe_impl.kernel import Kernel
-from tbe_impl.kernel_report import ANALYSIS_ERRORS, findings_of, report_of, schedules_of
+from tbe_impl.kernel_report import findings_of
 from tbe_impl.loading.deferred_kernel import DeferredKernel
 from tbe_impl.loading.operator import Operator, load_operator
 from tbe_impl.loading.operator_reference import check_operator_file, split_target
@@ -275,21 +275,6 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
     )
 
 
-def show(request: Request) -> str:
-    """Returns the graph, loop nests, C code and report of an operator as sections of plain text."""
-    from tbe_impl.dsl.graph_display import show as show_graph
-
-    built = build(request)
-    kernel = built.kernel
-    sections = {
-        "graph": show_graph([item.tensor for item in kernel.outputs]),
-        "loops": _loops(kernel),
-        "C": _source(kernel),
-        "report": str(report_of(kernel)),
-    }
-    return "\n".join(f"==== {title} ====\n{text.rstrip()}\n" for title, text in sections.items())
-
-
 def summarize_array(item: NamedArray) -> ArrayFigures:
     """Returns statistics of an array."""
     values = item.array.astype(np.float64).reshape(-1)
@@ -423,41 +408,6 @@ def _resolve_backend(kernel: Kernel, backend: str) -> tuple[str, str]:
         other = replacement_of(find_runnable(backend))
         return (other.name if other else backend), str(error)
     return backend, ""
-
-
-def _loops(kernel: Kernel) -> str:
-    from tbe_impl.chip.loop_text import show_loops
-
-    found = []
-    for schedule in schedules_of(kernel):
-        try:
-            found.append(show_loops(schedule))
-        except FusionError as error:
-            found.append(str(error))
-        except ANALYSIS_ERRORS as error:
-            found.append(f"its loops cannot be shown: {type(error).__name__}: {error}")
-    own = "\n".join(found) or "the operator handed over no schedule"
-    return f"{own.rstrip()}\n\n-- on this processor --\n{_nests(kernel)}"
-
-
-def _nests(kernel: Kernel) -> str:
-    """Returns the loop nests of the C code as text, or the reason why there are none."""
-    from tbe_impl.codegen.nest_text import show_nests
-
-    try:
-        layout = kernel.layout
-    except CompileError as error:
-        return f"there is no C: {error}"
-    return (
-        "a library computes parts of it" if layout is None else show_nests(layout, kernel.options)
-    )
-
-
-def _source(kernel: Kernel) -> str:
-    try:
-        return kernel.source
-    except (MissingError, CompileError) as error:
-        return f"there is no C: {error}"
 
 
 def _line_of(operator: Operator) -> int | str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tbe_impl.codegen.loop_ir import (
+    ADDRESS,
     FLAG,
     INDEX,
     INT,
@@ -53,7 +54,7 @@ from tbe_impl.codegen.loop_ir import (
 from tbe_impl.codegen.vector_types import combine, lane_bits
 
 INDENT = "  "
-SCALAR_KINDS = frozenset({INDEX, INT, FLAG})
+SCALAR_KINDS = frozenset({INDEX, INT, FLAG, ADDRESS})
 _C_TYPES = {MASK: "i32v", FLAG: "int", INDEX: "int64_t", INT: "int"}
 _VECTORS = frozenset("f32 f64 i8 i16 i32 i64 u8 u16 u32 u64".split())
 _SYMBOLS = {
@@ -449,5 +450,5 @@ def emit_function(function: Function, *, are_staged: bool = False) -> str:
         f"{item.kind}{item.name}" if item.kind[-1] == "*" else f"{item.kind} {item.name}"
         for item in function.parameters
     )
-    body = emit_statements(function.body, are_staged=are_staged)
+    body = emit_statements((*function.declarations, *function.body), are_staged=are_staged)
     return f"static void {function.name}({parameters}) {{\n{body}\n}}"

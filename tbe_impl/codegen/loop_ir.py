@@ -5,7 +5,8 @@ dataclass, so equal nodes compare equal and a pass returns new nodes.
 
 Kinds (types). A vector kind has LANES lanes: ``f32 f64 i8 i16 i32 i64 u8 u16 u32 u64``, and
 ``mask``, whose lanes are true or false. A scalar kind has one value: ``index`` (64-bit), ``int``,
-``flag`` (a condition). Another kind is the name of a C type of the headers, as ``wide_sum``, or a
+``flag`` (a condition),
+``uintptr_t`` (an address, unsigned). Another kind is the name of a C type of the headers, as ``wide_sum``, or a
 pointer, as ``float *``.
 
     expression = Var name                       a variable
@@ -59,6 +60,8 @@ MASK = "mask"
 FLAG = "flag"
 INDEX = "index"
 INT = "int"
+ADDRESS = "uintptr_t"
+"""Kind of an address as an unsigned number."""
 WIDE = "wide_sum"
 """Kind of an accumulator of float32 values in float64."""
 
@@ -504,10 +507,11 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A function without result."""
+    """A function without result; its declarations precede what passes change."""
 
     name: str
     parameters: tuple[Parameter, ...]
+    declarations: tuple[Stmt, ...]
     body: tuple[Stmt, ...]
 
 

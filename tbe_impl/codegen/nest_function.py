@@ -62,20 +62,29 @@ class NestCode:
 
     Attributes:
         functions: the nest's function and the function that merges partial results, if there is
-            one.
+            one, before all passes.
+        facts: what the passes know about the nest.
+        extent: trip count of the parallel loop.
+        stream: condition for non-temporal stores; None if the nest never uses them.
         part: the C function that runs one part of the nest on a thread; empty if there is none.
         call: C statements that run the nest.
         stored: the numbers of the tensors that the nest computes.
     """
 
     functions: tuple[ir.Function, ...]
+    facts: NestFacts
+    extent: ir.Expr
+    stream: ir.Expr | None
     part: str
     call: str
     stored: frozenset[int]
 
     def text(self, *, are_staged: bool) -> str:
         """Returns the C of all functions; with `are_staged`, comments name stages."""
-        first, *others = (emit_function(item, are_staged=are_staged) for item in self.functions)
+        first, *others = (
+            emit_function(run_passes(item, self.facts), are_staged=are_staged)
+            for item in self.functions
+        )
         return "\n\n".join(filter(None, (first, self.part, *others)))
 
     def tensors(self) -> frozenset[int]:
@@ -83,7 +92,7 @@ class NestCode:
         declared = (
             node.value.value
             for function in self.functions
-            for node in function.body
+            for node in function.declarations
             if isinstance(node, ir.Let) and isinstance(node.value, ir.Cast)
         )
         return self.stored | {
@@ -115,23 +124,21 @@ class NestFunction:
         starts: Sequence[ir.Stmt],
         body: Sequence[ir.Stmt],
         name: str = "",
-        cells: HalfLookupTable | None = None,
     ) -> ir.Function:
-        """Returns the function, after all passes.
+        """Returns the function, before all passes.
 
         Args:
             parameters: parameters after the pointers ``b`` and the sizes ``s``.
             starts: statements before the loops.
             body: the loops.
             name: name of the function; by default the name of the nest.
-            cells: lookup table of the function that the nest computes.
         """
-        loops = run_passes(tuple(body), NestFacts(self.options, cells))
         unused = ("b", "s", *("begin", "end") * (BEGIN_AND_END[0] in parameters))
         return ir.Function(
             name or self.name,
             (*_POINTERS_AND_SIZES, *parameters),
-            (*self._declarations((*starts, *loops)), *starts, ir.Unused(unused), *loops),
+            (*self._declarations((*starts, *body)), *starts, ir.Unused(unused)),
+            tuple(body),
         )
 
     def _declarations(self, body: tuple[ir.Stmt, ...]) -> list[ir.Stmt]:
@@ -187,10 +194,20 @@ class NestFunction:
             return text_of(self.size(size if size.constant < bound.constant else bound))
         return text_of(ir.call("least", self.size(size), self.size(bound)))
 
-    def code(self, functions: Sequence[ir.Function], part: str, call: str) -> NestCode:
-        """Returns the code of the nest."""
+    def code(
+        self,
+        functions: Sequence[ir.Function],
+        extent: ir.Expr,
+        part: str,
+        call: str,
+        *,
+        stream: ir.Expr | None = None,
+        cells: HalfLookupTable | None = None,
+    ) -> NestCode:
+        """Returns the code of the nest; `cells` is a lookup table of the function it computes."""
         stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
-        return NestCode(tuple(functions), part, call, stored)
+        facts = NestFacts(self.options, cells)
+        return NestCode(tuple(functions), facts, extent, stream, part, call, stored)
 
     @property
     def portions(self) -> int:

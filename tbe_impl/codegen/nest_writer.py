@@ -120,9 +120,7 @@ class NestWriter:
         parameters = [*BEGIN_AND_END, ir.Parameter("stream", "const int")]
         if columns:
             parameters.append(ir.Parameter("rows", "char *"))
-        function = self.function.build(
-            parameters, rows.starts(), self.inside.chain[0].body, cells=self._fit_lookup_table()
-        )
+        function = self.function.build(parameters, rows.starts(), self.inside.chain[0].body)
         steps = parallel_trip_count(self.inside, parted)
         grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
         name, condition = self.function.name, "0" if stream is None else text_of(stream)
@@ -130,12 +128,16 @@ class NestWriter:
         extra_fields = f".stream = {condition}" if stream is not None else ""
         if columns:
             part, call = rows.call(steps, grain, condition, stream_argument, extra_fields)
-            return self.function.code((function, rows.merge_function()), part, call)
+            return self.function.code(
+                (function, rows.merge_function()), steps, part, call, stream=stream
+            )
         sequential_call = f"{name}(b, s, INT64_C(0), {text_of(steps)}, {condition});"
         part, call = self.function.emit_parallel_call(
             steps, grain, sequential_call, arguments=stream_argument, extra_fields=extra_fields
         )
-        return self.function.code((function,), part, call)
+        return self.function.code(
+            (function,), steps, part, call, stream=stream, cells=self._fit_lookup_table()
+        )
 
     def _fit_lookup_table(self) -> HalfLookupTable | None:
         """Fits a lookup table for the nest's only result; returns None if that is impossible."""
@@ -376,8 +378,8 @@ class NestWriter:
 
         def remainder(root: Root, divisor: ir.Expr) -> ir.Expr:
             number = self.function.buffer_of(root).number
-            address = ir.Cast("uintptr_t", ir.Element("b", (ir.Int(number),)))
-            return ir.op("mod", address, divisor)
+            address = ir.Cast(ir.ADDRESS, ir.Element("b", (ir.Int(number),)))
+            return ir.op("mod", address, divisor, kind=ir.ADDRESS)
 
         def is_equal(one: ir.Expr, other: ir.Expr) -> ir.Expr:
             return ir.op("eq", one, other, kind=ir.FLAG)
@@ -415,10 +417,11 @@ class NestWriter:
         """
         buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes
-        place = ir.Cast("uintptr_t", buffer.pointer(ir.Var(self.inside.names[serial])))
+        place = ir.Cast(ir.ADDRESS, buffer.pointer(ir.Var(self.inside.names[serial])))
         vector = ir.op("mul", ir.LANES, ir.Int(size))
         aligned = ir.call("least", vector, ir.Int(CACHE_LINE_BYTES))
-        behind = ir.op("mod", ir.op("sub", ir.Int(0), place), aligned)
+        before = ir.op("sub", ir.Int(0), place, kind=ir.ADDRESS)
+        behind = ir.op("mod", before, aligned, kind=ir.ADDRESS)
         steps = ir.op("div", ir.Cast(ir.INDEX, behind), ir.Int(size))
         return ir.op("choose", STREAM, steps, ir.Int(0))
 
@@ -461,7 +464,8 @@ class NestWriter:
             extra_fields=extra_fields,
             part_count_variable=f"count{number}",
         )
-        return self.function.code((function,), part, "\n  ".join(["{", parts, call, *last, "}"]))
+        call = "\n  ".join(["{", parts, call, *last, "}"])
+        return self.function.code((function,), steps, part, call)
 
 
 def _innermost_expression(root: Root) -> Expr:

@@ -7,11 +7,11 @@ headers that limits a pass to some processors: the C then contains both forms.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from tbe_impl import environment
-from tbe_impl.codegen.loop_ir import Stmt, VectorLoop, map_statements
+from tbe_impl.codegen.loop_ir import Function, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
@@ -108,10 +108,17 @@ def disabled_passes() -> frozenset[str]:
     return names
 
 
-def run_passes(body: Body, facts: NestFacts) -> Body:
-    """Returns the statements of a nest after all passes."""
+def run_passes(function: Function, facts: NestFacts) -> Function:
+    """Returns the function of a nest after all passes."""
+    for _, after in iterate_passes(function, facts):
+        function = after
+    return function
+
+
+def iterate_passes(function: Function, facts: NestFacts) -> Iterator[tuple[Pass, Function]]:
+    """Runs the passes on the function of a nest; yields each pass and the function after it."""
     disabled = disabled_passes()
     for item in PASSES:
         if item.is_asked is None or (item.is_asked(facts) and item.name not in disabled):
-            body = item.transform(body, facts)
-    return body
+            function = replace(function, body=item.transform(function.body, facts))
+            yield item, function

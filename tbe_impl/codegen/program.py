@@ -105,12 +105,14 @@ class Layout:
         sums: maps the ``id`` of a reduction with requested loops to its loops inside a nest.
         tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
             its tile.
+        codes: the code of each nest.
     """
 
     nests: tuple[LoopNest, ...]
     kept: frozenset[int]
     sums: Mapping[int, ReductionLoops]
     tiles: Mapping[int, AttachedTile]
+    codes: tuple[NestCode, ...]
 
     @property
     def nest_of_stored(self) -> dict[int, LoopNest]:
@@ -165,7 +167,7 @@ def write_program_and_layout(
     """
     program, writer = _write_to_fixed_point(outputs, inputs, name, options, mark)
     return program, Layout(
-        tuple(writer.nests), frozenset(writer.reused), writer.summed, writer.tiles
+        writer.nests, frozenset(writer.reused), writer.summed, writer.tiles, writer.codes
     )
 
 
@@ -321,6 +323,7 @@ class _ProgramWriter:
         self.mark = mark
         self.overwritten: Tensor | None = None
         self.nests: tuple[LoopNest, ...] = ()
+        self.codes: tuple[NestCode, ...] = ()
         self.reused: set[int] = set()
         self.apart = {id(tensor) for tensor in extra}
         wanted = {id(tensor) for tensor in (*outputs, *extra)} - {id(tensor) for tensor in inputs}
@@ -399,7 +402,7 @@ class _ProgramWriter:
             self.named,
             self.options,
         )
-        written = self._write_nests(nests, around)
+        written = self.codes = self._write_nests(nests, around)
         are_staged = are_stages_shown()
         functions = [item.text(are_staged=are_staged) for item in written]
         start = (
@@ -456,7 +459,9 @@ class _ProgramWriter:
             self.mark,
         )
 
-    def _write_nests(self, nests: Sequence[LoopNest], around: ProgramContext) -> list[NestCode]:
+    def _write_nests(
+        self, nests: Sequence[LoopNest], around: ProgramContext
+    ) -> tuple[NestCode, ...]:
         """Generates the code of the nests.
 
         Raises:
@@ -487,7 +492,7 @@ class _ProgramWriter:
                 self.summed |= {id(root.tensor): nest.sums for root in nest.roots if root.columns}
         if needed:
             raise MissingBuffer(*needed.values())
-        return written
+        return tuple(written)
 
     def _emit_calls(self, written: Sequence[NestCode], dtypes: Sequence[str]) -> list[str]:
         """Returns the calls of the nests, with allocation and release of temporaries.

@@ -378,8 +378,9 @@ class ScheduledNestWriter:
             own = function.build(BEGIN_AND_END, (), body)
             sequential_call = f"{function.name}(b, s, INT64_C(0), {text_of(steps)});"
             part, call = function.emit_parallel_call(steps, grain, sequential_call)
-            return function.code((own,), part, call)
+            return function.code((own,), steps, part, call)
         parameters = (*BEGIN_AND_END, ir.Parameter("rows", "char *"))
         own = function.build(parameters, memory.starts(), body)
         part, call = memory.call(steps, grain, together=together)
-        return function.code((own, *([memory.merge_function()] if together else [])), part, call)
+        functions = (own, *([memory.merge_function()] if together else []))
+        return function.code(functions, steps, part, call)

@@ -80,7 +80,9 @@ def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
         rooms.append(ir.Let(distant.name, PACKED, ir.Zero(PACKED), is_mutable=True))
         begun.append(ir.Assign(element, _call_half(f"{function}_begin", argument, kind=started)))
         begun.append(ir.Assign(distant, _call_half(f"{function}_farther", argument, distant)))
-        ends[node.name] = ir.Let(node.name, node.kind, _call_half(f"{function}_end", element))
+        ends[node.name] = ir.Let(
+            node.name, node.kind, _call_half(f"{function}_end", element, kind=node.kind)
+        )
         is_far = _call_half(f"{function}_any_far", distant, kind=ir.FLAG)
         far = is_far if far is None else ir.op("or", far, is_far, kind=ir.FLAG)
     assert far is not None

@@ -239,9 +239,11 @@ class _RowPipeline:
         """
         size, memory = _bytes_of(row), ir.Var(f"{row.name}_memory", "pointer")
         offset = ir.Int(ALIASING_OFFSET_BYTES * (number + 1))
-        output, own = (ir.Cast("uintptr_t", pointer) for pointer in (self.place, memory))
-        apart = ir.op("sub", ir.op("add", output, offset), own)
-        place = ir.op("div", ir.op("mod", apart, ir.Int(PAGE_BYTES)), ir.Int(size))
+        output, own = (ir.Cast(ir.ADDRESS, pointer) for pointer in (self.place, memory))
+        after = ir.op("add", output, offset, kind=ir.ADDRESS)
+        apart = ir.op("sub", after, own, kind=ir.ADDRESS)
+        within = ir.op("mod", apart, ir.Int(PAGE_BYTES), kind=ir.ADDRESS)
+        place = ir.op("div", within, ir.Int(size), kind=ir.ADDRESS)
         length = len(self.stages) * _stride(row) + PAGE_BYTES // size
         return (
             ir.Alloc(memory.name, row.c, (ir.Int(length),), 64),

@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 import types
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -339,6 +340,21 @@ def test_show_prints_the_graph_the_loops_the_c_and_the_report(
         "local.UB at its fullest",
     ):
         assert text in out, text
+
+
+@cases(
+    "option, texts",
+    [
+        ("--ir", ("_nest0(b: void **", "vector i0 in begin..end:")),
+        ("--passes", ("-- vector-tails --", "+  rest:", "-- loop-fission where STRIPS is 1 --")),
+    ],
+)
+def test_show_prints_the_loop_ir_on_request(
+    option: str, texts: Sequence[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, out = call("show", "swish.py", *SMALL, option, capfd=capfd)
+    assert code == 0 and "==== loop IR ====" in out
+    assert [text for text in texts if text not in out] == []
 
 
 def test_bench_gives_three_times(capfd: pytest.CaptureFixture[str]) -> None:
