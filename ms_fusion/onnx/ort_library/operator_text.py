@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from tbe_impl.codegen import emit_c
 from tbe_impl.codegen.planning.access_analysis import DerivedSize
 from tbe_impl.cpu.prepared_kernel import PlannedProgram
 from tbe_impl.dsl.expr import Binary, Const, Expr, Var
@@ -91,7 +92,7 @@ def write_operator(kernel: GroupKernel) -> OperatorText:
         for axis, extent in enumerate(shape):
             if not extent.variables <= names.keys():
                 raise InputError("a size follows from no input", place=kernel.name)
-            lines.append(f"made[{number} * AXES_MAX + {axis}] = {extent.text(names)};")
+            lines.append(f"made[{number} * AXES_MAX + {axis}] = {emit_c.text_of(extent.expr(names))};")
     places = {id(one.tensor): number for number, one in enumerate((*inputs, *outputs))}
     order = [places[id(tensor)] for tensor in (*program.inputs, *program.outputs)]
     buffers = ", ".join(f"all[{number}]" for number in order)
