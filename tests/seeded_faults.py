@@ -325,7 +325,7 @@ FAULTS = (
         "ms_fusion/kernel_server/sequence_assembly.py",
         "target in later or not may_overwrite(",
         "not may_overwrite(",
-        SERVER,
+        ("tests/ms_fusion/lowering",),
     ),
     Fault(
         "integer quotient cut to an integer",

@@ -266,13 +266,13 @@ SEGMENTS: dict[str, Callable[..., Any]] = {
 @cases("dtype", ["float16", "float32", "int32"])
 @cases("kind", SEGMENTS)
 def test_segments(dtype: str, kind: str) -> None:
-    x, ids = values((5, 2), dtype), np.array([0, 2, 2, -1, 9], np.int32)
+    x, ids = values((6, 2), dtype), np.array([0, 2, 2, -1, 9, 3], np.int32)
     word = dsl.OPERATIONS[f"unsorted_segment_{kind}"]
     wide = x.astype(np.float64)
     wanted = np.stack([wide[0], np.full(2, 7.0), SEGMENTS[kind](wide[1:3], 0)])
     wanted = np.trunc(wanted) if dtype == "int32" else wanted
     assert_near(compute(lambda t, i: word(t, i, 3, 7), x, ids)[0], wanted, dtype, times=4)
-    (found,) = compute(lambda t: word(t, [0, 2, 2, -1, 9], 3, 7), x)
+    (found,) = compute(lambda t: word(t, ids.tolist(), 3, 7), x)
     assert_near(found, wanted, dtype, times=4)
 
 
