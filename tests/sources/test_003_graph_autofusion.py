@@ -174,6 +174,7 @@ def two_lines(framework: str) -> str:
     return str(found)
 
 
+@pytest.mark.filterwarnings("ignore")  # torch warns about itself
 def test_usage_export_from_torch_in_two_lines(place: Path) -> None:
     torch = pytest.importorskip("torch")
     names = {"model": torch.nn.Linear(8, 8), "x": torch.ones(2, 8)}

@@ -63,7 +63,6 @@ def read_model(path: Path) -> CellModel:
         if fused:
             inline(model, native, CELL_OPERATORS)
             groups = _inline_group_functions(model)
-            inline_model_functions(model)
             passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
             native.infer_shapes(model)
         else:
@@ -98,7 +97,7 @@ def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
     """Inlines the functions of the ms_fusion domain; each of them is a fused group.
 
     Returns a pair for each call of a function: the name of the function, and its inlined operators
-    except Constant nodes.
+    except Constant nodes. Calls in bodies of other operators are inlined too, and not returned.
     """
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:
@@ -123,6 +122,7 @@ def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
             results,  # type: ignore[arg-type]
         )
         found.append((function.name, [node for node in made if node.op_type != "Constant"]))
+    inline_model_functions(model)  # the calls in bodies of If, Loop and Scan
     model.functions.clear()
     model.opset_imports.pop(DOMAIN, None)
     return found
