@@ -87,6 +87,80 @@ INLINED void add_values(float *result, const f32v *decay, const float *values, i
     for (; row < (count); row++) call(1);                     \
   } while (0)
 
+/* Transposes LANES vectors of LANES elements in registers. */
+INLINED void transpose_lanes(f32v rows[LANES]) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC unroll 4
+  for (int distance = LANES / 2; distance; distance /= 2) {
+    i32v low, high;
+#pragma GCC unroll 16
+    for (int lane = 0; lane < LANES; lane++) {
+      low[lane] = lane & distance ? LANES + lane - distance : lane;
+      high[lane] = lane & distance ? LANES + lane : lane + distance;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+      if (!(i & distance)) {
+        const f32v first = rows[i], second = rows[i + distance];
+        rows[i] = __builtin_shuffle(first, second, low);
+        rows[i + distance] = __builtin_shuffle(first, second, high);
+      }
+  }
+#else
+  float all[LANES][LANES], turned[LANES][LANES];
+  for (int i = 0; i < LANES; i++) f32_store(all[i], rows[i]);
+  for (int i = 0; i < LANES; i++)
+    for (int j = 0; j < LANES; j++) turned[j][i] = all[i][j];
+  for (int i = 0; i < LANES; i++) rows[i] = f32_load(turned[i]);
+#endif
+}
+
+/* turned[element][query] = scale · q[query][element]; queries behind the last one are 0. */
+INLINED void turn_queries(float *turned, const float *q, int64_t token, int64_t size, int64_t queries, float scale,
+                          const int vectors) {
+  const int64_t whole = size - size % LANES;
+  for (int i = 0; i < vectors; i++)
+    for (int64_t element = 0; element < whole; element += LANES) {
+      f32v rows[LANES];
+#pragma GCC unroll 16
+      for (int row = 0; row < LANES; row++) {
+        const int64_t query = i * LANES + row;
+        rows[row] = query < queries ? f32_load(q + query * token + element) * scale : f32_splat(0);
+      }
+      transpose_lanes(rows);
+#pragma GCC unroll 16
+      for (int row = 0; row < LANES; row++) f32_store(turned + (element + row) * ATTENTION_BLOCK + i * LANES, rows[row]);
+    }
+  for (int64_t element = whole; element < size; element++)
+    for (int64_t query = 0; query < vectors * LANES; query++)
+      turned[element * ATTENTION_BLOCK + query] = query < queries ? q[query * token + element] * scale : 0;
+}
+
+/* to[query][element] = result[element][query] / sum[query] */
+INLINED void turn_result(float *to, int64_t token, const float *result, const f32v *sum, int64_t size, int64_t queries,
+                         const int vectors) {
+  const int64_t whole = size - size % LANES;
+  for (int i = 0; i < vectors; i++) {
+    const f32v factor = 1 / sum[i];
+    for (int64_t element = 0; element < whole; element += LANES) {
+      f32v rows[LANES];
+#pragma GCC unroll 16
+      for (int row = 0; row < LANES; row++) rows[row] = f32_load(result + (element + row) * ATTENTION_BLOCK + i * LANES) * factor;
+      transpose_lanes(rows);
+#pragma GCC unroll 16
+      for (int row = 0; row < LANES; row++) {
+        const int64_t query = i * LANES + row;
+        if (query < queries) f32_store(to + query * token + element, rows[row]);
+      }
+    }
+    float factors[LANES];
+    f32_store(factors, factor);
+    for (int64_t element = whole; element < size; element++)
+      for (int64_t query = i * LANES; query < queries && query < (i + 1) * LANES; query++)
+        to[query * token + element] = result[element * ATTENTION_BLOCK + query] * factors[query - i * LANES];
+  }
+}
+
 enum tile_mask { NOTHING_MASKED, SOME_MASKED, ALL_MASKED };
 
 /* Copies mask[query][key] to the tile [key][query]. Nothing is copied where all values are 0, or
@@ -122,9 +196,7 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
   const float *mask = a->mask.data;
   if (mask) mask += batch * a->mask.batch + head * a->mask.head + first * a->mask.token;
   f32v largest[ATTENTION_VECTORS], sum[ATTENTION_VECTORS], decay[ATTENTION_VECTORS];
-  for (int64_t element = 0; element < a->size; element++)
-    for (int64_t query = 0; query < vectors * LANES; query++)
-      turned[element * ATTENTION_BLOCK + query] = query < queries ? q[query * a->q.token + element] * a->scale : 0;
+  turn_queries(turned, q, a->q.token, a->size, queries, a->scale, vectors);
   for (int64_t element = 0; element < a->value_size; element++)
     for (int i = 0; i < vectors; i++) f32_store(result + element * ATTENTION_BLOCK + i * LANES, f32_splat(0));
 #pragma GCC unroll 4
@@ -173,12 +245,8 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
 #define ADD(rows) add_values(result + row * ATTENTION_BLOCK, decay, v + begin * a->v.token + row, a->v.token, scores, keys, rows, vectors)
     IN_BLOCKS(a->value_size, ADD);
   }
-  float divided[ATTENTION_BLOCK] __attribute__((aligned(64)));
-  for (int i = 0; i < vectors; i++) f32_store(divided + i * LANES, 1 / sum[i]);
   float *to = a->result + batch * a->result_batch + head * a->result_head + first * a->result_token;
-  for (int64_t query = 0; query < queries; query++)
-    for (int64_t element = 0; element < a->value_size; element++)
-      to[query * a->result_token + element] = result[element * ATTENTION_BLOCK + query] * divided[query];
+  turn_result(to, a->result_token, result, sum, a->value_size, queries, vectors);
 }
 #undef SCORE
 #undef ADD
