@@ -219,6 +219,16 @@ static struct registered_operator *prepare_operators(void) {
   return expected;
 }
 
+/* Makes and releases a status and a domain, so that every function of the failure paths is called in
+ * every session. */
+static OrtStatus *probe_interface(const OrtApi *api) {
+  OrtCustomOpDomain *domain;
+  release_status(api)(create_status(api)(FAIL, "ms_fusion: probe"));
+  OrtStatus *failed = create_domain(api)(DOMAIN_NAME, &domain);
+  if (!failed) release_domain(api)(domain);
+  return failed;
+}
+
 EXPORTED OrtStatus *RegisterCustomOps(OrtSessionOptions *options, const OrtApiBase *base) {
   char message[256];
   const char *version = base->GetVersionString(), *missing = missing_feature();
@@ -238,7 +248,8 @@ EXPORTED OrtStatus *RegisterCustomOps(OrtSessionOptions *options, const OrtApiBa
   struct registered_operator *operators = prepare_operators();
   if (!operators) return create_status(api)(FAIL, "ms_fusion: out of memory");
   OrtCustomOpDomain *domain;
-  OrtStatus *failed = create_domain(api)(DOMAIN_NAME, &domain);
+  OrtStatus *failed = probe_interface(api);
+  if (!failed) failed = create_domain(api)(DOMAIN_NAME, &domain);
   if (failed) return failed;
   for (size_t i = 0; ms_fusion_kernels[i] && !failed; i++) failed = add_operator(api)(domain, &operators[i].op);
   if (!failed) failed = add_domain(api)(options, domain);
