@@ -7,7 +7,7 @@ headers that limits a pass to some processors: the C then contains both forms.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tbe_impl import environment
@@ -115,10 +115,15 @@ def run_passes(function: Function, facts: NestFacts) -> Function:
     return function
 
 
-def iterate_passes(function: Function, facts: NestFacts) -> Iterator[tuple[Pass, Function]]:
-    """Runs the passes on the function of a nest; yields each pass and the function after it."""
+def iterate_passes(
+    function: Function, facts: NestFacts, passes: Sequence[Pass] = PASSES
+) -> Iterator[tuple[Pass, Function]]:
+    """Runs passes on the function of a nest; yields each pass and the function after it.
+
+    Optional passes may be left out or change places between the first and the last pass.
+    """
     disabled = disabled_passes()
-    for item in PASSES:
+    for item in passes:
         if item.is_asked is None or (item.is_asked(facts) and item.name not in disabled):
             function = replace(function, body=item.transform(function.body, facts))
             yield item, function
