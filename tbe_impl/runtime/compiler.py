@@ -100,10 +100,11 @@ _find(environment.COMPILER.read(), os.environ.get("PATH"))
 def march() -> str:
     """Returns the value of the compiler flag ``-march``; empty for unknown architectures.
 
-    The value is ``native``, or ``haswell`` if `MS_FUSION_ISA` limits kernels to AVX2.
+    The value is ``native``, or the architecture of the limit that `MS_FUSION_ISA` sets.
     """
-    if machine.is_kept_to_avx2():
-        return "haswell"
+    limit = machine.instruction_limit()
+    if limit is not None:
+        return limit.march
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
 
 

@@ -5,13 +5,36 @@ from __future__ import annotations
 import os
 import platform
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import __version__, environment
 
-POST_AVX2_PREFIXES = ("avx512", "avx_", "avx10", "amx")
-"""Name prefixes of the features introduced with or after AVX-512."""
+
+@dataclass(frozen=True)
+class InstructionSet:
+    """An instruction set to which `MS_FUSION_ISA` limits kernels.
+
+    Attributes:
+        march: value of the compiler flag ``-march``.
+        beyond: a feature of the processors that have more instructions.
+        excluded: name prefixes of the features that kernels do not use.
+    """
+
+    march: str
+    beyond: str
+    excluded: tuple[str, ...]
+
+
+INSTRUCTION_SETS = {
+    "avx2": InstructionSet("haswell", "avx512f", ("avx512", "avx_", "avx10", "amx")),
+    "sse4.2": InstructionSet(
+        "nehalem",
+        "avx",
+        ("avx", "amx", "fma", "f16c", "bmi", "vaes", "vpclmulqdq", "abm", "movbe", "xsave"),
+    ),
+}
 
 
 @lru_cache(maxsize=1)
@@ -20,16 +43,22 @@ def cpu_features() -> tuple[str, ...]:
 
     The list is empty on other systems; features disabled by `MS_FUSION_ISA` are left out.
     """
-    features = _all_features()
+    limit = instruction_limit()
     return tuple(
-        one for one in features if not (is_kept_to_avx2() and one.startswith(POST_AVX2_PREFIXES))
+        one for one in _all_features() if limit is None or not one.startswith(limit.excluded)
     )
 
 
 @lru_cache(maxsize=1)
+def instruction_limit() -> InstructionSet | None:
+    """Returns the instruction set to which kernels are limited; None for this processor's own."""
+    limit = INSTRUCTION_SETS.get(environment.ISA.read())
+    return limit if limit is not None and limit.beyond in _all_features() else None
+
+
 def is_kept_to_avx2() -> bool:
     """Whether this processor has AVX-512 and kernels are limited to AVX2."""
-    return environment.ISA.read() == "avx2" and "avx512f" in _all_features()
+    return instruction_limit() == INSTRUCTION_SETS["avx2"]
 
 
 @lru_cache(maxsize=1)

@@ -23,9 +23,11 @@ _X86 = (
     "__BMI2__",
     "__linux__",
 )
+_SSE = ("__x86_64__", "__SSE2__", "__SSE4_1__", "__SSE4_2__", "__linux__")
 _BEYOND = tuple(f"__AVX512{part}__" for part in ("F", "BW", "CD", "DQ", "VL"))
 _GCC = {"__GNUC__": "12", "__has_builtin": "0"}
 MACROS: Mapping[str, Mapping[str, str]] = {
+    "sse4.2": {**_GCC, **dict.fromkeys(_SSE, "1")},
     "avx2": {**_GCC, **dict.fromkeys(_X86, "1")},
     "avx512": {**_GCC, **dict.fromkeys((*_X86, *_BEYOND), "1")},
 }

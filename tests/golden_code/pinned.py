@@ -16,6 +16,7 @@ from tbe_impl.runtime import machine
 AVX2 = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "sse4_1", "sse4_2")
 FEATURES = {
     "avx2": AVX2,
+    "sse4.2": ("sse4_1", "sse4_2"),
     "avx512": tuple(sorted((*AVX2, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"))),
 }
 """Instruction sets by name: features as Linux names them."""
@@ -46,7 +47,7 @@ def processor(isa: str, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterato
         patch.setenv(environment.THREADS.name, str(THREADS))
         patch.setenv(environment.CACHE_DIR.name, str(cache))
         patch.setattr(machine, "cpu_features", lambda: features)
-        patch.setattr(machine, "is_kept_to_avx2", lambda: False)
+        patch.setattr(machine, "instruction_limit", lambda: None)
         patch.setattr(machine, "libc", lambda: identity["libc"])
         patch.setattr(machine, "identity", lambda: identity)
         yield

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tbe_impl.dsl as dsl
 from tbe_impl.codegen.options import Options
@@ -14,16 +15,17 @@ from tbe_impl.cpu import prepared_kernel
 from tbe_impl.interpreter import evaluate
 from tbe_impl.runtime import machine
 from tbe_impl.runtime.store import Store
+from tests.cases import FULL
 
-AVX2 = "x86-64-v3"
+AVX2, SSE = "x86-64-v3", "x86-64-v2"
 
 
-def marches() -> list[str]:
-    """Processors to compile for: this one, and AVX2 if this one can run its code."""
+def marches() -> list[Any]:
+    """Processors to compile for: this one; AVX2 and SSE4.2 if this one can run their code."""
     known = platform.machine() in ("x86_64", "AMD64") and {"avx2", "fma", "f16c"} <= set(
         machine.cpu_features()
     )
-    return ["", AVX2] if known else [""]
+    return ["", AVX2, pytest.param(SSE, marks=FULL)] if known else [""]
 
 
 def run_both(
