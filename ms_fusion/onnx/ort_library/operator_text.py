@@ -92,7 +92,9 @@ def write_operator(kernel: GroupKernel) -> OperatorText:
         for axis, extent in enumerate(shape):
             if not extent.variables <= names.keys():
                 raise InputError("a size follows from no input", place=kernel.name)
-            lines.append(f"made[{number} * AXES_MAX + {axis}] = {emit_c.text_of(extent.expr(names))};")
+            lines.append(
+                f"made[{number} * AXES_MAX + {axis}] = {emit_c.text_of(extent.expr(names))};"
+            )
     places = {id(one.tensor): number for number, one in enumerate((*inputs, *outputs))}
     order = [places[id(tensor)] for tensor in (*program.inputs, *program.outputs)]
     buffers = ", ".join(f"all[{number}]" for number in order)
