@@ -11,7 +11,8 @@ import pytest
 
 from tbe_impl import tuning_store
 from tbe_impl.cli.arguments import ArrayDescription
-from tbe_impl.cli.commands import Request, show
+from tbe_impl.cli.commands import Request
+from tbe_impl.cli.show import show
 from tbe_impl.codegen.options import DEFAULT_OPTIONS, Options
 from tbe_impl.kernel import Kernel
 from tbe_impl.kernel_report import outcomes_of
