@@ -116,9 +116,8 @@ def test_a_vector_loop_becomes_loops_over_vectors() -> None:
 
 
 def test_a_function_is_printed() -> None:
-    function = ir.Function(
-        "f", (ir.Parameter("p", "float *"), ir.Parameter("n", "int64_t")), (ir.Unused(("n",)),)
-    )
+    parameters = (ir.Parameter("p", "float *"), ir.Parameter("n", "int64_t"))
+    function = ir.Function("f", parameters, (ir.Unused(("n",)),), ())
     assert emit_function(function) == "static void f(float *p, int64_t n) {\n  (void)n;\n}"
 
 
