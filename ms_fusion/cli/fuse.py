@@ -30,7 +30,10 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--input", "source", type=FILE, required=True, help="The ONNX model; it is never changed."
 )
 @click.option(
-    "--output", "target", type=FILE, help="Where the fused model goes; kernels/ lies beside it."
+    "--output",
+    "target",
+    type=FILE,
+    help="File of the fused model; the directory kernels/ is written beside it.",
 )
 @click.option(
     "--fusion-rules",
@@ -38,7 +41,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     default="all",
     show_default=True,
     metavar="NAMES",
-    help="Names with commas between, or all; FILE.py or FILE.py:NAME for rules of your own.",
+    help="Names of rules, separated by commas, or all; FILE.py or FILE.py:NAME for your own rules.",
 )
 @click.option(
     "--opt-level",
@@ -52,7 +55,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     default="cpu",
     show_default=True,
     metavar="NAME",
-    help="Where the model will run: cpu (measured), ascend910a, ascend910b, ascend310p, or "
+    help="Device that will run the model: cpu (measured), ascend910a, ascend910b, ascend310p, or "
     "FILE.json that describes a device.",
 )
 @click.option(
@@ -69,17 +72,21 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "assumptions",
     multiple=True,
     metavar="NAME=SIZE[,…]",
-    help="A size that is only known when the model runs, for the estimate.  [default: 1]",
+    help="NAME=SIZE: assumed value of a size that is known only at run time.  [default: 1]",
 )
 @click.option(
     "--lower",
     default="",
     metavar="NAMES",
-    help="Operators to write in simpler ones: Gemm (MatMul and Add), Conv (im2col and "
-    "MatMul); with commas between.",
+    help="Operators to decompose: Gemm (into MatMul and Add), Conv (into im2col and "
+    "MatMul); separated by commas.",
 )
-@click.option("--dry-run", is_flag=True, help="Decide, and write nothing.")
-@click.option("--verify", is_flag=True, help="Run original and fused in ONNX Runtime, and compare.")
+@click.option("--dry-run", is_flag=True, help="Decide what to fuse, and write nothing.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Run the original and the fused model in ONNX Runtime, and compare the results.",
+)
 @click.option(
     "--force", is_flag=True, help="Write a model for ONNX Runtime although nothing is gained."
 )
@@ -110,7 +117,7 @@ def fuse(
     report: Path | None,
     debug: bool,
 ) -> None:
-    """Fuse an ONNX model, where that pays.
+    """Fuse operators of an ONNX model where fusion makes it faster.
 
     Exit code: 0 done, 2 bad input, 3 already fused (nothing was written).
     """

@@ -125,7 +125,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--generator",
     type=click.Choice(["ms_fusion", "mindspore"]),
-    help="Who builds the kernels.  [default: ms_fusion on CPU]",
+    help="Generator that builds the kernels.  [default: ms_fusion on CPU]",
 )
 @click.option("--measure/--no-measure", default=True, help="Time each kernel, too.  [default: on]")
 @click.option("--accuracy/--no-accuracy", default=True, help="Compare with float64.  [default: on]")
@@ -142,7 +142,7 @@ def explain(
     html_file: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Say what is fused in NET, and why the rest is not.
+    """Report which operators of NET are fused, and why the others are not.
 
     NET is a Cell class without constructor arguments, a Cell, a function of the inputs, or a
     function without arguments that returns one of these.
@@ -171,12 +171,13 @@ def explain(
 @cli.command()
 @click.argument("directory", metavar="DUMP_DIR", type=click.Path(path_type=Path))
 @click.option(
-    "--flags", help="The graph kernel flags of that run.  [default: as left in ms_fusion.json]"
+    "--flags",
+    help="The graph kernel flags of that run.  [default: those recorded in ms_fusion.json]",
 )
 @click.option(
     "--device",
     type=DEVICE,
-    help="Where it ran.  [default: as left there, else guessed]",
+    help="Device of that run.  [default: as recorded beside the dumps, else guessed]",
 )
 @report_options
 def read(
@@ -186,7 +187,7 @@ def read(
     html_file: Path | None,
     json_file: Path | None,
 ) -> None:
-    """Explain dumps brought from any machine.
+    """Report what is fused in MindSpore's graph dumps, from any machine.
 
     DUMP_DIR is where MindSpore wrote its graphs (MS_DEV_SAVE_GRAPHS=2). MindSpore itself is not
     needed.
@@ -203,7 +204,7 @@ def read(
 @cli.command()
 @click.argument("name", required=False)
 @click.option("--device", type=DEVICE, default="CPU", show_default=True)
-@click.option("--version", help="Of MindSpore.  [default: the installed one, else 2.10.0]")
+@click.option("--version", help="MindSpore's version.  [default: the installed one, else 2.10.0]")
 @click.option(
     "--yaml", "as_yaml", is_flag=True, help="Print a block to paste into a configuration."
 )
@@ -241,9 +242,9 @@ def presets(name: str | None, device: str, version: str | None, as_yaml: bool) -
 @click.argument("flags", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--device", type=DEVICE, default="CPU", show_default=True)
 def lint_flags(flags: tuple[str, ...], device: str) -> int:
-    """Name what is wrong in graph kernel flags.
+    """Report errors in graph kernel flags.
 
-    Exit code: 0 nothing, 1 something.
+    Exit code: 0 no errors, 1 errors.
     """
     from ms_fusion.mindspore.flags.lint import lint
 
@@ -260,12 +261,12 @@ def lint_flags(flags: tuple[str, ...], device: str) -> int:
 
 @cli.group()
 def cache() -> None:
-    """Look after the compiled kernels on disk."""
+    """List, check and clear the compiled kernels on disk."""
 
 
 @cache.command("ls")
 def cache_ls() -> None:
-    """List every entry, the least recently used first, and what tuning stored."""
+    """List all entries, least recently used first, and the tuning results."""
     from datetime import datetime
 
     from ms_fusion.mindspore.presets import net_choices
@@ -286,7 +287,7 @@ def cache_ls() -> None:
 
 @cache.command("info")
 def cache_info() -> None:
-    """Say where the cache is and how full."""
+    """Print the directory of the cache, its size and its limit."""
     from tbe_impl.environment import printable_path
     from tbe_impl.runtime.store import Store
     from tbe_impl.runtime.store_kinds import KINDS
@@ -302,9 +303,11 @@ def cache_info() -> None:
 
 
 @cache.command("clear")
-@click.option("--tuned", "only_tuned", is_flag=True, help="What tuning stored, and no kernel.")
+@click.option(
+    "--tuned", "only_tuned", is_flag=True, help="Remove the tuning results instead of the kernels."
+)
 def cache_clear(only_tuned: bool) -> None:
-    """Remove every kernel; what tuning stored stays."""
+    """Remove all compiled kernels; tuning results stay."""
     from tbe_impl.runtime.store import Store
     from tbe_impl.runtime.store_kinds import CHOICES, KERNELS, TUNINGS
 
@@ -317,7 +320,7 @@ def cache_clear(only_tuned: bool) -> None:
 
 @cache.command("verify")
 def cache_verify() -> int:
-    """Check every entry. Exit code: 0 all sound, 1 some are not (those are never used)."""
+    """Check every entry. Exit code: 0 all valid, 1 some invalid (they are never used)."""
     from tbe_impl.runtime.store import Store
 
     cache = Store()

@@ -30,7 +30,7 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="SPEC",
             help="One for each input: 16x32:float16, :int32 (a scalar) or file.npy; a format "
             "may follow: 1x1x4x4x16:float16:NC1HWC0. -1x128@64x128:float32: the "
-            "operator does not know the first size, the array has 64.",
+            "operator is built for an unknown first size, the array has 64.",
         ),
         click.option(
             "--attr",
@@ -44,13 +44,13 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "outputs",
             multiple=True,
             metavar="SPEC",
-            help="One for each output.  [default: as the inputs suggest]",
+            help="One for each output.  [default: inferred from the inputs]",
         ),
         click.option(
             "--soc",
             default="Ascend910A",
             show_default=True,
-            help="The chip that it is built for; cpu has no limits.",
+            help="Target chip; cpu has no limits.",
         ),
         click.option(
             "--search-path",
@@ -58,7 +58,7 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="DIR",
             type=click.Path(exists=True, file_okay=False),
-            help="Where the operator's own packages lie.  [default: the parent of the impl "
+            help="Directory of the operator's own packages.  [default: the parent of the impl "
             "that FILE.py is in]",
         ),
         click.option(
@@ -66,14 +66,14 @@ def operator_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(RUNNABLE_NAMES),
             default=RUNNABLE_NAMES[0],
             show_default=True,
-            help="Compiled C, or the definition word by word.",
+            help="cpu: compiled C; numpy: NumPy, one DSL operation after the other.",
         ),
         click.option(
             "--seed",
             type=click.IntRange(min=0),
             default=0,
             show_default=True,
-            help="Of the random arrays.",
+            help="Seed of the random arrays.",
         ),
     )
     for option in reversed(options):
@@ -91,13 +91,14 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
     is_flag=True,
     help="Compare with the definition in float64, and with the operator's formula if it is known.",
 )
-@click.option("--formula", metavar="TEXT", help='Compare with this one, too: "x/(1+exp(-beta*x))".')
+@click.option(
+    "--formula", metavar="TEXT", help='Compare with this formula, too: "x/(1+exp(-beta*x))".'
+)
 @json_option
 def run_command(check: bool, formula: str | None, as_json: bool, **options: Any) -> int:
     """Run an operator on random arrays.
 
-    OPERATOR may be left out when the file has one. Exit code: 0 done, 1 a check found a difference,
-    2 not done.
+    OPERATOR may be omitted if the file has one. Exit code: 0 done, 1 a check failed, 2 error.
     """
     from tbe_impl.cli.formula_text import parse_formula
 
@@ -130,11 +131,11 @@ def show_command(ir: bool, passes: bool, **options: Any) -> None:
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Calls of the kernel.",
+    help="Number of calls of the kernel.",
 )
 @json_option
 def bench_command(loop: int, as_json: bool, **options: Any) -> None:
-    """Time an operator beside its NumPy definition and a copy."""
+    """Time an operator, its NumPy definition and a copy of its data."""
     wanted = build_request(**options)
     from tbe_impl.cli.timing import bench
 
