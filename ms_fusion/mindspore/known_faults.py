@@ -1,6 +1,6 @@
 """Lists calls that MindSpore 2.10 computes wrongly on CPU even without fusion.
 
-Each entry also names a correct call to use instead.
+Each entry of the list also names a correct call to use instead.
 
 `ms-fusion doctor` and docs/presets.md show the list.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """One miscomputed call.
+    """A call that MindSpore 2.10 computes wrongly on CPU.
 
     Attributes:
         call: source text of the call.

@@ -1,15 +1,15 @@
 """Fast call path: calls the kernel of a single-kernel graph without MindSpore's executor.
 
 For a small net, MindSpore's overhead per call takes as long as the computation. If other code has
-evicted the processor's caches before the call, the overhead takes several times longer.
+evicted the data of the net from the processor's caches, the overhead takes several times longer.
 
 A graph is equivalent to its kernel under four conditions. Each kernel input is an argument or a
 parameter of the net. Each kernel output is a result of the net. The graph has the kernel's
 operators and no others. All operators are pure.
 
-The buffer addresses in one call through MindSpore show which tensor of the net each buffer
-contains. Then the kernel is called directly with the same inputs. If its results have the same bits
-as MindSpore's results, later calls run the kernel directly.
+In one call through MindSpore, the address of each kernel buffer shows which tensor of the net the
+buffer contains. Then the kernel is called directly with the same inputs. If its results have the
+same bits as MindSpore's results, later calls of the net run the kernel directly.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ PURE_OPERATORS = selections.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUS
 They have the same name in a graph of MindSpore and in the description of a kernel.
 """
 EXPANSIONS: Mapping[str, tuple[str, ...]] = table(lambda operator: operator.mindspore.expansion)
-"""Other pure operators, each with the basic operators into which MindSpore expands it.
+"""Maps a further pure operator to the basic operators into which MindSpore expands it.
 
-MindSpore expands them before clustering.
+MindSpore expands these operators before clustering.
 """
 SCALAR_BYTES = 16
 """Upper bound of the size of a scalar, in bytes."""
@@ -55,11 +55,11 @@ DUMP_VARIABLE = "MINDSPORE_DUMP_CONFIG"
 MAX_OUTPUT_ARRAYS = 4
 """Maximum number of cached output arrays for each result of the net.
 
-A caller in a loop holds a few results at a time and releases the oldest ones. The arrays live as
-long as the net, since another thread may still read one of them.
+A caller in a loop holds a few results at a time and releases the oldest ones. The arrays are freed
+only with the net, since another thread may still read one of them.
 """
 OutputArray = tuple[np.ndarray, int]
-"""An array and its address."""
+"""A NumPy array that receives a result of the kernel, and its address."""
 
 
 class KernelParameter(NamedTuple):
@@ -82,8 +82,8 @@ class DirectKernel:
 
     Args:
         launch: the recorded launch of the kernel by MindSpore.
-        sources: source of the data of each kernel input: the index of an argument of the call, or a
-            `KernelParameter`.
+        sources: for each kernel input, the tensor of the net that it reads: either the index of an
+            argument of the net's call, or a `KernelParameter`.
         results: for each kernel output, the corresponding result of the net.
         order: for each result of the net, the index of the corresponding kernel output; None if the
             net returns a single tensor.
@@ -177,7 +177,7 @@ UNUSED_REFERENCES = next(number for number in range(1, 9) if _find_free([(np.emp
 def find_direct_kernel(
     cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launch_log.Launch]
 ) -> DirectKernel | None:
-    """Returns the kernel that is equivalent to a graph; None if there is no such kernel.
+    """Returns the kernel that is equivalent to a graph; None if no kernel is equivalent.
 
     Args:
         cell: the net.
@@ -206,8 +206,8 @@ def _match_by_address(
 ) -> DirectKernel | None:
     """Matches the buffers of a kernel launch to arguments, parameters and results by address.
 
-    Returns None if two of these tensors share an address, or if the memory of a buffer is not that
-    of one whole tensor.
+    Returns None if two of these tensors have the same address, or if a buffer is not exactly the
+    memory of one of these tensors.
     """
     from mindspore import Tensor
 
@@ -252,7 +252,7 @@ def _match_by_address(
 
 
 def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
-    """Maps the address of each tensor to its index; returns None if two share an address."""
+    """Maps the address of each tensor to its index; returns None if two tensors have one address."""
     found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
     return found if len(found) == len(tensors) else None
 
@@ -285,7 +285,7 @@ def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
 
 
 def _read_description(name: str) -> CompositeKernel | None:
-    """Reads the composite JSON that MindSpore wrote for a kernel; None if it is unreadable."""
+    """Reads the composite JSON that MindSpore wrote for a kernel; None if the JSON is unreadable."""
     file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
     try:
         return parse_kernel(file.read_text("utf-8"), file=file.name)
@@ -323,7 +323,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Returns the number of elements of the largest tensor in a constant; 0 without tensors.
+    """Returns the number of elements of the largest tensor in a constant; 0 if it has no tensor.
 
     A constant may be a nested tuple that contains tensors.
     """

@@ -1,9 +1,9 @@
 """Installs the fast call path: monkeypatches six methods of MindSpore's class Cell.
 
-Each replacement handles the common case and calls the original method in all other cases. The
-replacements are installed when the first preset (a named set of fusion flags) is enabled, and stay
-installed. A method is not replaced if this MindSpore version lacks it or if another package has
-already replaced it.
+Each of our methods handles the common case and calls MindSpore's original method in all other
+cases. Our methods are installed when the first preset (a named set of fusion flags) is enabled, and
+stay installed. A method is not replaced if this MindSpore version lacks it or if another package
+has already replaced it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NO_ENTRIES: Mapping[Any, Any] = {}
 
 
 def install(scopes: Scopes) -> None:
-    """Replaces methods of MindSpore's class Cell by our faster methods; idempotent.
+    """Replaces methods of MindSpore's class Cell by our faster methods; a second call does nothing.
 
     Args:
-        scopes: object that returns the flags in force. A call takes the fast path only if the flags
-            are the same as at the Cell's last call.
+        scopes: object that returns the flags in force. A call of a Cell takes the fast path only if
+            the flags in force are the same as at the last call of this Cell.
     """
     from mindspore import nn
 
@@ -61,15 +61,18 @@ def install(scopes: Scopes) -> None:
 
 
 def _defining_module(method: Any) -> str:
-    """Returns the name of the module that defines the code of a function; empty if unknown.
+    """Returns the name of the module that defines the code of a function.
 
-    For a wrapper, this is the module of the wrapper, not that of the wrapped function.
+    The name is empty if the module is unknown.
+
+    For a wrapper, this is the module that defines the wrapper, not the module of the wrapped
+    function.
     """
     return str(getattr(method, "__globals__", NO_ENTRIES).get("__name__", ""))
 
 
 def _is_mindspore_method(method: Any) -> bool:
-    """Returns whether a method is still MindSpore's own, and not a replacement."""
+    """Returns whether a method is still MindSpore's own, so that no package has replaced it."""
     return _defining_module(method).startswith("mindspore.nn.")
 
 
@@ -103,7 +106,7 @@ def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
     """Wraps `Cell.__setattr__`; the wrapper sets plain attributes without MindSpore's checks.
 
     An attribute is plain if it already exists in the Cell, the type of the new value is in
-    `PLAIN_TYPES`, and the name is not that of a registered parameter, Cell or buffer.
+    `PLAIN_TYPES`, and no registered parameter, Cell or buffer has the name of the attribute.
     """
 
     @functools.wraps(original)
@@ -128,8 +131,8 @@ def wrap_compile_phase(
 ) -> property:
     """Returns a faster property `Cell.compile_phase`.
 
-    Its setter also sets the property of all inner Cells, as the original setter does, but writes
-    directly to the attribute ``_compile_phase``.
+    Like the original setter, the setter of this property also sets the property of all inner Cells.
+    Unlike the original setter, it writes directly to the attribute ``_compile_phase``.
 
     Args:
         owner: MindSpore's Cell class.

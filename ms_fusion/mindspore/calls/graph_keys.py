@@ -4,8 +4,8 @@ MindSpore's own key contains only types and shapes. So after a change of the fus
 would still use the old graph of a net. With the flags in the key, the next call compiles the net
 again. Both graphs stay cached: if the flags are changed back, the first graph is used again.
 
-A net that is first compiled in a ``with fusion():`` block keeps the flags of this block: if it is
-called outside of all ``with fusion():`` blocks, it uses the same graph.
+A net that is first compiled in a ``with fusion():`` block keeps the flags of this block. If the net
+is later called outside of all ``with fusion():`` blocks, it uses the same graph.
 """
 
 from __future__ import annotations
@@ -30,23 +30,25 @@ class Scopes(Protocol):
     def flags_in_scope(self) -> tuple[str, bool]:
         """Returns (flags, whether a ``with fusion():`` block set them).
 
-        The flags are those of the innermost ``with fusion():`` block. Outside of all blocks they
-        are those that `enable` set for the process. They are empty if no preset is in force.
+        The flags are those of the innermost ``with fusion():`` block. Outside of all blocks, the
+        flags are those that `enable` has set for the process. The flags are empty if no preset is
+        in force.
         """
 
 
 _first_calls: WeakKeyDictionary[Any, dict[str, str] | None] = WeakKeyDictionary()
-"""Maps a net to a dict: MindSpore's key of a call → the flags at the first call with this key.
+"""Maps a net to a dict from MindSpore's key of a call to the flags at the first such call.
 
-The flags are those of the innermost ``with fusion():`` block; they are empty if the first call was
-outside of all blocks. A net that was compiled before ms_fusion was active is mapped to None.
+The flags are those of the innermost ``with fusion():`` block; the flags are empty if the first call
+with this key was outside of all blocks. A net that was compiled before ms_fusion was active is
+mapped to None.
 """
 
 
 def forget(net: Any) -> None:
     """Deletes the record of the flags under which a net was first called.
 
-    Call it when the compiled graphs of the net have been freed.
+    Call this function when the compiled graphs of the net have been freed.
     """
     with contextlib.suppress(TypeError):
         _first_calls.pop(net, None)
@@ -70,7 +72,9 @@ def wrap_arguments_key(original: Callable[..., Any], scopes: Scopes) -> Callable
 
 
 def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
-    """Returns the flags under which the graph of a call must be compiled; empty without a preset.
+    """Returns the flags under which the graph of a call must be compiled.
+
+    The flags are empty if no preset is in force.
 
     Args:
         net: the called net.
@@ -92,13 +96,13 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
 
 
 def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
-    """Returns the flags that `patch` set on a Cell, else the flags of `scopes.flags_in_scope`."""
+    """Returns the flags that `patch` has set on a Cell, or else those of `scopes.flags_in_scope`."""
     own = cell.__dict__.get(CELL_FLAGS)
     return scopes.flags_in_scope if own is None else str(own.flags)
 
 
 def wrap_predict(original: Callable[..., Any], scopes: Scopes) -> Callable[..., Any]:
-    """Wraps ``Cell._predict`` so that it looks up the graph again after a change of flags.
+    """Wraps ``Cell._predict``; after a change of flags, the wrapper looks up the graph again.
 
     In text generation (`GENERATION_PHASES`) the original method reuses the Cell's last graph
     without checking the flags.

@@ -5,14 +5,14 @@ the Cell and the flags have not changed.
 
 At each call MindSpore computes a key from the arguments and looks up the compiled graph. The lookup
 takes more than half of the call time of a small net. Instead, this module compares shapes and
-dtypes with those of the Cell's last call. MindSpore handles the call if anything has changed since
-the last call, or if an argument is not a plain tensor.
+dtypes with those of the Cell's last call. If anything has changed since the last call, or if an
+argument is not a plain tensor, MindSpore handles the call.
 
 `CallRecords` holds a record of the last call of each Cell. `wrap_compile_and_run` skips the graph
 lookup. `wrap_call` skips all of MindSpore's Python code if the graph has only one kernel.
-MindSpore's checks take as long as a small kernel, and ten times as long if another kernel has
-evicted the processor's caches. So `wrap_call` reads only a few attributes, directly from the
-``__dict__`` of the Cell.
+MindSpore's checks take as long as a small kernel. They take ten times as long if another kernel has
+evicted their data from the processor's caches. So `wrap_call` reads only a few attributes, directly
+from the ``__dict__`` of the Cell.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class SingleKernel:
     """State of the search for a single kernel that is equivalent to a compiled graph.
 
     Attributes:
-        direct: the equivalent kernel; None if none has been found so far.
-        calls: number of repeated calls of the graph so far; it stops at the last number in
+        direct: the equivalent kernel; None if no equivalent kernel has been found so far.
+        calls: number of repeated calls of the graph so far. The counter stops at the last number in
             `PROBE_CALLS`, since later calls do not search for a kernel.
     """
 
@@ -124,8 +124,8 @@ class CallRecords:
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
         """Runs the kernel that is equivalent to the graph of the call `last`; returns the results.
 
-        Returns None if there is no such kernel or it cannot be used; MindSpore then has to execute
-        the call. Precondition: `is_like` is true for `last` and this call.
+        Returns None if no kernel is equivalent or the equivalent kernel cannot be used. MindSpore
+        then has to execute the call. Precondition: `is_like` is true for `last` and this call.
         """
         # Another thread may reset the attribute in the meantime.
         direct = last.kernel.direct
@@ -140,7 +140,8 @@ class CallRecords:
     def is_like(self, last: CallRecord, cell: Any, args: Sequence[Any]) -> bool:
         """Returns whether a call of `cell` with `args` uses the same graph as the call `last`.
 
-        This is so if shapes, dtypes, flags and all relevant attributes of the Cell are the same.
+        The graph is the same if the shapes and dtypes of the arguments, the flags and all relevant
+        attributes of the Cell are the same.
         """
         own = cell.__dict__
         if (
@@ -159,7 +160,7 @@ class CallRecords:
         return True
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
-        """Returns whether MindSpore's own methods compile the Cell, and all its shapes are static.
+        """Returns whether MindSpore's own methods compile the Cell for static input shapes only.
 
         `COMPILE_MEMBERS` lists these methods.
         """
@@ -171,7 +172,8 @@ class CallRecords:
     def is_called_as_mindspore_has_it(self, last: CallRecord, cell: Any) -> bool:
         """Returns whether MindSpore's own methods call the Cell, and `construct` is unchanged.
 
-        `CALL_MEMBERS` lists these methods. `construct` is compared with that of the call `last`.
+        `CALL_MEMBERS` lists these methods. The method `construct` is compared with the method in
+        the record `last`.
         """
         return (
             _has_members(cell, self._called_by)
@@ -185,7 +187,7 @@ class CallRecords:
     def is_plain(self, value: Any) -> bool:
         """Returns whether a value is a plain tensor.
 
-        A plain tensor is not constant, not lazily initialized, and has no extra attributes.
+        A plain tensor is neither a constant nor lazily initialized, and has no extra attributes.
         """
         return type(value) is self._tensor and not (
             value.const_arg or value.has_init or value.__dict__
@@ -197,10 +199,9 @@ def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether a Cell has all these members unchanged from MindSpore's class Cell.
+    """Returns whether neither a Cell nor its class overrides the members in `wanted`.
 
-    `wanted` maps the name of each member to its value in MindSpore's class Cell. A member is
-    changed if the Cell or its class overrides it.
+    `wanted` maps the name of each member to the value of this member in MindSpore's class Cell.
     """
     kind, own = type(cell), cell.__dict__
     for name, value in wanted.items():
@@ -224,7 +225,8 @@ def has_known_storage(cell: Any) -> bool:
 def make_switch_check() -> Callable[[], bool]:
     """Returns a function that checks whether environment variables disable compiled graphs.
 
-    The function returns True if the variable ``MS_JIT`` is 0 or ``MS_DEV_PRECOMPILE_ONLY`` is set.
+    The returned function returns True if the variable ``MS_JIT`` is 0 or ``MS_DEV_PRECOMPILE_ONLY``
+    is set.
     """
     names = ("MS_JIT", "MS_DEV_PRECOMPILE_ONLY")
     variables: Any = getattr(os.environ, "_data", None)
@@ -265,7 +267,7 @@ IDENTITY_HASH: Any = object.__hash__
 SPECIAL_PHASES = ("save", "prefill", "increment")
 """Values of `Cell.phase` that MindSpore handles specially."""
 PROBE_CALLS = (8, 24)
-"""Numbers of the repeated calls, from 1, that also check whether the graph is a single kernel.
+"""The repeated calls, counted from 1, that also check whether the graph is a single kernel.
 
 A net that is called only a few times is not checked. The second check is needed if other threads
 launched kernels during the first check.
@@ -392,8 +394,8 @@ A method whose code uses other names is not replaced.
 def is_known_call(method: Any) -> bool:
     """Returns whether `method` is the `Cell.__call__` of MindSpore 2.10, so that we can replace it.
 
-    The result is also False if the method `get_mode` of MindSpore's context does more than return
-    the attribute `_mode`, since `wrap_call` reads `_mode` directly.
+    `wrap_call` reads the attribute `_mode` of MindSpore's context directly. So the result is also
+    False if the context's method `get_mode` does more than return this attribute.
     """
     from mindspore import context
 

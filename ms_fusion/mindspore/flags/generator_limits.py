@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from ms_fusion.graph import Graph, Node
 
 GENERATOR = "AKG_V2"
-"""MindSpore's name of the generator in the module `akg_v2`; our generator uses this name."""
+"""MindSpore's name for the generator in the module `akg_v2`; our generator has taken this name."""
 
 EXCLUDED_OPERATORS: Mapping[str, str] = table(lambda operator: operator.excluded)
-"""Operators that MindSpore could cluster for our generator, but must not; each with the reason."""
+"""Operators that MindSpore must not cluster for our generator, each mapped to the reason."""
 
 
 def refusal(op: str, source: str, target: str) -> str:
-    """Returns the reason why MindSpore's CPU generator must not build an operator; empty if it may.
+    """Returns the reason why MindSpore's CPU generator must not build an operator; empty if none.
 
     Args:
         op: operator type.
-        source: working dtype of the operator (`dtypes_of`).
+        source: dtype in which the operator computes, as `dtypes_of` defines it.
         target: dtype of the operator's first result.
     """
     if "bfloat16" in (source, target):
@@ -51,10 +51,10 @@ def node_refusal(node: Node, graph: Graph) -> str:
 
 
 def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
-    """Returns (working dtype of an operator, dtype of its first result).
+    """Returns (dtype in which an operator computes, dtype of its first result).
 
-    The working dtype is the dtype of the first data input, or bfloat16 if any input or result is
-    bfloat16. Returns None if the operator has no inputs or no results.
+    The first of the two is bfloat16 if any input or result is bfloat16. Otherwise it is the dtype
+    of the first data input. Returns None if the operator has no inputs or no results.
     """
     sources = [value.dtype for value in graph.inputs_of(node)]
     targets = [value.dtype for value in graph.outputs_of(node)]
@@ -85,8 +85,8 @@ class KernelRefusal(NamedTuple):
     Attributes:
         op: type of the operator that causes the refusal; empty if no single operator causes it.
         reason: why the kernel is not built.
-        left: only for our generator: True if it could not even build a slow substitute for the
-            kernel. MindSpore then runs the kernel's operators one by one.
+        left: True if our generator could not even build a slow substitute for the kernel. MindSpore
+            then runs the kernel's operators one by one. Always False for MindSpore's generator.
     """
 
     op: str
@@ -95,7 +95,7 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Returns the reason why MindSpore's CPU generator must not build a kernel; None if it may.
+    """Returns the reason why MindSpore's CPU generator must not build a kernel; None if none.
 
     A kernel with malformed JSON is refused, too.
 
@@ -115,7 +115,7 @@ def kernel_refusal(text: str) -> KernelRefusal | None:
 
 
 def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
-    """Returns (working dtype, dtype of the first result) of an operator in composite JSON."""
+    """Returns the result of `dtypes_of` for an operator in composite JSON."""
     sources = [item["data_type"] for item in _flatten(step["input_desc"])]
     target = step["output_desc"][0]["data_type"]
     if "bfloat16" in sources:
@@ -124,7 +124,7 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
-    """Returns the reason why MindSpore's generator must not build an operator; empty if it may.
+    """Returns the reason why MindSpore's generator must not build an operator; empty if none.
 
     Only the shapes and axes of the operator are checked, not its dtypes.
 
@@ -152,7 +152,7 @@ def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
 def has_only_views(text: str) -> bool:
     """Returns whether a kernel in composite JSON only reshapes tensors.
 
-    MindSpore moves no data for such a kernel. Returns False for malformed JSON.
+    MindSpore moves no data for a kernel that only reshapes. The result is False for malformed JSON.
     """
     try:
         return all(step["name"] in selections.VIEWS for step in json.loads(text)["op_desc"])

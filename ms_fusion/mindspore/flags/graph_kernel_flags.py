@@ -1,8 +1,8 @@
 """Defines `GraphKernelFlags`, which has a typed field for each flag of graph kernel fusion.
 
-`GraphKernelFlags.render` returns the flag string that MindSpore reads, for example
-``--opt_level=2 --enable_cluster_ops=Div,Erf``; `GraphKernelFlags.parse` reads such a string.
-MindSpore ignores most mistakes in it silently; `ms_fusion.mindspore.flags.lint.lint` finds them.
+`GraphKernelFlags.render` returns the flag string that MindSpore reads, for example ``--opt_level=2
+--enable_cluster_ops=Div,Erf``; `GraphKernelFlags.parse` reads such a string. MindSpore silently
+ignores most mistakes in a flag string; `ms_fusion.mindspore.flags.lint.lint` finds them.
 
 This module exceeds 500 lines because the list of all flags, its parser and its printer belong
 together.
@@ -39,9 +39,9 @@ def _flag(
         kind: ``int``, ``bool``, ``str`` or ``list`` (of names, separated by commas).
         default: MindSpore's own value when the flag is absent.
         choices: allowed values; empty if all values of the kind are allowed.
-        names: kind of the list items: ``operator``, ``pass``, ``pattern`` or ``number``.
-        minimum: smallest allowed number; None for no limit.
-        killed_by: values that end the process on CPU.
+        names: for a list, the kind of its items: ``operator``, ``pass``, ``pattern`` or ``number``.
+        minimum: smallest allowed number; None if there is no minimum.
+        killed_by: values of the flag with which MindSpore ends the process on CPU.
     """
     return field(
         default=None,
@@ -59,7 +59,7 @@ def _flag(
 
 @dataclass(frozen=True)
 class GraphKernelFlags:
-    """A set of flags for graph kernel fusion; None means that MindSpore uses its own default.
+    """A set of flags for graph kernel fusion; for a field that is None, MindSpore uses its default.
 
     The ``metadata`` of each field contain the flag's documentation, kind, default and allowed
     values. `describe` returns them as a string.
@@ -386,7 +386,7 @@ class GraphKernelFlags:
         )
 
     def merge(self, other: GraphKernelFlags) -> GraphKernelFlags:
-        """Returns these flags merged with `other`; `other` takes precedence (`merge_values`)."""
+        """Returns these flags merged with `other` by `merge_values`; `other` takes precedence."""
         return GraphKernelFlags(**merge_values(self.set_flags(), other.set_flags()))
 
     def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
@@ -394,8 +394,8 @@ class GraphKernelFlags:
 
         For example, ``+Reshape`` means that these flags cluster the operator Reshape and ``−Sub``
         that they do not cluster Sub. ``+expand:Softmax`` means that they expand Softmax into basic
-        operators. For any other flag the string is the whole flag, or ``no --NAME`` if only `base`
-        has the flag.
+        operators. For a flag that is not such a list, the string is the whole flag, or ``no
+        --NAME`` if only `base` has the flag.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))
@@ -430,20 +430,20 @@ FLAGS = {item.name: item for item in fields(GraphKernelFlags)}
 """Maps the name of each flag to its dataclass field, which has the metadata."""
 
 _NAME_PREFIXES = {"cluster_ops": "", "expand_ops": "expand:"}
-"""Family of lists whose items `changes` shows one by one → the prefix of each shown item."""
+"""Maps a family in `_FAMILIES` to the prefix that `changes` writes before each list item."""
 _FAMILIES = dict.fromkeys(
     name.partition("_")[2].removesuffix("_only")
     for name, item in FLAGS.items()
     if item.metadata["kind"] == "list"
 )
-"""Families of flags whose values are lists.
+"""Names of the families; a family is three flags with lists of names for one purpose.
 
-For example, the family ``cluster_ops`` has the lists ``enable_cluster_ops``,
+For example, the family ``cluster_ops`` has the flags ``enable_cluster_ops``,
 ``disable_cluster_ops`` and ``enable_cluster_ops_only``.
 """
 
 NO_OPERATOR = "None"
-"""The only item of an ``…_only`` list that allows nothing.
+"""A name that no operator has; an ``…_only`` list with this name alone allows no operator.
 
 MindSpore would treat an empty list as an absent list.
 """
@@ -454,9 +454,9 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 
     A single value in `over` replaces the value in `base`. Lists come in families of three, such as
     ``enable_cluster_ops``, ``disable_cluster_ops`` and ``enable_cluster_ops_only``. A name in an
-    ``enable…`` list of `over` is added to the same list of `base` and removed from the
-    ``disable…`` list, and vice versa. If `base` has the ``…_only`` list, the name is added to or
-    removed from that list instead. An ``…_only`` list in `over` replaces all three lists.
+    ``enable…`` list of `over` is added to the same list of `base` and removed from the ``disable…``
+    list, and vice versa. If `base` has an ``…_only`` list, the name is instead added to this list
+    or removed from it. An ``…_only`` list in `over` replaces all three lists.
 
     >>> merge_values({"disable_cluster_ops": ("Exp", "Log")}, {"enable_cluster_ops": ("Exp",)})
     {'disable_cluster_ops': ('Log',), 'enable_cluster_ops': ('Exp',)}
@@ -490,7 +490,7 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 def _join_names(
     more: Sequence[str], known: Sequence[str] | None, gone: Sequence[str]
 ) -> tuple[str, ...]:
-    """Returns the names of `more`, then those of `known` that are not in `gone`, each once."""
+    """Returns the names in `more`, then the names in `known` but not in `gone`, without duplicates."""
     return tuple(dict.fromkeys((*more, *(name for name in known or () if name not in gone))))
 
 
@@ -509,8 +509,8 @@ def describe(name: str) -> str:
 def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
     """Splits a flag string into tokens; returns (column from 1, key, value) of each token.
 
-    If a token is no flag, its key is None and its value is the token. If a flag has no ``=``, its
-    value is None.
+    For a token that is not a flag, the key is None and the value is the whole token. For a flag
+    without ``=``, the value is None.
     """
     found: list[tuple[int, str | None, str | None]] = []
     for word in TOKEN.finditer(text):
@@ -527,7 +527,7 @@ def convert(name: str, text: str | None) -> Any:
     """Converts `text` to a value of the flag `name`.
 
     Raises:
-        ValueError: `text` is no valid value; the message describes the expected value.
+        ValueError: `text` is not a valid value. The message describes the expected value.
     """
     kind = FLAGS[name].metadata["kind"]
     if kind == "bool":

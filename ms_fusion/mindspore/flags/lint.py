@@ -1,9 +1,10 @@
 """Finds mistakes in a graph kernel flag string; MindSpore ignores most of them silently.
 
 MindSpore silently ignores unknown names of operators and patterns. It reports an unknown flag only
-in its log, and a wrong pass name only at process exit. `lint` returns a warning for a name outside
-of `ms_fusion.vocabulary` if the name resembles a known name. Otherwise it returns a note, since
-MindSpore may know the name. `lint` never suggests a flag with the opposite meaning.
+in its log, and a wrong pass name only at process exit. For a name that is not in
+`ms_fusion.vocabulary`, `lint` returns a warning if the name resembles a known name. If it resembles
+none, `lint` returns a note, since MindSpore may know the name. `lint` never suggests a flag with
+the opposite meaning.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ BACKEND_PASSES = frozenset(
 )
 """Fusion passes of MindSpore's back end, which a flag names without a stage.
 
-All except `replace_addn` and `transpose_to_reshape` exist only on Ascend.
+Of these passes, only `replace_addn` and `transpose_to_reshape` also exist on other devices than
+Ascend.
 """
 
 PATTERNS = {
@@ -127,7 +129,10 @@ PATTERNS = {
     "allreduce_fwd": ("Ascend",),
     "allreduce_bwd": ("Ascend",),
 }
-"""Patterns by which the splitter joins operators, each with the devices that support it."""
+"""Patterns by which MindSpore joins operators in one kernel.
+
+Each pattern is mapped to the devices that support it.
+"""
 
 REMOVED_FLAGS_NEGATED = {
     "enable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: "
@@ -138,7 +143,7 @@ REMOVED_FLAGS_NEGATED = {
     "leave it out",
     "auto_tune": "it was removed, and nothing is tuned unless asked to: leave it out",
 }
-"""Names in `REMOVED_FLAGS`, each with the remedy if the flag has a false value."""
+"""Maps a name in `REMOVED_FLAGS` to the remedy if the flag has a false value."""
 
 REMOVED_FLAGS = {
     "auto_tune": "it was removed; online_tuning took its place, and kills the process on CPU",
@@ -151,14 +156,17 @@ REMOVED_FLAGS = {
     "disable_cse": "it never was a flag; it is the pass `graph_kernel_cse`: "
     "`--disable_pass=split.graph_kernel_cse`",
 }
-"""Flags of tutorials or older versions that MindSpore 2.10 does not know, each with a remedy."""
+"""Flags of tutorials or older versions that MindSpore 2.10 does not know.
+
+Each flag is mapped to a remedy.
+"""
 
 FATAL_FLAGS = {
     "kernel_generator": "MindSpore's own generator for this value does not exist on CPU",
     "online_tuning": "tuning does not run on CPU",
     "enable_dynamic_shape_fusion": "MindSpore 2.10 aborts in its shape inference on CPU",
 }
-"""Flags with values that end the process on CPU (metadata `killed_by`), each with the reason."""
+"""Maps a flag with values that end the process on CPU (metadata `killed_by`) to the reason."""
 
 
 TRUE_TEXTS = ("true", "1", "yes", "on", "y", "t")
@@ -181,8 +189,8 @@ def lint(
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default the
             generator that `base` and `text` select.
-        version: MindSpore version whose names of operators and passes are valid; by default the
-            installed version, or the newest known version if none is installed.
+        version: MindSpore version that defines the valid names of operators and passes. The default
+            is the installed version, or the newest known version if MindSpore is not installed.
         base: flags into which `text` will be merged, as by `enable`.
     """
     builds = generator or generator_of(f"{base} {text}")
@@ -208,7 +216,7 @@ class _LintContext:
 
 
 def _expanded_operators(text: str) -> frozenset[str]:
-    """Returns the operators that MindSpore expands into basic ones on CPU for flags `text`."""
+    """Returns the operators that MindSpore, with flags `text`, expands into basic ones on CPU."""
     lists: dict[str, set[str]] = {}
     for _, key, value in split_flags(text):
         lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))
@@ -326,7 +334,7 @@ def _value_findings(
 
 
 def _suggested_values(key: str, value: str) -> tuple[str, ...]:
-    """Returns the valid values that the user may have meant by the wrong `value`; may be empty.
+    """Returns the valid values that resemble the wrong `value`; empty if no value resembles it.
 
     >>> _suggested_values("opt_level", "9"), _suggested_values("enable_stitch_fusion", "True")
     (('3',), ('true',))

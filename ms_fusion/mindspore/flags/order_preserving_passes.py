@@ -1,12 +1,12 @@
 """Lists the MindSpore passes that must be disabled to keep the order of reads and in-place writes.
 
 If a net reads a parameter and then overwrites it in place, an operator `UpdateState` keeps this
-order: its inputs are the operators that read the parameter. If such a reading operator is in a
-group of fused operators, it becomes a result of the group. Then the pass
+order: its inputs are the operators that read the parameter. If a reading operator is in a group of
+fused operators, its result becomes a result of the group. Then the pass
 `extend_output_for_update_state` changes the inputs of `UpdateState`: it replaces the reading
-operator by those results of the group that are computed from it. If there are no such results, the
-pass removes the input, and the order is lost. So no earlier pass may remove an operator between the
-reading operator and these results:
+operator by those results of the group that are computed from the reading operator. If no result of
+the group is computed from it, the pass removes the input, and the order is lost. So no earlier pass
+may remove an operator between the reading operator and these results of the group. Example:
 
     y = tanh(p.reshape(8, 4)).reshape(4, 8)  # a pass removes the reshapes, and the link to p's read
     assign(p, x)                             # then y is tanh(x), not tanh(p)
@@ -25,21 +25,21 @@ ORDER_LOSING_PASSES = (
     "highlevelopt2.optimize_assign",
     f"highlevelopt2.{_EXTEND}",
 )
-"""Passes that lose the order; MindSpore runs them at opt_level 2 and above."""
+"""Passes that lose the order of reads and writes; MindSpore runs them at opt_level 2 and above."""
 
 ORDER_RELINK_PASS = f"build.{_EXTEND}"
-"""A pass that links each `UpdateState` to every result of a group; one result would suffice.
+"""A pass that makes every result of a group an input of `UpdateState`; one would suffice.
 
-The number of links grows with the square of the number of results, and compile times grow with it.
-MindSpore runs the pass at all levels above 0.
+The number of these inputs, and with it the compile time, grows with the square of the number of
+results. MindSpore runs the pass at all levels above 0.
 """
 
 
 def disabled_passes(level: int) -> tuple[str, ...]:
-    """Returns the passes to disable: those of this module that MindSpore runs at this opt_level.
+    """Returns the passes to disable: the passes in this module that MindSpore runs at `opt_level`.
 
-    A pass that MindSpore does not run at this level is left out: if it were disabled, MindSpore
-    would issue a warning at process exit.
+    A pass that MindSpore does not run at `opt_level` must not be disabled, since MindSpore would
+    then issue a warning at process exit.
     """
     return (
         (ORDER_RELINK_PASS, *ORDER_LOSING_PASSES)

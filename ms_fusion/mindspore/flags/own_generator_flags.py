@@ -18,7 +18,7 @@ SPLITTER_PASS = "split.graph_kernel_splitter"
 """The pass that splits clusters at reductions, at transposes and at a maximum depth."""
 
 SIMPLIFY_PASS = "highlevelopt1.arithmetic_simplify"
-"""The pass that rewrites formulas; some of its rewritings are wrong.
+"""The pass that simplifies arithmetic expressions; some of its rewrites are wrong.
 
 For example, it turns `x + -x` of integers into a float. Our generator does its own common
 subexpression elimination.
@@ -34,7 +34,7 @@ float16 net with several results would return float32.
 """
 
 WHOLE_OPERATORS = operators_where(lambda operator: operator.whole)
-"""Operators that MindSpore could expand, but that are clustered whole.
+"""Operators that MindSpore could expand, but under our flags clusters without expanding them.
 
 MindSpore's expansion computes in float32, even for float64 inputs, and returns float32.
 """
@@ -62,7 +62,7 @@ UNCLUSTERED_OPERATORS = tuple(
         )
     )
 )
-"""Operators in `EXCLUDED_OPERATORS` that MindSpore clusters by default for our generator."""
+"""The `EXCLUDED_OPERATORS` that MindSpore would cluster for our generator by default."""
 
 EXPANDED_OPERATORS = tuple(sorted(selections.CPU_EXPAND_OPS_OF_OWN_GENERATOR))
 """Operators that are expanded in addition to MindSpore's default."""
@@ -88,7 +88,8 @@ def flags_for_own_generator(level: int) -> GraphKernelFlags:
 LIBRARY_OPERATORS = operators_with(Trait.ONEDNN | Trait.MATRIX_UNIT)
 """Operators for which our kernels call oneDNN.
 
-Without oneDNN they are not clustered, since MindSpore's own kernels are then faster than ours.
+If oneDNN is not available, these operators are not clustered, since MindSpore's own kernels are
+then faster than ours.
 """
 
 
@@ -98,7 +99,7 @@ def drop_excluded_operators(flags: GraphKernelFlags, *, library: bool = True) ->
     Excluded operators that MindSpore clusters by default are added to ``disable_cluster_ops``.
 
     Args:
-        library: whether oneDNN can be called; if not, `LIBRARY_OPERATORS` are removed, too.
+        library: whether oneDNN is available. If it is not, `LIBRARY_OPERATORS` are removed, too.
     """
     out = EXCLUDED_OPERATORS.keys() if library else EXCLUDED_OPERATORS.keys() | LIBRARY_OPERATORS
     kept: dict[str, Any] = {

@@ -32,7 +32,7 @@ class Preset:
     Attributes:
         name: name of the preset.
         summary: purpose of the preset, in one line.
-        note: remarks; empty for none.
+        note: remarks; empty if there are none.
     """
 
     name: str
@@ -88,25 +88,26 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 UNSAFE_ON_CPU: Mapping[str, str] = table(lambda operator: operator.mindspore_generator.unsafe)
-"""Operators that MindSpore clusters by default on CPU, but no preset does; each with the reason.
+"""Operators that MindSpore clusters by default on CPU, but that no preset clusters.
 
-The table applies only to MindSpore's generator.
+Each operator is mapped to the reason. The table applies only to MindSpore's generator.
 """
 
 INACCURATE_ON_CPU: Mapping[str, str] = table(
     lambda operator: operator.mindspore_generator.inaccurate
 )
-"""Operators that `auto` and `basic` do not cluster on CPU, each with a measurement.
+"""Operators that `auto` and `basic` do not cluster on CPU.
 
-MindSpore clusters them by default.
+MindSpore clusters these operators by default. Each operator is mapped to a measurement of its
+error.
 """
 
 INACCURATE_EXPANSIONS: Mapping[str, str] = table(
     lambda operator: operator.mindspore_generator.inaccurate_expansion
 )
-"""Operators that `auto` and `basic` do not expand on CPU, each with a measurement.
+"""Operators that `auto` and `basic` do not expand on CPU.
 
-MindSpore expands them by default.
+MindSpore expands these operators by default. Each operator is mapped to a measurement of its error.
 """
 
 AUTO_CLUSTERED: Mapping[str, str] = table(
@@ -120,7 +121,10 @@ Each operator is mapped to a measurement.
 EXCLUDED_FROM_AUTO: Mapping[str, str] = table(
     lambda operator: operator.mindspore_generator.not_auto
 )
-"""Operators that `auto` could cluster or expand on CPU, but does not; each with the reason."""
+"""Operators that `auto` could cluster or expand on CPU, but does not.
+
+Each operator is mapped to the reason.
+"""
 
 AUTO_EXPANDED: Mapping[str, str] = table(lambda operator: operator.mindspore_generator.auto_expand)
 """Operators that `auto` expands on CPU in addition to MindSpore's default.
@@ -134,26 +138,27 @@ PRECISE_ON_CPU = tuple(
 """Operators that `precise` clusters on CPU with MindSpore's generator.
 
 Their results have the same bits as the unfused results. This was measured on x86-64; NaN counts as
-equal to NaN, whatever its payload. The following operators are left out, although each alone is
-correctly rounded:
+equal to NaN, whatever its payload. The following operators are not in the list, although each of
+them, computed alone, is correctly rounded:
 
-- Mul, Add, Sub: `x*y+z` is contracted, `x*y+x` becomes `x*(y+1)`, `(x+y)-x` becomes `y`, and `x*0`
-  becomes 0.
+- Mul, Add, Sub: `x*y+z` becomes one fused multiply-add, `x*y+x` becomes `x*(y+1)`, `(x+y)-x`
+  becomes `y`, and `x*0` becomes 0.
 - Maximum, Minimum: `max(x,x)` becomes `x`, but the unfused operator flushes subnormals.
-- Less, Greater: a Select with such a condition becomes a minimum or maximum, which flushes
-  subnormals.
+- Less, Greater: a Select whose condition is a Less or Greater becomes a minimum or maximum, which
+  flushes subnormals.
 - Equal, NotEqual, LogicalNot, LogicalOr: the generator rewrites them as if there were no NaN.
 - Neg: it loses the sign of 0.
-- RealDiv, Div: unfused MindSpore returns NaN/0 = -inf.
-- Sign: a comparison with its result differs for NaN.
-- Cast: it differs for out-of-range values, NaN to bool, and float64 to float16.
+- RealDiv, Div: MindSpore's unfused operator returns -inf for NaN/0.
+- Sign: if its result is compared with a number, the comparison differs for NaN.
+- Cast: it differs for out-of-range values, for NaN to bool, and for float64 to float16.
 """
 
 PRECISE_ELSEWHERE = tuple(sorted(operators_with(Trait.PRECISE_ON_ACCELERATORS)))
 """Operators that `precise` clusters on GPU and Ascend.
 
-They are the operators that are correctly rounded and never contracted. Add and Sub are left out,
-since a compiler may contract them. The list is not measured, since no such device was available.
+They are the operators that are correctly rounded and that a compiler never contracts. Add and Sub
+are left out, since a compiler may contract them with a multiplication. The list is not measured,
+since neither device was available.
 """
 
 
@@ -184,10 +189,10 @@ def resolve(
         version: MindSpore's version.
         flags: explicit flags, merged into the flags of the preset
             (`ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`).
-        generator: generator of the kernels: ``mindspore``, or ``ms_fusion`` for our generator.
-            Our generator builds some operators that MindSpore's cannot build, so fewer operators
-            are excluded from fusion. It is used only on CPU, for the presets `auto`, `basic`,
-            `aggressive` and `expert`.
+        generator: generator of the kernels: ``mindspore``, or ``ms_fusion`` for our generator. Our
+            generator builds some operators that MindSpore's generator cannot build, so fewer
+            operators are excluded from fusion. Our generator is used only on CPU, for the presets
+            `auto`, `basic`, `aggressive` and `expert`.
 
     Raises:
         InputError: the preset or device does not exist, the flags are malformed, or the version is
@@ -207,10 +212,10 @@ def resolve(
 
 
 def shown_flags(text: str, preset: str, *, device: str = "CPU", version: str = "2.10.0") -> str:
-    """Describes a flag string by its differences from a preset, for example ``auto +Reshape``.
+    """Returns a flag string as its differences from a preset, for example ``auto +Reshape``.
 
-    Returns `text` unchanged if the description would be longer, if `preset` is empty, or if `text`
-    or `preset` is invalid.
+    Returns `text` unchanged if the differences would be a longer text, if `preset` is empty, or if
+    `text` or `preset` is invalid.
 
     Args:
         text: the flag string.
@@ -297,7 +302,7 @@ _CLUSTERED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_CLUSTERABLE_OPS))
 _EXPANDED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_EXPANDABLE_OPS))
 """Operators that `aggressive` expands on CPU, but `auto` does not.
 
-`EXCLUDED_FROM_AUTO` describes the loss of accuracy of these operators and of those in
+`EXCLUDED_FROM_AUTO` describes the loss of accuracy of these operators and of the operators in
 `_CLUSTERED_FOR_SPEED`.
 """
 

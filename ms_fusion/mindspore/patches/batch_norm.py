@@ -42,7 +42,7 @@ def _scale_and_shift(
 ) -> Any:
     """Returns (y − mean) · gamma / √(variance + eps) + beta per channel, in the dtype of x.
 
-    If `gamma` is None, gamma = 1; if `beta` is None, beta = 0.
+    If `gamma` is None, 1 is used for gamma. If `beta` is None, 0 is used for beta.
     """
     scale = ops.rsqrt(variance + eps)
     if gamma is not None:
@@ -63,8 +63,9 @@ def normalize_batch(
 ) -> Any:
     """Returns (x − mean) · gamma / √(variance + eps) + beta with the batch's mean and variance.
 
-    Also updates the moving mean and the moving variance, unless they are None: new = old ·
-    (1 − share) + batch · share, with the unbiased variance of the batch.
+    Also updates the moving mean and the moving variance, unless they are None. The formula for both
+    is new = old · (1 − share) + batch · share. For the moving variance, `batch` is the unbiased
+    variance of the batch.
 
     The derivative of the variance with respect to the mean is 0, so the gradient of the variance is
     computed as if the mean were constant. Then the gradient of x needs only two sums: of dy and of
@@ -149,7 +150,7 @@ def mint_batch_norm(
 
 
 def _replacements() -> dict[Any, Any]:
-    """Returns a map from a function of MindSpore to its replacement."""
+    """Returns a dict from MindSpore's functions of batch normalisation to our replacements."""
     pairs = {"batch_norm": ops_batch_norm, "batch_norm_ext": mint_batch_norm}
     return {getattr(nn_func, name): own for name, own in pairs.items() if hasattr(nn_func, name)}
 

@@ -19,16 +19,16 @@ from mindspore import nn, ops
 OWNER = nn.LeakyReLU
 _construct = OWNER.construct
 MIN_ALPHA = 1e-3
-"""Smallest supported alpha; with a smaller alpha, alpha · x underflows to 0 more often."""
+"""Smallest alpha for which our gradient is used; a smaller alpha · x underflows to 0 more often."""
 
 
 # MindSpore parses this function.
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
-    """Returns dout · s with s = 1 for x > 0, s = alpha for x < 0, s = (1 + alpha) / 2 for x = 0.
+    """Returns dout · s; s is 1 for x > 0, alpha for x < 0 and (1 + alpha) / 2 for x = 0.
 
-    MindSpore's own gradient is the same. The sign of x is read from `out` if `out` is float32, else
-    from `x`, since alpha · x may underflow to 0. In float16 this happens for values that occur in
-    nets; in float32 it happens only for abs(x) below 1.2e-38 / alpha.
+    MindSpore's own gradient is the same. If `out` is float32, the sign of x is read from `out`,
+    else from `x`, since alpha · x may underflow to 0. In float16, alpha · x underflows for values
+    that occur in nets. In float32, it underflows only for abs(x) below 1.2e-38 / alpha.
     """
     known = out if out.dtype == ms.float32 else ops.cast(x, out.dtype)
     below = ops.select(known < 0, dout * self.alpha, dout * ((1 + self.alpha) / 2))

@@ -1,10 +1,10 @@
-"""Replaces constant padding in compiled nets, since MindSpore computes its gradient wrongly.
+"""Replaces constant padding in compiled nets, since MindSpore computes a wrong gradient.
 
-The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. Its CPU kernel in
-MindSpore 2.10 removes more elements at each call: for ``ops.pad(x, (1, 2))`` and an x of 7 elements
-the gradient has 4 elements in the second call and 1 in the third. This module uses the operator Pad
-instead, whose gradient is the operator Slice. This module imports MindSpore, so import it only
-inside of functions.
+The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. MindSpore 2.10's
+CPU kernel for PadV3 removes more elements at each call: for ``ops.pad(x, (1, 2))`` and an x of 7
+elements the gradient has 4 elements in the second call and 1 in the third. This module uses the
+operator Pad instead, whose gradient is the operator Slice. This module imports MindSpore, so import
+it only inside of functions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any 
 
 @ops.constexpr
 def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
-    """Returns whether MindSpore accepts the paddings, and no axis loses all of its elements."""
+    """Returns whether MindSpore accepts the paddings, and they remove all elements of no axis."""
     if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
         return False
     if not all(type(size) is int for size in padding):
@@ -67,8 +67,9 @@ def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
 def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any, Any]:
     """Returns (begin, size, around), each with one item per axis.
 
-    `begin` and `size` are the slice of the input that is kept; negative paddings crop the input.
-    `around` has the pairs (before, behind) of the positive paddings.
+    A negative padding crops the input. `begin` and `size` are the start and the extent of the slice
+    that remains. `around` has a pair (before, behind) of paddings for each axis, in which negative
+    paddings are replaced by 0.
     """
     pairs = _pairs(padding, len(shape))
     begin = tuple(max(-before, 0) for before, _ in pairs)
@@ -81,7 +82,8 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
 def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
     """Returns a boolean tensor for each padded axis: True for input elements, False for padding.
 
-    Each tensor has the rank of the input, and the extent 1 in all axes except the padded axis.
+    Each of these tensors has the rank of the input, and has extent 1 in all axes except its padded
+    axis.
     """
     made = []
     for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):
@@ -103,5 +105,5 @@ def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager; compilations in its block use our `mindspore.ops.pad`."""
+    """Returns a context manager; compilations in its ``with`` block use our `mindspore.ops.pad`."""
     return replace_in_parser({_pad: pad_constant})

@@ -1,7 +1,7 @@
 """Registers our replacements of MindSpore functions in the table of MindSpore's parser.
 
-The table maps a Python object to its replacement in compiled nets. The module that defines the
-table imports MindSpore.
+The table maps a Python object to its replacement in compiled nets. The module of MindSpore that
+defines the table imports all of MindSpore.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resources")
-"""Modules that define the table in different versions of MindSpore, the newest first."""
+"""Modules of MindSpore, one of which defines the table; the newest versions' module is first."""
 
 
 @contextlib.contextmanager
@@ -37,7 +37,7 @@ def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def _table() -> MutableMapping[Any, Any]:
-    """Returns the parser's table; an empty map if no module in `RESOURCES` defines it."""
+    """Returns the parser's table; an empty dict if no module in `RESOURCES` defines it."""
     for name in RESOURCES:
         with contextlib.suppress(ImportError, AttributeError):
             return importlib.import_module(name).convert_object_map

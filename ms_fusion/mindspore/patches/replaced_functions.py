@@ -1,4 +1,4 @@
-"""Lists the monkeypatched functions of MindSpore: which file replaces them, when and for how long.
+"""Lists MindSpore's monkeypatched functions, our files that replace them, and the times.
 
 `docs/mindspore_patches.md` is generated from this table. A test compares the table with the
 functions that are replaced in a process.
@@ -18,7 +18,7 @@ class Replacement:
 
     Attributes:
         name: qualified name, which begins with the defining module.
-        file: our source file that replaces the function.
+        file: our source file that defines the replacement.
         why: purpose of the replacement.
     """
 
@@ -73,7 +73,7 @@ _SERVER = "ms_fusion/compile_server/serve.py"
 
 
 def _list_source_expansions() -> Iterator[Replacement]:
-    """Lists the functions and Cells whose replacement is defined by the record of an operator."""
+    """Lists the functions and Cells that `source_expansions` replaces."""
     file = "ms_fusion/mindspore/patches/source_expansions.py"
     for operator in ops.OPERATORS.values():
         expansion = operator.mindspore.source_expansion
@@ -196,7 +196,7 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         ),
     ),
 }
-"""Maps a period (its begin and end) to the functions that are replaced in this period."""
+"""Maps a description of a period to the functions that are replaced in this period."""
 
 
 def page() -> str:

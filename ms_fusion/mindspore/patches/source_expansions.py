@@ -1,11 +1,12 @@
-"""Expands operators as their records define, when MindSpore parses a net for our generator.
+"""Expands operators by the formulas in `ms_fusion.ops` while MindSpore parses a net for us.
 
 MindSpore's description of a fused kernel lacks the scalar argument of operators such as SoftShrink,
 so they cannot be clustered. This module replaces the functions and Cells of MindSpore that use such
-an operator. The replacement computes the record's formula with basic operators, in float32. It
-applies to float16 and float32 tensors. Where x is NaN, MindSpore's own SoftShrink and HShrink have
-the gradient dy. The replacements have the gradient 0, because their result for NaN is 0. This
-module imports MindSpore, so import it only inside of functions.
+an operator. The record of an operator in `ms_fusion.ops` contains its formula. The replacement
+computes this formula with basic operators, in float32. It is used for float16 and float32 tensors.
+Where x is NaN, MindSpore's own SoftShrink and HShrink have the gradient dy. The replacements have
+the gradient 0, because their result for NaN is 0. This module imports MindSpore, so import it only
+inside of functions.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from ms_fusion.ops import OPERATORS
 from ms_fusion.ops.op_info import SourceExpansion
 
 np = ops
-"""Functions that MindSpore's parser uses for the name `np` in the formulas."""
+"""Functions that MindSpore's parser takes for those of NumPy (`np`) in the formulas."""
 FLOATS = (ms.float16, ms.float32)
 
 
 def bind_formula(expansion: SourceExpansion) -> Callable[[Any, float], Any]:
-    """Returns the formula of an operator as a function of MindSpore tensors."""
+    """Returns a function that computes the formula of an operator for MindSpore tensors."""
     return FunctionType(expansion.formula.__code__, globals(), expansion.formula.__name__)
 
 
@@ -78,10 +79,10 @@ def replace_construct(expansion: SourceExpansion, construct: Any) -> Callable[..
 
 
 class _ScalarArgument:
-    """Descriptor of a Cell that returns the scalar argument of its operator; None if there is none.
+    """Descriptor that returns the scalar argument of a Cell's operator; None if it has none.
 
     Args:
-        path: path of the argument, such as ``softshrink.lambd``.
+        path: attribute path from the Cell to the argument, such as ``softshrink.lambd``.
     """
 
     def __init__(self, path: str):
@@ -108,7 +109,7 @@ FUNCTIONS = {
     for one in EXPANSIONS
     for found in [find_object(one.function)]
 }
-"""Function of MindSpore → its replacement."""
+"""Maps a function of MindSpore to its replacement."""
 CELLS = {
     owner: {
         "construct": replace_construct(one, owner.construct),
@@ -119,7 +120,7 @@ CELLS = {
     for name, path in one.cells
     for owner in [find_object(name)]
 }
-"""Class of a Cell → the attributes that are replaced during a compilation."""
+"""Maps a class of Cells to a dict of the attributes that replace its own in a compilation."""
 
 
 @contextlib.contextmanager

@@ -28,22 +28,22 @@ from tbe_impl.environment import is_off
 
 Result = TypeVar("Result")
 _reported_reasons: set[str] = set()
-"""Results of `mindspore_state.why_no_kernels` that were already reported to the user."""
+"""Reasons from `mindspore_state.why_no_kernels` that were already reported to the user."""
 
 
 def compile_under_flags(
     compile: Callable[[], Result], net: Any, inputs: tuple[Any, ...], flags: str, preset: str = ""
 ) -> Result:
-    """Runs `compile` under the flags in force and returns the result.
+    """Calls `compile` under the flags in force and returns its result.
 
-    If MindSpore's fusion fails, `compile` runs again with other flags (`compile_retry`).
+    If MindSpore's fusion fails, `compile` is called again with other flags (`compile_retry`).
 
     Args:
         compile: compiles `net` for `inputs`.
         net: a Cell, a function, or the object whose method is compiled.
         inputs: arguments of the call.
         flags: the flags that apply to the net; empty if no preset is in force.
-        preset: name of the preset that set the flags; empty if the user overrides these flags.
+        preset: name of the preset that set the flags; empty if the user has overridden its flags.
     """
 
     def compile_once(attempt: compile_retry.Attempt) -> Result:
@@ -61,9 +61,9 @@ def compile_under_flags(
 def _block_signals() -> Iterator[None]:
     """Blocks in this thread, during the ``with`` block, the signals that have Python handlers.
 
-    Otherwise such a signal would interrupt MindSpore while it reads the answer of its kernel
-    generator, and the read would fail with EINTR. SIGINT and signals without a Python handler are
-    not blocked.
+    Otherwise a signal with a Python handler could interrupt MindSpore while it reads the answer of
+    its kernel generator, and the read would fail with EINTR. SIGINT and signals without a Python
+    handler are not blocked.
     """
     waited_for = {
         one for one in signal.valid_signals() - {signal.SIGINT} if callable(signal.getsignal(one))
@@ -82,7 +82,7 @@ def _apply_flags(
     """Sets the flags of `net` during the ``with`` block, and then reports refused kernels.
 
     Args:
-        attempt: which operators are excluded from clustering in this compilation.
+        attempt: record of the operators that are excluded from clustering in this compilation.
     """
     place = kernel_directory()
     if has_fixed_flags():
@@ -120,7 +120,7 @@ def _apply_flags(
 def _buildable_flags(flags: str, name: str) -> str:
     """Returns `flags`, or ``--opt_level=0`` if no kernel can be written to the kernel directory.
 
-    In the second case the function also warns the user, but only once for the same reason.
+    If no kernel can be written, the function also warns the user, but only once for each reason.
     """
     why = mindspore_state.why_no_kernels()
     if why:

@@ -20,9 +20,9 @@ from tbe_impl.errors import UnsafeError
 BFLOAT16_REMEDY = "Use float32 or float16 on CPU, or `mf.disable()`."
 MAX_REASONS = 3
 MANY_SHAPES = 8
-"""Number of sets of input shapes for which a net is compiled before a warning."""
+"""Number of different sets of input shapes at which a warning is issued for a net."""
 _seen_nets: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
-"""A net → the sets of input shapes for which it was compiled."""
+"""Maps a net to the sets of input shapes for which the net was compiled."""
 
 
 @contextlib.contextmanager
@@ -80,7 +80,7 @@ def report_refusals(
 
 
 def _warn_of_many_shapes(seen: set[Any], name: str, inputs: Sequence[Any]) -> None:
-    """Adds the shapes of `inputs` to `seen`; warns when there are `MANY_SHAPES` sets of shapes."""
+    """Adds the shapes of `inputs` to `seen`; warns when `seen` has `MANY_SHAPES` elements."""
     shapes = tuple(tuple(getattr(item, "shape", ())) for item in inputs)
     if shapes in seen:
         return
@@ -96,8 +96,9 @@ def _warn_of_many_shapes(seen: set[Any], name: str, inputs: Sequence[Any]) -> No
 def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
-    `left` is the value of `KernelRefusal.left`, which is the same for all these kernels: False if
-    slow substitutes replace the kernels, True if there are not even substitutes.
+    `left` is the value of `KernelRefusal.left`, which is the same for all these kernels. It is
+    False if a slow substitute was built for each kernel, and True if not even substitutes were
+    built.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"
@@ -133,7 +134,7 @@ def _remedy(refusal: KernelRefusal) -> str:
 
 
 def say(text: str) -> None:
-    """Issues `text` as a warning at the nearest stack frame outside of MindSpore and ms_fusion."""
+    """Issues the warning `text` for the nearest stack frame outside of MindSpore and ms_fusion."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and is_internal_file(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1

@@ -1,10 +1,10 @@
 """Retries a failed compilation with the failing operators excluded from clustering.
 
-MindSpore forms groups of operators, one for each fused kernel. It serializes each group before our
-generator builds the kernel. MindSpore raises an error for a group that it cannot serialize, for
-example if the group contains a bfloat16 constant or an operator with several results. It also
-raises an error for some groups that our generator refuses to build. The net compiles if the
-operator that causes the error is in no group.
+MindSpore forms groups of operators, one for each fused kernel. MindSpore serializes each group
+before our generator builds the kernel. MindSpore raises an error for a group that it cannot
+serialize, for example if the group contains a bfloat16 constant or an operator with several
+results. MindSpore also raises an error for some groups that our generator refuses to build. If the
+operator that causes the error is kept out of all groups, the net compiles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ If more operators fail, the net is compiled without fusion.
 _FUSION_SOURCES = re.compile(r"graph_kernel|graph_fusion")
 """Matches the source files of MindSpore's fusion in an error message.
 
-Messages about errors in the user's net name other source files.
+A message about an error in the user's net names other source files.
 """
 _OPERATOR = re.compile(r"ValueNode<Primitive> (?:PrimFunc_)?(\w+)")
 _NUMBER = re.compile(r"the value type: (\w+) is not in supported list")
@@ -49,9 +49,9 @@ class Attempt:
     """One attempt to compile a net.
 
     Attributes:
-        out: operators that MindSpore must not put into groups.
-        fused: whether this attempt uses fusion at all.
-        why: the error of the previous attempt; empty for the first attempt.
+        out: operators that are excluded from clustering.
+        fused: whether fusion is enabled in this attempt.
+        why: the error message of the previous attempt; empty for the first attempt.
     """
 
     out: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Attempt:
     why: str = ""
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags`, changed so that they exclude the operators of this attempt."""
+        """Returns `flags`, changed so that the operators in `out` are not clustered."""
         return NetChoice(kept_out=self.out, fused=self.fused).apply_to(flags)
 
     @property
@@ -75,7 +75,7 @@ UNFUSED_FOR_BFLOAT16 = Attempt(fused=False, why="it cannot hand over a number of
 
 
 class _Retry(Exception):
-    """Raised to request that the net be compiled again as `attempt` describes."""
+    """An exception that requests another compilation of the net, as `attempt` describes."""
 
     def __init__(self, attempt: Attempt):
         super().__init__(attempt.sentence)
@@ -91,7 +91,8 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 
     Args:
         once: compiles the net inside of `supervise_attempt`.
-        net: the net. If it was compiled before, the attempt that succeeded then is tried first.
+        net: the net to compile. If it was compiled before, the attempt that succeeded for it is
+            tried first.
     """
     attempt = Attempt()
     # Some objects cannot be keys of a weak dictionary.
@@ -116,10 +117,10 @@ def supervise_attempt(
     """Requests a retry if the compilation in the ``with`` block fails.
 
     If the compilation succeeds, the operators that `attempt` excludes from clustering are recorded
-    like kernels that were not built.
+    in the same way as kernels that were not built.
 
     Args:
-        attempt: describes which operators this compilation excludes from clustering.
+        attempt: record of the operators that this compilation excludes from clustering.
         flags: the flags without these exclusions.
         kernel_directory: directory in which the compile server records refused kernels.
         name: name of the net in the message about the excluded operators; empty for no message.
@@ -150,9 +151,10 @@ def supervise_attempt(
 
 
 def _attempt_without(attempt: Attempt, refused: KernelRefusal) -> Attempt:
-    """Returns the next attempt, without the operator for which our generator refused a kernel.
+    """Returns an attempt that also excludes the operator for which our generator refused a kernel.
 
-    It is needed if MindSpore cannot run the operators of the refused kernel one by one.
+    Another attempt is needed if MindSpore cannot run the operators of the refused kernel one by
+    one.
     """
     return _exclude_operator(attempt, refused.op, refused.reason.rstrip("."))
 
@@ -180,8 +182,8 @@ def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
 def _exclude_operator(attempt: Attempt, operator: str, why: str) -> Attempt:
     """Returns an attempt that excludes `operator` from clustering, too.
 
-    Returns an attempt without fusion if `operator` is empty or already excluded, or if
-    `MAX_EXCLUDED` operators are already excluded.
+    In three cases the returned attempt is without fusion: `operator` is empty, `operator` is
+    already excluded, or `MAX_EXCLUDED` operators are already excluded.
     """
     if not operator or operator in attempt.out or len(attempt.out) == MAX_EXCLUDED:
         return Attempt(fused=False, why=why)

@@ -1,4 +1,4 @@
-"""Chooses the kernel generator: ours if its self-test succeeds on this machine, else MindSpore's.
+"""Chooses our kernel generator if its self-test succeeds on this machine, else MindSpore's.
 
 The module `generator_proof` contains the self-test.
 """
@@ -29,18 +29,18 @@ PRECISE_NOTE = (
 def choose(
     preset: str, device: str, *, wanted: str | None = None, flags: str = ""
 ) -> tuple[str, tuple[Finding, ...]]:
-    """Returns (name of the kernel generator to use for a preset, findings for the user).
+    """Returns (name of the kernel generator for a preset, findings for the user).
 
-    If the result may be our generator, the first such call on a machine runs the generator's
-    self-test (`generator_proof`), which takes some seconds.
+    If our generator is a candidate, its self-test (`generator_proof`) must have succeeded on this
+    machine. The first call on a machine runs the self-test, which takes some seconds.
 
     Args:
         preset: a name in `ms_fusion.mindspore.flags.preset_table.PRESETS`.
         device: MindSpore's device target.
         wanted: the generator that the user selected, a name in `GENERATORS`. None selects our
             generator if it can build the kernels of this preset.
-        flags: the user's explicit flags. If their ``--kernel_generator`` names another generator
-            than ours, the result is ``mindspore``.
+        flags: the user's explicit flags. If their ``--kernel_generator`` does not name our
+            generator, the result is ``mindspore``.
 
     Raises:
         InputError: the generator `wanted` does not exist.
@@ -88,8 +88,8 @@ def _fallback_finding(reason: str, remedy: str) -> Finding:
     """Returns a warning that MindSpore's generator is used because ours cannot be used.
 
     Args:
-        reason: why our generator cannot be used.
-        remedy: what the user can do about it.
+        reason: the reason why our generator cannot be used.
+        remedy: advice to the user.
     """
     return _make_finding(
         "warning",

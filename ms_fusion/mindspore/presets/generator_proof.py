@@ -1,8 +1,8 @@
-"""Self-test of our generator: verifies that MindSpore calls its kernels correctly.
+"""Self-test of our generator: verifies that MindSpore calls our kernels correctly.
 
 MindSpore's calling convention for kernels differs between versions. So once per MindSpore version
 and machine a child process compiles a small net through MindSpore and compares the net's results
-with NumPy. Names in this module call this self-test the proof.
+with NumPy. In the names of this module, the self-test is called "proof".
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def why_unusable(version: str) -> str:
 
 
 def known_reason(version: str) -> str | None:
-    """Returns the cached result of `why_unusable`; None if the self-test has not run yet."""
+    """Returns the cached result of `why_unusable`; None if no result is cached."""
     found = _cached_proof(version)
     return None if found is None else found.why
 
@@ -88,8 +88,8 @@ def known_reason(version: str) -> str | None:
 def why_no_library(version: str) -> str:
     """Returns the reason why our generator does not build matrix products and convolutions.
 
-    The reason is empty if our generator builds them. Call `why_unusable` first; otherwise the
-    result is always empty.
+    The reason is empty if our generator builds them. `why_unusable` must be called first. Before
+    this call the result is always empty.
     """
     found = _cached_proof(version)
     return "" if found is None else found.without_onednn
@@ -122,10 +122,11 @@ def _key(version: str) -> str:
 
 @contextlib.contextmanager
 def _hold_proof_lock(version: str) -> Iterator[None]:
-    """Context manager that holds a lock of the store during its ``with`` block.
+    """Returns a context manager that holds a file lock during its ``with`` block.
 
-    So only one process of this user at a time runs the self-test of our generator. If the store
-    cannot be written, nothing is locked, and each process runs the self-test.
+    Because of this lock, only one process of this user at a time runs the self-test of our
+    generator. If the directory of the lock file cannot be written, nothing is locked, and each
+    process runs the self-test.
     """
     with contextlib.ExitStack() as held:
         with contextlib.suppress(CacheError, OSError):
@@ -135,10 +136,10 @@ def _hold_proof_lock(version: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _announce_trial() -> Iterator[None]:
-    """Context manager that tells the user about the self-test that runs in its ``with`` block.
+    """Returns a context manager that reports to the user that the self-test runs in its block.
 
-    In a terminal or notebook it writes to standard error before and after the self-test. Otherwise
-    it writes one message to the log before the self-test.
+    In a terminal or notebook, the context manager writes to standard error before and after the
+    self-test. Otherwise it writes one message to the log before the self-test.
     """
     shown = sys.stderr.isatty() or "ipykernel" in sys.modules
     if shown:
@@ -182,9 +183,9 @@ def _run_proof() -> GeneratorProof:
 
 @lru_cache(maxsize=1)
 def _source_digest() -> str:
-    """Returns a digest of the source files that the self-test tests.
+    """Returns a digest of our source files on which the result of the self-test depends.
 
-    It is part of the key under which the result of the self-test is cached.
+    The digest is part of the key under which the result of the self-test is cached.
     """
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()

@@ -1,7 +1,8 @@
 """Child process of `generator_proof`: compiles a small net with our generator, checks the results.
 
-It is run as ``python -m ms_fusion.mindspore.presets.generator_proof_child RESULT.json`` in a
-private directory. It writes a `generator_proof.GeneratorProof` to RESULT.json.
+The parent process runs it as ``python -m ms_fusion.mindspore.presets.generator_proof_child
+RESULT.json`` in a private directory. The child process writes a `generator_proof.GeneratorProof` to
+RESULT.json.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def try_generator() -> str:
             self.count = Parameter(Tensor(np.zeros(SHAPE[1:], np.float32)), name="count")
 
         def construct(self, x: Any, y: Any) -> Any:
-            """Returns the three results of the net."""
+            """Computes the three results of the net from its inputs."""
             level = ops.sub(ops.exp(x), y)
             share = ops.div(level, ops.sum(ops.abs(level), 1, True))
             ops.assign(self.count, ops.add(self.count, 2.0))

@@ -21,7 +21,7 @@ from tbe_impl import environment
 from tbe_impl.errors import FusionError, InputError
 
 TINY = 1024
-"""Number of elements up to which a tensor gains nothing from fusion (measured for 32×32)."""
+"""Number of elements up to which fusion saves no time (measured with 32×32 elements)."""
 
 
 def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator[Finding]:
@@ -63,14 +63,14 @@ def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator
 
 
 def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Iterator[Finding]:
-    """Yields findings about operators of a graph; a finding is not repeated for equal operators.
+    """Yields findings about the operators of a graph, only once for equal operators.
 
     Operators are equal if they have the same type and the same dtypes.
 
     Args:
         graph: the graph from MindSpore's front end.
-        flags: the flags in force; if None, each operator counts as one that can be clustered.
-        device: MindSpore's device target; there are findings only for ``CPU``.
+        flags: the flags in force. If they are None, every operator is assumed to be clustered.
+        device: MindSpore's device target. If it is not ``CPU``, there are no findings.
     """
     if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
         return
@@ -113,7 +113,7 @@ def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> It
 
 
 def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
-    """Returns whether an operator of type `op` can become part of a fused kernel on CPU.
+    """Returns whether an operator of type `op` can be clustered into a fused kernel on CPU.
 
     `flags` are the flags in force; if they are None, the result is True.
     """
@@ -133,13 +133,14 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
 def front_end_graph(
     net: Any, inputs: Sequence[Any], read_by_front_end: Callable[[Any, Sequence[Any], Path], None]
 ) -> Graph:
-    """Returns the graph of `net` for `inputs` from MindSpore's front end; runs no operator.
+    """Returns the graph that MindSpore's front end makes of `net` for `inputs`; runs no operator.
 
     Args:
         net: a Cell or a function.
         inputs: arguments of the call.
-        read_by_front_end: function with the arguments Cell, inputs and directory. It stops the
-            compilation of the Cell after the front end and writes the graph to the directory.
+        read_by_front_end: function with the arguments Cell, inputs and directory. The function
+            stops the compilation of the Cell after the front end and writes the graph to the
+            directory.
 
     Raises:
         InputError: MindSpore cannot compile the net, or writes no graph. The error contains the

@@ -1,7 +1,7 @@
 """Stores and applies the results of tuning whole nets.
 
-A result lists operators that must not be clustered, or says that the net is fastest without fusion.
-It is applied when the same net is compiled again.
+The result for a net lists the operators that must not be clustered, or states that the net is
+fastest without fusion. The result is applied when the same net is compiled again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tbe_impl.runtime.store import make_key, user_store
 from tbe_impl.runtime.store_kinds import CHOICES, TUNINGS
 
 MOST_KERNELS = 512
-"""Maximum number of kernel keys in a record, since the store does not read larger records."""
+"""Maximum number of kernel keys in a stored record; larger records could not be read back."""
 FORGET_REMEDY = "`mf.tune(net, forget=True)` forgets it."
 
 Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -36,7 +36,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         kept_out: operators excluded from clustering.
         fused: False if the net is fastest without fusion.
         why: a sentence with the measurement.
-        losses: a sentence for each variant that is slower than the unfused net.
+        losses: a sentence for each variant of the fused net that is slower than the unfused net.
     """
 
     kept_out: tuple[str, ...] = ()
@@ -45,7 +45,10 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags` changed by this choice; not changed if MindSpore's generator is used."""
+        """Returns `flags` changed by this choice.
+
+        Flags for MindSpore's generator are returned unchanged.
+        """
         if generator_of(flags) != "ms_fusion" or (self.fused and not self.kept_out):
             return flags
         known = GraphKernelFlags.parse(flags)
@@ -71,7 +74,7 @@ class TunedNetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """The tuning result of a net for certain inputs, as stored.
 
     Attributes:
-        net: key of the net for all inputs.
+        net: key of the net, without its inputs.
         name: name of the net.
         inputs: shapes and dtypes of the inputs, as a string.
         choice: the fastest way to compile the net.
@@ -94,7 +97,7 @@ _DECODER = msgspec.json.Decoder(TunedNetRecord)
 
 
 def records() -> Iterator[tuple[str, TunedNetRecord]]:
-    """Yields the stored records with their keys."""
+    """Yields a pair for each stored record: (key, record)."""
     return user_store().records(CHOICES, _DECODER)
 
 
@@ -107,7 +110,7 @@ def remember(
         net, inputs: the tuned net and its inputs.
         choice: the fastest way to compile the net.
         kernels: keys of the tuning records of the net's kernels. If the net already has a record,
-            the keys in it are kept, too.
+            the keys in this record are kept, too.
     """
     key = _key(net, inputs)
     earlier = user_store().read_record(CHOICES, key, _DECODER)
@@ -126,7 +129,10 @@ def remember(
 
 
 def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
-    """Returns the stored choice for a net with the same code, parameters and inputs, else None."""
+    """Returns the choice that was stored for a net with the same code, parameters and inputs.
+
+    Returns None if no choice was stored for such a net.
+    """
     store = user_store()
     if not store.has_any(CHOICES):
         return None
@@ -139,7 +145,8 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
     Args:
         net: the tuned net, or a net with the same code and parameters.
-        inputs: the inputs for which the net was tuned; empty to remove the records of all inputs.
+        inputs: the inputs for which the net was tuned. If they are empty, the records for all
+            inputs are removed.
     """
     store, net_key = user_store(), _key(net)
     wanted = _key(net, inputs) if inputs else ""
@@ -151,7 +158,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
     """Returns `flags`, changed to the variant that was fastest in the tuning of this net.
 
-    If the flags change, the user gets one message with the reason.
+    If the flags change, one message with the reason is shown to the user.
     """
     if generator_of(flags) != "ms_fusion":
         return flags
@@ -170,7 +177,7 @@ def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
 def _key(net: Any, inputs: Sequence[Any] | None = None) -> str:
     """Returns the key of a net: a digest of its classes, code, parameters and inputs.
 
-    The key also depends on the machine. If `inputs` is None, the key stands for all inputs.
+    The key also depends on the machine. If `inputs` is None, the key does not depend on the inputs.
     """
     net = getattr(net, CALLED_NET, net)
     kind = net if hasattr(net, "__qualname__") else type(net)
@@ -200,7 +207,7 @@ def _text_of(given: Any) -> str:
 
 
 def _code_of(kind: Any) -> str:
-    """Returns the code of a Cell class or function as a string; empty if there is no Python code.
+    """Returns the code of a Cell class or function as a string; empty if it has none.
 
     The code is part of a net's key because different scripts have classes of the same name.
     """
@@ -209,7 +216,7 @@ def _code_of(kind: Any) -> str:
 
 
 def _text(code: CodeType) -> str:
-    """Converts byte code to a string that is the same in every process.
+    """Converts a code object (or a constant in it) to a string that is the same in every process.
 
     The string contains no addresses and no file names, and sets are sorted.
     """

@@ -1,6 +1,6 @@
-"""Handles PyNative mode, in which MindSpore fuses only compiled functions.
+"""Supports PyNative mode, in which MindSpore fuses only compiled functions.
 
-A training step, a Cell or a gradient can be compiled.
+This module compiles training steps, and sets the flags for compiled gradients.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _is_watching = False
 def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the training step `step`, compiled by ``ms.jit`` if it is not compiled yet.
 
-    If `step` is a Cell, the same Cell is returned; in PyNative mode its `construct` is compiled.
+    If `step` is a Cell, the same Cell is returned. In PyNative mode, the method `construct` of this
+    Cell is compiled.
     """
     mindspore = mindspore_module()
     if isinstance(step, mindspore.nn.Cell):
@@ -90,10 +91,11 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
     """Makes MindSpore compile gradients in PyNative mode under the flags that `flags` returns.
 
     If `flags` returns an empty string, the flags in the environment variable remain in force.
-    MindSpore compiles the gradient of a compiled function when it computes the gradient. It does
-    not call the Python method ``compile`` for it. So this function wraps the methods ``grad`` and
-    ``grad_jit`` of MindSpore's PyNative executor instead. MindSpore calls ``grad_jit`` for each
-    compiled function, but ``grad_jit`` compiles only while MindSpore records a gradient.
+    MindSpore compiles the gradient of a compiled function when it computes the gradient. For a
+    gradient, MindSpore does not call the Python method ``compile``. So this function wraps the
+    methods ``grad`` and ``grad_jit`` of MindSpore's PyNative executor instead. MindSpore calls
+    ``grad_jit`` for each compiled function, but ``grad_jit`` compiles only while MindSpore records
+    a gradient.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
@@ -105,9 +107,9 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
 def end_failed_recordings() -> None:
     """Makes MindSpore end the recording of a gradient whose forward function raises an error.
 
-    MindSpore 2.10 itself continues to record. It then records all PyNative operations, and
-    differentiates the next ``@ms.jit`` function once more than necessary. The compilation fails if
-    an operator has no such higher derivative.
+    After such an error, MindSpore 2.10 itself continues to record. It then records all PyNative
+    operations, and differentiates the next ``@ms.jit`` function once more than necessary. If an
+    operator of this function has no such higher derivative, its compilation fails.
     """
     owner: Any = importlib.import_module("mindspore.ops.composite.base")
     original = getattr(owner, "_pynative_func_grad_forward", None)
@@ -137,7 +139,8 @@ def _wrap_gradient(
     Args:
         original: a method of MindSpore's PyNative executor.
         flags: returns the flags. If the result is empty, the user's environment variable is used.
-        compiles: returns whether a call of `original` may compile; other calls set no flags.
+        compiles: returns whether a call of `original` may compile. The wrapper sets flags only for
+            calls that may compile.
     """
 
     @functools.wraps(original)

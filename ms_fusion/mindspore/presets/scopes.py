@@ -4,12 +4,12 @@ These functions apply a preset, a named set of MindSpore's fusion flags, in a sc
 ``with fusion():`` block or a Cell to which `patch` was applied. MindSpore reads flags from an
 environment variable, from a Cell's JitConfig and from the context, in this order of precedence. It
 reads the variable at each compilation, so all scopes use the variable. During a compilation the
-variable contains the flags of the scope. Otherwise it contains the user's own value, so that child
-processes do not inherit a generator that they lack.
+variable contains the flags of the scope. At all other times the variable contains the user's own
+value, so that child processes do not inherit flags for a generator that they lack.
 
 The narrower scope takes precedence: first the patched Cell, then the innermost block, then the
-process, then the user's own value of the variable. A compiled net is compiled again at its next
-call if other flags are in force then (see `ms_fusion.mindspore.calls.graph_keys`).
+process, then the user's own value of the variable. If other flags are in force at the next call of
+a compiled net, the net is compiled again (see `ms_fusion.mindspore.calls.graph_keys`).
 
 This module exceeds 500 lines because the scopes share one state, which no other module may change.
 """
@@ -69,14 +69,14 @@ Net = TypeVar("Net")
 
 @dataclass(frozen=True)
 class Setting:
-    """A preset and its flags for this device.
+    """A preset and the flags that it sets on this device.
 
     Attributes:
         preset: name of the preset.
         flags: MindSpore's flag string.
-        asked: the kernel generator that the user selected; None for the default.
-        compiled: only for a Cell to which `patch` was applied: whether `patch` compiled its
-            `construct` in PyNative mode.
+        asked: the kernel generator that the user selected; None if the user selected none.
+        compiled: whether `patch` compiled the method `construct` of the Cell in PyNative mode.
+            Always False if `patch` did not create this setting.
     """
 
     preset: str
@@ -92,14 +92,14 @@ class _State:
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
     users_flags: str | None = None
-    """Value of the environment variable for flags before we first set it.
+    """Value of MindSpore's environment variable for flags before we first set the variable.
 
     A value that the user sets later takes precedence over our settings.
     """
     flags_in_scope: tuple[str, bool] = ("", False)
-    """(flags of the innermost block, True); outside of blocks, (flags of the process, False)."""
+    """(flags of the innermost block, True), or (flags of the process, False) outside of blocks."""
     jit_level: str | None = None
-    """The user's ``jit_level`` on Ascend as long as `_switch_device` replaces it; else None."""
+    """The user's ``jit_level`` on Ascend while `_switch_device` has replaced it, else None."""
     lock: bool = False
     """Whether calls of compiled nets are serialised."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
@@ -110,9 +110,9 @@ class _State:
 
     @property
     def top(self) -> Setting | None:
-        """The setting of the innermost ``with fusion():`` block, else that of the process.
+        """The setting of the innermost ``with fusion():`` block, or else of the process.
 
-        None if there is neither.
+        None if neither has a setting.
         """
         return self.blocks[-1] if self.blocks else self.process
 
@@ -138,18 +138,20 @@ def enable(
             record is the compiled function or Cell, which is fused even in PyNative mode:
             ``train_step = mf.enable(step=train_step).step``.
         flags: explicit flags, merged into the flags of the preset. For example, a name in
-            ``enable_cluster_ops`` is added to that list and removed from ``disable_cluster_ops``.
+            ``enable_cluster_ops`` is added to this list of the preset, and removed from the
+            preset's ``disable_cluster_ops``.
         generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. The default on CPU is
             ``ms_fusion`` if its self-test succeeds, which takes some seconds once per machine. If
             the self-test fails, ``mindspore`` is used, with a warning.
         lock: whether to serialise calls of compiled nets by several threads. MindSpore is not
-            thread-safe, with or without fusion. Without a lock such calls may give wrong results or
-            end the process.
+            thread-safe, with or without fusion. Without a lock, calls by several threads may give
+            wrong results or end the process.
 
     Raises:
         InputError: the preset or generator does not exist, or MindSpore does not know a flag.
         UnsafeError: the flags are known to kill the process.
-        MissingError: MindSpore, or a package that its generator needs, is not installed.
+        MissingError: MindSpore is not installed, or a package that MindSpore's generator needs is
+            not installed.
     """
     if is_off_with_warning():
         return _off_record(preset, step)
@@ -193,15 +195,15 @@ def fusion(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Iterator[InForce]:
-    """Applies `preset` to nets compiled in the ``with`` block; then restores the previous preset.
+    """Applies `preset` to compilations in the ``with`` block; then restores the previous preset.
 
     A net that was compiled before the block is compiled again in the block, and has two graphs from
-    then on. Outside of the block it uses the first graph again. A net that is first compiled in the
-    block uses this graph outside of the block, too.
+    then on. Outside of the block, calls of this net use the first graph again. A net that is first
+    compiled in the block uses the graph of this compilation outside of the block, too.
 
     Blocks may be nested; the innermost block takes precedence. A block applies to the whole
-    process, not to one thread. Without `generator` a block uses the kernel generator that the user
-    selected for the enclosing block or for the process.
+    process, not to one thread. If `generator` is None, a block uses the kernel generator that the
+    user selected for the enclosing block or for the process.
 
     Raises:
         as `enable`.
@@ -238,13 +240,13 @@ def patch(
     The preset takes precedence over the presets of ``with fusion():`` blocks and of the process.
 
     The preset applies only if MindSpore compiles `net` as the outermost Cell. Inside another Cell
-    or a ``@ms.jit`` function, the flags of the outer Cell or function apply. In PyNative mode the
-    Cell's `construct` and its gradient are compiled, as by ``@ms.jit``; the code around them stays
-    uncompiled. A copy of the Cell keeps the preset. Previous compilations are dropped, so the next
-    call compiles again.
+    or a ``@ms.jit`` function, the flags of the outer Cell or function apply. In PyNative mode, the
+    Cell's `construct` and the gradient of `construct` are compiled, as by ``@ms.jit``. The code
+    that calls the Cell stays uncompiled. A copy of the Cell has the same preset. Earlier
+    compilations of the Cell are deleted, so its next call compiles it again.
 
     Raises:
-        InputError: `net` is no Cell.
+        InputError: `net` is not a Cell.
         other errors as `enable`.
     """
     if is_off_with_warning():
@@ -273,7 +275,7 @@ def patch(
 
 
 def unpatch(net: Net) -> Net:
-    """Reverts `patch`: removes the preset from the Cell; its next call compiles it again."""
+    """Reverts `patch`: removes the preset from the Cell, whose next call compiles it again."""
     setting = vars(net).pop(CELL_FLAGS, None)
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
@@ -283,7 +285,7 @@ def unpatch(net: Net) -> Net:
 
 
 def compile_anew(net: Any) -> None:
-    """Deletes all compiled graphs of this Cell or function; its next call compiles it again."""
+    """Deletes all compiled graphs of this Cell or function, whose next call compiles it again."""
     with compile_lock:
         mindspore_state.forget(net, mindspore_state.graphs_of(net))
         graph_keys.forget(net)
@@ -294,7 +296,7 @@ def compile_anew(net: Any) -> None:
 def in_force(net: Any = None) -> InForce:
     """Returns the settings that MindSpore will use for the next compilation in this process.
 
-    If `net` is given, they are the settings of the next compilation of `net`.
+    If `net` is given, the function returns the settings of the next compilation of `net`.
     """
     device = device_target()
     preset, text, scope, route, remarks = _read_back(net, device)
@@ -331,8 +333,8 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     """Returns (preset, flags, scope, route, remarks) of the next compilation.
 
     The first four are fields of `InForce`; the remarks are messages for the user. The flags of a
-    patched Cell take precedence. Then MindSpore's order applies: environment variable, JitConfig,
-    context.
+    patched Cell take precedence. For other nets, MindSpore's order of precedence applies:
+    environment variable, JitConfig, context.
     """
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
     if cell is not None and not is_off():
@@ -412,7 +414,7 @@ def _off_record(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _resolve_setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
-    """Calls `prepare`, then returns (`Setting` of a preset, findings for the user).
+    """Calls `prepare`, and returns a pair: the `Setting` of a preset, and findings for the user.
 
     Raises:
         as `enable`.
@@ -462,7 +464,8 @@ def _resolve_setting(
 def user_generator() -> str | None:
     """Returns the kernel generator that the user selected; None if the user selected none.
 
-    The result is that of the innermost ``with fusion():`` block, else that of the process.
+    The generator selected for the innermost ``with fusion():`` block takes precedence over the
+    generator selected for the process.
     """
     around = _state.top
     return around.asked if around else None
@@ -474,7 +477,7 @@ def flags_of(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> tuple[str, tuple[Finding, ...]]:
-    """Returns (flags of a preset merged with `flags`, findings for the user); enables nothing.
+    """Returns (flags of a preset merged with `flags`, findings for the user); enables no preset.
 
     Raises:
         as `enable`.
@@ -514,15 +517,15 @@ def _save_user_flags() -> None:
 
 
 def _is_overruled() -> bool:
-    """Returns whether the user changed the environment variable after a preset came into force."""
+    """Returns whether the user changed MindSpore's environment variable after a preset was set."""
     return users_flags() not in (None, _state.users_flags)
 
 
 def _flags_in_force() -> str:
-    """Returns the flags of the innermost ``with fusion():`` block, else those of the process.
+    """Returns the flags of the innermost ``with fusion():`` block, or else of the process.
 
-    The result is empty if no preset is in force. If the user changed the environment variable after
-    `enable`, the result is the variable's value.
+    The result is empty if no preset is in force. If the user changed MindSpore's environment
+    variable for flags after `enable`, the result is the value of this variable.
     """
     top = _state.top
     if top is None:
@@ -537,13 +540,13 @@ def _apply_scope_change() -> None:
 
 
 def _switch_device(own: Setting | None = None) -> None:
-    """Sets ``jit_level=O1`` on Ascend if the flags in force enable fusion; else restores the level.
+    """On Ascend, sets ``jit_level`` to O1 if the flags in force enable fusion, else restores it.
 
-    According to MindSpore's source, fusion requires this level on Ascend.
+    According to MindSpore's source code, fusion on Ascend requires the level O1.
 
     Args:
-        own: setting of the patched Cell that is to be compiled; it takes precedence over the
-            settings of ``with fusion():`` blocks and of the process.
+        own: setting of the patched Cell that is to be compiled. This setting takes precedence over
+            the settings of ``with fusion():`` blocks and of the process.
     """
     if device_target() != "Ascend":
         return
@@ -571,8 +574,8 @@ def _set_jit_level(level: str) -> None:
 def prepare() -> None:
     """Makes MindSpore compile Cells and ``@ms.jit`` functions under our lock and with our flags.
 
-    From then on `ms_fusion.mindspore.presets.compile_context` wraps each compilation, even if the
-    user has set the flags. The function also installs the fast call path
+    After this call, `ms_fusion.mindspore.presets.compile_context` wraps each compilation, even if
+    the user has set the flags. The function also installs the fast call path
     (`ms_fusion.mindspore.calls.fast_call_path`).
 
     Raises:
@@ -591,10 +594,10 @@ def prepare() -> None:
 
 
 def _flags_of_gradients() -> str:
-    """Returns the flags for gradients in PyNative mode; empty to keep the environment variable.
+    """Returns the flags for gradients in PyNative mode; empty if the user's own flags apply.
 
-    They are the flags of the Cell to which `patch` was applied last. If there is no such Cell, they
-    are the result of `_flags_in_force`.
+    The result is the flags of the Cell to which `patch` was applied last. If no Cell is patched,
+    the result is that of `_flags_in_force`.
     """
     if is_off() or has_fixed_flags():
         return ""

@@ -1,4 +1,4 @@
-"""Specializes nets with dynamic shapes: compiles a net for each shape that occurs.
+"""Specializes nets with dynamic shapes: compiles a net for each input shape that occurs.
 
 In: a net and the inputs of its calls. Out: the results of the net, computed by graphs that are
 compiled for the shapes of these inputs. Must not pad a batch unless a proof shows that the padding

@@ -1,11 +1,12 @@
 """Decides whether a batch may be padded: compares the graphs of a net at two batch sizes.
 
 MindSpore's front end compiles the net for a batch of n samples and for a batch of N samples. A
-tensor carries the batch if its shape differs between the two graphs: one extent n·m becomes N·m,
+tensor has a batch axis if its shape differs between the two graphs. One extent n·m must become N·m,
 with m consecutive elements for each sample. Each operator type has a rule (`ms_fusion.ops`) that
 decides whether an operator keeps the samples separate and in order. An operator without a rule is
 treated as if it mixed samples. If all operators keep the samples separate, the first n samples of
-the results at batch size N are the results at batch size n, whatever the other samples contain.
+the results at batch size N equal the results at batch size n. The values in the other N − n samples
+then do not matter.
 
 This module exceeds 500 lines because the rules of all operator families belong to one proof.
 """
@@ -25,11 +26,11 @@ from ms_fusion.ops.op_info import Batch, BatchRule
 
 @dataclass(frozen=True)
 class BatchAxis:
-    """The batch axis of a tensor.
+    """The batch axis of a tensor and the extent of each sample along it.
 
     Attributes:
         axis: index of the axis.
-        block: number of consecutive elements along the axis for each sample.
+        block: number of consecutive elements of each sample along the axis.
     """
 
     axis: int
@@ -41,8 +42,8 @@ class PaddingProof:
     """The result of `prove`: whether padding a batch leaves the results of the net unchanged.
 
     Attributes:
-        results: batch axis of each result of the net, None for a result without a batch axis; the
-            tuple is empty if the proof failed.
+        results: tuple with the batch axis of each result of the net, or None for a result without a
+            batch axis. The tuple is empty if the proof failed.
         reason: the reason why the proof failed; empty if it succeeded.
     """
 
@@ -51,7 +52,7 @@ class PaddingProof:
 
 
 class _MixedError(Exception):
-    """Raised if an operator may mix samples; the message names the operator and the reason."""
+    """An operator may mix samples; the message names the operator and the reason."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,10 @@ class _Operator:
         node: the operator.
         shapes: shape of each input.
         data: value of each constant input; None for the other inputs.
-        carried: batch axis of each input; None for an input without a batch axis.
+        carried: batch axis of each input; None for an input without one.
         grows: indices of the constant inputs whose value depends on the batch size.
         outputs: shape of each output.
-        results: batch axis of each output; None for an output without a batch axis.
+        results: batch axis of each output; None for an output without one.
         rule: the rule of the operator type.
     """
 
@@ -81,7 +82,7 @@ class _Operator:
     def constant(self, index: int, name: str, default: Any = None) -> Any:
         """Returns the constant value of input `index`, else the value of the attribute `name`.
 
-        Older versions of MindSpore use an attribute instead of the input.
+        Older versions of MindSpore store the value in the attribute instead of the input.
         """
         if index < len(self.data) and self.data[index] is not None:
             return self.data[index]
@@ -93,11 +94,11 @@ Rule = Callable[[_Operator], bool]
 
 
 def prove(small: Graph, large: Graph, samples: int, padded: int) -> PaddingProof:
-    """Decides whether the graphs `small` and `large` compute the same results for each sample.
+    """Decides whether a net computes the same results for a sample at two batch sizes.
 
     Args:
         small: graph of the net for a batch of `samples` samples, from MindSpore's front end.
-        large: graph of the net for a batch of `padded` samples.
+        large: graph of the same net for a batch of `padded` samples.
     """
     if len(small.nodes) != len(large.nodes) or len(small.inputs) != len(large.inputs):
         return PaddingProof(reason=f"its operators are others at a batch of {padded}")
@@ -145,13 +146,13 @@ def _attributes(node: Node) -> dict[str, Any]:
 def _find_batch_axis(
     one: Value, other: Value, samples: int, padded: int, node: Node | None
 ) -> BatchAxis | None:
-    """Returns the axis in which the shapes of `one` and `other` differ; None if they are equal.
+    """Returns the axis in which the shapes of `one` and `other` differ; None if none differs.
 
     `one` and `other` are the same tensor in the graphs for `samples` and for `padded` samples.
 
     Raises:
-        _MixedError: a shape or dtype is unknown, the sizes of the axis are not proportional to the
-            numbers of samples, or a constant or a weight depends on the batch size.
+        _MixedError: a shape or dtype is unknown; or the extents of the axis are not proportional to
+            the numbers of samples; or a constant or a weight depends on the batch size.
     """
     where = _place(node) if node else "a result"
     if one.is_dynamic or other.is_dynamic or one.dtype != other.dtype:
@@ -182,9 +183,9 @@ def _find_batch_axis(
 def _check_same_constant(one: Value, other: Value, samples: int, padded: int, where: str) -> None:
     """Raises `_MixedError` if two constants differ, unless they are vectors of sizes.
 
-    In such an int64 vector each element is equal in both constants, or is proportional to the batch
-    size. `_check_operator` checks which operators may read it. Scalars whose values are unknown are
-    treated as equal.
+    In an int64 vector of sizes, each element is equal in both constants, or is proportional to the
+    batch size. `_check_operator` checks which operators may read a vector of sizes. Scalars whose
+    values are unknown are treated as equal.
     """
     if one.data is None and other.data is None and one.shape == ():
         return
@@ -244,8 +245,8 @@ def _place(node: Node) -> str:
 def _elementwise_rule(operator: _Operator) -> bool:
     """Returns whether an elementwise operator keeps the samples separate and in order.
 
-    Broadcasting aligns the last axes. So an input with a batch axis must have it at the same
-    position, counted from the last axis, as the result.
+    Broadcasting aligns the last axes. So the batch axis of an input must have the same distance
+    from the last axis as the batch axis of the result.
     """
     return all(
         result is not None
@@ -261,8 +262,9 @@ def _elementwise_rule(operator: _Operator) -> bool:
 def _axis_rule(operator: _Operator) -> bool:
     """Returns whether an operator that reduces or reorders along axes keeps the samples separate.
 
-    None of these axes may be the batch axis of the first input. The axes are the constant value of
-    input 1, or an attribute in graphs of older MindSpore versions.
+    The axes along which the operator reduces or reorders must not include the batch axis of the
+    first input. These axes are the constant value of input 1, or an attribute in graphs of older
+    MindSpore versions.
     """
     axes = operator.constant(1, *operator.rule.axis)
     return all(operator.results) and _has_no_batch_axis(operator, axes)
@@ -283,7 +285,7 @@ def _numbers(data: Any) -> tuple[int, ...]:
 def _concat_rule(operator: _Operator) -> bool:
     """Returns whether Concat keeps the samples separate and in order.
 
-    All inputs must have the same batch axis, and must be joined along another axis.
+    All inputs must have the same batch axis, and Concat must join them along another axis.
     """
     axis = operator.constant(len(operator.shapes) - 1, "axis")
     result, rank = operator.results[0], len(operator.outputs[0])
@@ -313,8 +315,8 @@ def _stack_rule(operator: _Operator) -> bool:
 def _reshape_rule(operator: _Operator) -> bool:
     """Returns whether a reshape keeps the samples separate and in order.
 
-    A reshape keeps the order of the elements. So the number of elements of the axes before the
-    batch axis (product of the extents) must be equal in input and output.
+    A reshape keeps the order of the elements. So the product of the extents of all axes before the
+    batch axis must be equal in input and output.
     """
     item, result = operator.carried[0], operator.results[0]
     if item is None or result is None or any(operator.carried[1:]):
@@ -337,8 +339,8 @@ def _transpose_rule(operator: _Operator) -> bool:
 def _product_rule(operator: _Operator) -> bool:
     """Returns whether a matrix product a · b keeps the samples separate and in order.
 
-    The batch axis may be the rows of a, the columns of b, or an axis before the last two. It must
-    not be the axis over which the product sums.
+    The batch axis may be the row axis of a, the column axis of b, or an axis before the last two.
+    The batch axis must not be the axis over which the product sums.
     """
     result = operator.results[0]
     first, second = operator.carried[:2]
@@ -372,7 +374,7 @@ def _product_rule(operator: _Operator) -> bool:
 def _dense_rule(operator: _Operator) -> bool:
     """Returns whether a dense layer x · wᵀ + b keeps the samples separate and in order.
 
-    The batch axis must be any axis of x except the last; w and b must have no batch axis.
+    Only x may have a batch axis, which must not be the last axis of x.
     """
     item, result = operator.carried[0], operator.results[0]
     return (
@@ -386,7 +388,8 @@ def _dense_rule(operator: _Operator) -> bool:
 def _image_rule(operator: _Operator) -> bool:
     """Returns whether a convolution, pooling or resizing keeps the samples separate and in order.
 
-    The images must have rank 4 or more and the batch axis 0. The weights must have no batch axis.
+    The images must have rank 4 or more, and axis 0 must be their batch axis. The weights must have
+    no batch axis.
     """
     item = operator.carried[0]
     return (
@@ -399,7 +402,7 @@ def _image_rule(operator: _Operator) -> bool:
 
 
 def _batch_norm_rule(operator: _Operator) -> bool:
-    """Returns whether BatchNorm keeps the samples separate; training averages over all samples."""
+    """Returns whether BatchNorm keeps the samples separate; in training it averages over all."""
     item = operator.carried[0]
     training = operator.constant(5, "is_training", True)
     return item is not None and item.axis == 0 and training is False and operator.results[0] == item
@@ -420,9 +423,9 @@ def _layer_norm_ext_rule(operator: _Operator) -> bool:
 
 
 def _last_axis_rule(operator: _Operator) -> bool:
-    """Returns whether an operator that works along the last axis keeps the samples separate.
+    """Returns whether an operator such as Softmax on the last axis keeps the samples separate.
 
-    The last axis must not be the batch axis.
+    The last axis, along which the operator computes, must not be the batch axis.
     """
     item = operator.carried[0]
     return (
@@ -436,8 +439,8 @@ def _last_axis_rule(operator: _Operator) -> bool:
 def _gather_rule(operator: _Operator) -> bool:
     """Returns whether Gather keeps the samples separate and in order.
 
-    Two cases are allowed: only the indices have a batch axis, or only the table has one, and Gather
-    selects along another axis of the table.
+    There are two allowed cases. In the first, only the indices have a batch axis. In the second,
+    only the table has a batch axis, and Gather selects along another axis of the table.
     """
     table, indices = operator.carried[:2]
     axis = operator.constant(2, "axis", 0)
@@ -465,7 +468,7 @@ def _embedding_rule(operator: _Operator) -> bool:
 def _strided_slice_rule(operator: _Operator) -> bool:
     """Returns whether StridedSlice keeps the samples separate and in order.
 
-    All strides must be 1, and the result must still have the batch axis.
+    All strides must be 1, and the result must have the same batch axis as the input.
     """
     item, result = operator.carried[0], operator.results[0]
     strides, masks = (

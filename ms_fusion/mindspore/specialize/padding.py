@@ -12,14 +12,14 @@ from ms_fusion.mindspore.state import mindspore_state
 def batch_of(inputs: Sequence[Any], declared: Sequence[Any] | None) -> tuple[int, tuple[int, ...]]:
     """Returns (number of samples, indices of the inputs that contain a batch).
 
-    In such an input the first axis is the batch axis. The result is (0, ()) if no input contains a
-    batch, or if the numbers of samples differ.
+    The batch axis of these inputs is their first axis. The result is (0, ()) if no input contains a
+    batch, or if the inputs have different numbers of samples.
 
     Args:
         inputs: arguments of the net.
         declared: the inputs that the user declared by ``set_inputs``. An input contains a batch if
-            its first axis is declared as dynamic. If `declared` is None, the inputs with a batch
-            are all tensors whose first extent equals that of the first tensor.
+            its first axis is declared as dynamic. If `declared` is None, a tensor contains a batch
+            if its first extent equals the first extent of the first tensor.
     """
     shapes: list[tuple[int, ...]] = [tuple(getattr(item, "shape", ())) for item in inputs]
     first = next((shape[:1] for shape in shapes if shape), ())
@@ -45,7 +45,7 @@ def _is_open(declared: Any) -> bool:
 def pad_batch(inputs: Sequence[Any], numbers: Sequence[int], samples: int) -> tuple[Any, ...]:
     """Pads the inputs with the indices `numbers` to a batch of `samples` samples.
 
-    The padding repeats the last sample, so that it contains no new values.
+    The padding repeats the last sample, so that no new values occur.
     """
     ops = mindspore_state.mindspore_module().ops
 
@@ -61,8 +61,8 @@ def cut(result: Any, places: Iterator[BatchAxis | None], samples: int) -> Any:
 
     Args:
         result: a tensor, or nested tuples and lists of tensors.
-        places: batch axis of each tensor, depth first; None for a tensor
-            without a batch axis, which is returned unchanged.
+        places: batch axis of each tensor in `result`, in depth-first order. A tensor whose batch
+            axis is None is returned unchanged.
         samples: number of samples to keep.
     """
     if isinstance(result, (tuple, list)):

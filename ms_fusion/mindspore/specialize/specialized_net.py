@@ -31,7 +31,7 @@ class CompiledNet:
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
-        """Wraps the Cell or function `net`; the wrapper uses the same weights, not copies."""
+        """Wraps the Cell or function `net`; the wrapper uses the weights of `net`, not copies."""
         from ms_fusion.mindspore.state.outer_cell import OneShape
 
         cell: Any = OneShape(net)
@@ -42,7 +42,7 @@ class CompiledNet:
         self.seconds = 0.0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the result of the net; the first call compiles it."""
+        """Returns the result of the net for these inputs; the first call compiles the net."""
         if self.seconds:
             return self._cell(*args, **kwargs)
         started = time.perf_counter()
@@ -60,7 +60,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Adds to `known` MindSpore's names of the graphs that ``ms.jit`` compiles in the block."""
+    """Adds the names of the graphs that ``ms.jit`` compiles in the ``with`` block to `known`."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield
@@ -68,7 +68,7 @@ def _record_new_phases(known: set[str]) -> Iterator[None]:
 
 
 MAX_COMPILATIONS = 16
-"""Default of the maximum number of cached compilations."""
+"""Default for the maximum number of compiled nets in the cache."""
 
 log = logging.getLogger("ms_fusion")
 Key = tuple[Any, ...]
@@ -76,12 +76,12 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class _Execution:
-    """How calls with certain input shapes are executed: by which compiled net, padded or not.
+    """The way to execute calls with certain input shapes: the compiled net and the padding.
 
     Attributes:
         compiled_for: cache key of the `CompiledNet` that executes the calls.
-        samples: number of samples before the padding; 0 for no padding.
-        padded_to: batch size to which the inputs are padded; 0 for no padding.
+        samples: number of samples before the padding; 0 if the inputs are not padded. padded_to:
+        batch size to which the inputs are padded; 0 for no padding.
         numbers: indices of the inputs that are padded.
         results: for each result, the batch axis along which it is cropped; None for a result
             without a batch axis.
@@ -97,7 +97,7 @@ class _Execution:
 class SpecializedNet:
     """A net that is compiled once for each set of input shapes; created by `specialize`.
 
-    Inputs that are padded to the same batch size (a bucket) share a compilation.
+    Inputs that are padded to the same batch size (a bucket) use the same compiled net.
 
     Attributes:
         net: the original net, with its weights.
@@ -118,8 +118,8 @@ class SpecializedNet:
         """Returns the result of the net for these inputs.
 
         Raises:
-            InputError: an input's shape is not static.
-            any exception of MindSpore if it cannot compile or run the net.
+            InputError: an input's shape is not static. any exception that MindSpore raises if it
+            cannot compile or run the net.
         """
         if is_off():
             return self.net(*args, **kwargs)
@@ -170,7 +170,9 @@ class SpecializedNet:
     def _choose_execution(
         self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> _Execution:
-        """Pads a batch to the next size in `buckets` if that is proved safe; else does not pad.
+        """Chooses the compiled net for inputs that occur for the first time, and their padding.
+
+        A batch is padded to the next size in `buckets` if this is proved to be safe.
 
         Args:
             key: cache key of the inputs.
@@ -252,7 +254,7 @@ class SpecializedNet:
         return result
 
     def _has_recompiled(self) -> bool:
-        """Returns whether any set of shapes has been compiled more than once."""
+        """Returns whether the net was compiled more than once for any set of input shapes."""
         return any(item.compilations > 1 for item in self._seen.values())
 
 
@@ -261,28 +263,30 @@ def specialize(
 ) -> SpecializedNet:
     """Wraps a net so that it is compiled separately for each set of input shapes.
 
-    The reason is that MindSpore does not fuse operators with dynamic shapes. The preset in force
-    applies to each compilation. Shapes declared by ``set_inputs`` are used only to find the batch
-    axis.
+    MindSpore does not fuse operators with dynamic shapes, so each compilation has static shapes.
+    The preset in force applies to each compilation. Shapes declared by ``set_inputs`` are used only
+    to find the batch axis.
 
-    With `buckets` a batch is padded to the next larger size in `buckets` if the net's graph proves
-    that the net computes each sample independently of the others. This holds if the net does not
-    reduce, normalise, sort, concatenate or draw random numbers over the batch, and writes nothing
-    in place. Otherwise, for example in training, the net is compiled for the actual shape.
+    If `buckets` is not empty, a batch is padded to the next larger size in `buckets`. The condition
+    is that the net's graph proves that the net computes each sample independently of the other
+    samples. This is so if the net does not reduce, normalise, sort, concatenate or draw random
+    numbers over the batch, and writes nothing in place. If the proof fails, for example in
+    training, the net is compiled for the actual shape.
 
     Args:
-        net: a Cell or a function that ``ms.jit`` can compile. Call it through the returned object,
-            not inside another net.
+        net: a Cell or a function that ``ms.jit`` can compile. Call the net through the returned
+            object. Do not call the returned object inside another net.
         buckets: batch sizes to which smaller batches are padded; empty for no padding.
         keep: maximum number of compiled nets in the cache; the least recently used one is dropped
             first.
 
     Returns:
         A `SpecializedNet`, which is called like the net. Its attribute ``seen`` lists the input
-        shapes of the calls so far. ``explain(…)`` accepts it like a net and reports what is fused.
+        shapes of the calls so far. ``explain(…)`` accepts a `SpecializedNet` in place of a net, and
+        reports the fused operators.
 
     Raises:
-        InputError: `net` is not callable, or a bucket or `keep` is no positive number.
+        InputError: `net` is not callable, or `keep` or a number in `buckets` is not positive.
 
     >>> run = mf.specialize(net, buckets=(8, 16, 32))  # doctest: +SKIP
     >>> y = run(x)  # doctest: +SKIP
@@ -310,7 +314,7 @@ def specialize(
 
 
 def _describe_input(item: Any) -> Any:
-    """Returns the cache key of an input: (shape, dtype) of a tensor, else type and value."""
+    """Returns the cache key of an input: (shape, dtype) of a tensor, or else (type, value)."""
     shape = getattr(item, "shape", None)
     if shape is not None:
         if any(not isinstance(size, int) or size < 0 for size in shape):

@@ -14,7 +14,7 @@ _is_installed = False
 def install(is_wanted: Callable[[], bool]) -> None:
     """Makes calls of Cells in graph mode and of ``@ms.jit`` functions wait for a common lock.
 
-    It is the same lock as for compilations (`compile_lock`).
+    This lock is the one that is held during compilations (`compile_lock`).
 
     Args:
         is_wanted: returns whether a call must take the lock; it is called at each call of a net.

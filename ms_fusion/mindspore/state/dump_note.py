@@ -1,4 +1,4 @@
-"""Writes preset and flags to a JSON file, the note, in the directory of MindSpore's graph dumps.
+"""Writes preset and flags to a JSON file (the note) in the directory of MindSpore's graph dumps.
 
 `ms_fusion.read` reads this file together with the dumped graphs.
 """
@@ -62,13 +62,13 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chosen_compilation(self) -> Compilation:
-        """The latest compilation with fusion; if none used fusion, the latest compilation."""
+        """The latest compilation with fusion, or the latest of all if none was with fusion."""
         fused = [one for one in self.compilations if has_fusion(one.flags)]
         return (fused or [*self.compilations])[-1]
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks for the ledger, the fusion report that is made from these dumps."""
+        """Returns remarks for the fusion report (the ledger) that is built from these graph dumps."""
         found = [
             f"Preset and flags are those of {self.chosen_compilation.net}, left in {FILE} beside "
             "the dumps."
@@ -110,7 +110,7 @@ def write_note(net: str, preset: str, flags: str) -> None:
 
 
 def find_note(*places: Path) -> DumpNote | None:
-    """Returns the first valid note in these directories, in this order; None if there is none."""
+    """Returns the first valid note in these directories, in this order; None if all lack one."""
     for place in places:
         with contextlib.suppress(*READ_ERRORS):
             with (place / FILE).open("rb") as file:

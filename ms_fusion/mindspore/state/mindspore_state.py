@@ -30,9 +30,9 @@ from tbe_impl.errors import InputError, MissingError, UnsafeError
 FLAGS_VARIABLE = "MS_DEV_GRAPH_KERNEL_FLAGS"
 KERNELS_VARIABLE = "MS_COMPILER_CACHE_PATH"
 KERNELS = "akg_kernel_meta"
-"""Subdirectory of MindSpore's kernel directory with the kernels' descriptions and libraries."""
+"""Subdirectory of MindSpore's kernel directory for the kernels' descriptions and libraries."""
 LEAST_FREE_BYTES = 16 << 20
-"""Free disk space in bytes that is required for kernels; it is enough for a large net.
+"""Free disk space that is required for kernels, in bytes; it is enough for a large net.
 
 MindSpore aborts the process if it cannot write its kernels.
 """
@@ -40,11 +40,11 @@ EARLIER_KERNELS = (
     "MindSpore's own generator has built kernels in this process before ms_fusion was there, and "
     "MindSpore keeps them by names that ours would have"
 )
-"""Message if our generator cannot be used because MindSpore's generator was used before."""
+"""Error message: our generator cannot be used, since MindSpore's generator was used before."""
 PASSES_VARIABLE = "MS_DEV_DUMP_IR_PASSES"
 SAVING_VARIABLES = ("MS_DEV_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH")
 FRONT_END_PHASE = "export.front_end"
-"""MindSpore compiles a Cell only as far as the front end if the Cell's `phase` has this value."""
+"""Value of a Cell's `phase` with which MindSpore compiles the Cell with its front end only."""
 FAILURES_VARIABLE = "MS_OM_PATH"
 
 compile_lock = threading.RLock()
@@ -56,7 +56,8 @@ DUMPED_PASSES = (
 )
 """The passes after which MindSpore dumps the graph.
 
-MindSpore reads this list only once per process, so one list contains the passes for all uses.
+MindSpore reads this list only once per process, so this list contains the passes for all our uses
+of the dumps.
 """
 
 
@@ -139,7 +140,7 @@ def graphs_of(net: Any) -> frozenset[str]:
 
 
 def forget(cell: Any, functions: Iterable[str] = ()) -> None:
-    """Frees the compiled graphs of a Cell, and the ``ms.jit`` graphs named in `functions`."""
+    """Frees the compiled graphs of a Cell, and the ``ms.jit`` graphs whose names are `functions`."""
     module, gone = _compile_module(), set(functions)
     if gone:
         module.ms_compile_cache.difference_update(gone)
@@ -170,7 +171,7 @@ def is_graph_mode() -> bool:
 def is_jitted(net: Any) -> bool:
     """Returns whether MindSpore compiles the net even in PyNative mode.
 
-    This is so for a net with ``@ms.jit`` and for a Cell to which `patch` was applied.
+    MindSpore always compiles a net with ``@ms.jit`` and a Cell to which `patch` was applied.
     """
     return hasattr(getattr(net, "construct", net), "__wrapped__")
 
@@ -183,7 +184,7 @@ def set_mode(mode: int) -> None:
 
 
 def context(name: str) -> Any:
-    """Returns the setting `name` of MindSpore's context; None if this version lacks it."""
+    """Returns the setting `name` of MindSpore's context; None if it has no such setting."""
     with contextlib.suppress(ValueError, KeyError):
         return mindspore_module().get_context(name)
     return None
@@ -192,7 +193,7 @@ def context(name: str) -> Any:
 def variable(name: str) -> str | None:
     """Returns an environment variable as ``getenv`` in C reads it; None if it is not set.
 
-    Unlike `os.environ`, this includes changes that C code has made in this process.
+    Unlike `os.environ`, the result includes changes that C code has made in this process.
     """
     found = _getenv()(name.encode())
     return None if found is None else found.decode(errors="replace")
@@ -227,9 +228,10 @@ def override_variable(name: str, value: str) -> Iterator[None]:
 def kernel_directory() -> Path:
     """Returns MindSpore's directory for the fused kernels of this process.
 
-    The user can set it by the environment variable `MS_COMPILER_CACHE_PATH`. Otherwise the first
-    call creates a private directory, which is removed at exit. All calls return the result of the
-    first call, since MindSpore reads the variable only at the first compilation with fusion.
+    The user can choose this directory by the environment variable `MS_COMPILER_CACHE_PATH`. If the
+    variable is not set, the first call creates a private directory, which is removed at exit. All
+    calls return the result of the first call, since MindSpore reads the variable only at the first
+    compilation with fusion.
     """
     global _place
     if _place is None:
@@ -238,9 +240,10 @@ def kernel_directory() -> Path:
 
 
 def known_kernel_directory() -> str:
-    """Returns the kernel directory without creating it; empty if none is chosen yet.
+    """Returns the path of the kernel directory without creating the directory.
 
-    Before the first call of `kernel_directory` the result is the user's `MS_COMPILER_CACHE_PATH`.
+    Before the first call of `kernel_directory`, the result is the user's `MS_COMPILER_CACHE_PATH`,
+    or an empty string if this variable is not set.
     """
     return str(_place or variable(KERNELS_VARIABLE) or "")
 
@@ -248,7 +251,7 @@ def known_kernel_directory() -> str:
 def pin_kernel_directory() -> contextlib.AbstractContextManager[None]:
     """Returns a context manager that sets `MS_COMPILER_CACHE_PATH` to the `kernel_directory`.
 
-    It is needed because other code may have changed this environment variable.
+    This is necessary because other code may have changed the environment variable.
     """
     return override_variable(KERNELS_VARIABLE, str(kernel_directory()))
 
@@ -287,10 +290,10 @@ _has_earlier_kernels = False
 
 
 def prepare() -> None:
-    """Prepares compilations with fusion: sets kernel directory and compile server; idempotent.
+    """Prepares compilations with fusion: sets the kernel directory and the compile server.
 
-    The compile server (the process that builds kernels) is ours. It refuses kernels that
-    MindSpore's generator must not build.
+    Further calls have no effect. The compile server is the process that builds kernels. Our compile
+    server replaces MindSpore's, and refuses kernels that MindSpore's generator must not build.
 
     Raises:
         MissingError: MindSpore or the package `decorator` is not installed. MindSpore's generator
@@ -323,8 +326,8 @@ def prepare() -> None:
 def _has_kernels_loaded() -> bool:
     """Returns whether this process has loaded a library from a MindSpore kernel directory.
 
-    `prepare` calls this function before our compile server is active. So if there is such a
-    library, MindSpore's own compile server has built it.
+    `prepare` calls this function before our compile server is active. So MindSpore's own compile
+    server has built any library that is found.
     """
     try:
         return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
@@ -335,15 +338,17 @@ def _has_kernels_loaded() -> bool:
 def has_earlier_kernels() -> bool:
     """Returns whether MindSpore's own compile server built kernels before the first `prepare`.
 
-    If one of our kernels had the same name as such a kernel, MindSpore would use the old kernel,
-    which lacks our entry function.
+    If a kernel of ours had the same name as an earlier kernel, MindSpore would use the earlier
+    kernel, which lacks our entry function.
     """
     return _has_earlier_kernels
 
 
 @functools.cache
 def host_kernels() -> None:
-    """Installs the `Host` of this process, which prepares kernels that call oneDNN; idempotent.
+    """Installs the `Host` of this process, which prepares kernels that call oneDNN.
+
+    Further calls return the same `Host`.
 
     Raises:
         MissingError: there is no C compiler.
@@ -355,7 +360,7 @@ def host_kernels() -> None:
 
 
 def why_no_kernels() -> str:
-    """Returns the reason why the kernel directory cannot be written to; empty if it can."""
+    """Returns the reason why the kernel directory is not writable; empty if it is writable."""
     place = kernel_directory()
     try:
         if not os.access(place, os.W_OK | os.X_OK):
@@ -372,20 +377,20 @@ class _FixedDepth(threading.local):
 
 _fixed_depth = _FixedDepth()
 _outer_values: list[str | None] = []
-"""Values of the environment variable for flags before each `override_flags`, outermost first."""
+"""For each active `override_flags`, outermost first: the value that it has overridden."""
 _last_flags = ""
 
 
 def has_fixed_flags() -> bool:
     """Returns whether this thread is inside of a ``with environment_flags(…):`` block.
 
-    The flags of such a block take precedence over those that `patch` set on a Cell.
+    The flags of such a block take precedence over the flags that `patch` has set on a Cell.
     """
     return _fixed_depth.depth > 0
 
 
 def users_flags() -> str | None:
-    """Returns the user's value of MindSpore's environment variable for flags; None if not set.
+    """Returns the user's value of MindSpore's environment variable for flags; None if unset.
 
     During a compilation the variable contains our flags instead.
     """
@@ -396,7 +401,8 @@ def users_flags() -> str | None:
 def override_flags(text: str) -> Iterator[None]:
     """Sets MindSpore's environment variable for flags in the ``with`` block, then restores it.
 
-    So child processes that are started outside of the block do not inherit the flags.
+    Because it is restored, child processes that are started after the block do not inherit our
+    flags.
     """
     global _last_flags
     _outer_values.append(os.environ.get(FLAGS_VARIABLE))
@@ -410,8 +416,8 @@ def override_flags(text: str) -> Iterator[None]:
 def _leave_flags() -> None:
     """At exit, sets MindSpore's environment variable to the flags of the last compilation.
 
-    At exit MindSpore reads the variable again and compares the passes in it with those of the
-    compilations. MindSpore crashes if the variable names fewer passes.
+    At exit MindSpore reads the variable again and compares the passes that the variable names with
+    the passes named at the compilations. If the variable names fewer passes, MindSpore crashes.
     """
     if _last_flags:
         os.environ[FLAGS_VARIABLE] = _last_flags
@@ -476,7 +482,8 @@ def redirect_failed_graphs(directory: Path) -> contextlib.AbstractContextManager
 def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> None:
     """Compiles a Cell with MindSpore's front end only; writes the graph to `directory`.
 
-    Compilations in other threads wait until this function returns; calls of compiled nets do not.
+    Compilations in other threads wait until this function returns. Calls of compiled nets do not
+    wait.
 
     Args:
         cell: a Cell that is used only for this purpose, since its `phase` is changed.
@@ -498,7 +505,7 @@ def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> N
 
 
 def dump_directory() -> Path | None:
-    """Returns the directory to which MindSpore dumps this process's graphs; None for no dumps."""
+    """Returns the directory to which MindSpore dumps this process's graphs; None if it dumps none."""
     level = variable(SAVING_VARIABLES[0]) or context("save_graphs")
     if str(level or 0) in ("0", "False"):
         return None
@@ -511,7 +518,7 @@ def dump_directory() -> Path | None:
 def silence_mindspore() -> Iterator[None]:
     """Suppresses Python warnings and MindSpore's log below level ERROR during the ``with`` block.
 
-    Otherwise MindSpore would warn of settings that ms_fusion, not the user, has set.
+    Without it, MindSpore would warn of settings that ms_fusion, not the user, has set.
     """
     loggers = [
         logging.getLogger(name)

@@ -1,4 +1,7 @@
-"""Wraps a net in a Cell that is compiled for the shapes of its arguments; imports MindSpore."""
+"""Wraps a net in a Cell that is compiled for the shapes of its arguments.
+
+This module imports MindSpore, so import it only inside of functions.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ class OneShape(nn.Cell):
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
-        """Wraps the Cell or function `net`; its weights keep their names.
+        """Wraps the Cell or function `net`; the weights of `net` keep their names.
 
-        If `net` is a patched Cell, its setting applies to this Cell, too.
+        If `net` is a Cell to which `patch` was applied, its setting applies to the new Cell, too.
         """
         super().__init__(auto_prefix=False)
         setattr(self, CALLED_NET, net)

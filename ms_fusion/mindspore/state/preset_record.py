@@ -20,20 +20,21 @@ class InForce:
         flags: the flag string.
         scope: the origin of the flags: ``process``, ``block``, ``Cell``, ``user`` (the user's own
             setting) or ``none``.
-        route: where MindSpore reads the flags: ``environment``, ``JitConfig``, ``context`` or
-            ``none``.
+        route: place from which MindSpore reads the flags: ``environment``, ``JitConfig``,
+            ``context`` or ``none``.
         device: MindSpore's device target.
         version: MindSpore's version.
         mode: ``graph`` or ``pynative``.
-        fused: whether MindSpore's next compilation is fused; in the record of a net, whether the
-            net is fused. Operators that PyNative mode runs uncompiled are never fused.
+        fused: whether MindSpore fuses operators in its next compilation. In the record of a certain
+            net, whether MindSpore fuses operators of this net. Operators that PyNative mode runs
+            uncompiled are never fused.
         warnings: unexpected effects of the settings.
-        remedy: what the user can do so that nets are fused; empty for no advice.
+        remedy: advice to the user if nets are not fused; empty if there is no advice.
         generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty on other
             devices and without fusion.
         kernel_directory: MindSpore's directory for built kernels.
-        step: the compiled step if `enable` was called with a step, else None. With
-            ``MS_FUSION=off`` the step is not compiled.
+        step: the compiled training step if `enable` was called with a step, else None. If
+            ``MS_FUSION=off`` is set, the step is not compiled.
     """
 
     preset: str
@@ -78,7 +79,7 @@ def has_fusion(flags: str) -> bool:
     """Returns whether MindSpore fuses operators if its environment variable contains `flags`.
 
     Without ``--opt_level`` MindSpore does not fuse, except if ``--path`` names a file with flags. A
-    level out of range counts as 3.
+    level out of range has the same effect as level 3.
 
     >>> has_fusion("--opt_level=2"), has_fusion("--opt_level=0")
     (True, False)
@@ -100,7 +101,7 @@ O1_ON_CPU = (
     'jit_level="O1" enables no fusion on CPU, and MindSpore does not say so. '
     "Call `ms_fusion.enable()`."
 )
-"""Message if ``jit_level="O1"``, which MindSpore recommends, is the user's only setting on CPU."""
+"""Message for users on CPU whose only setting is ``jit_level="O1"``, which MindSpore recommends."""
 
 NO_LEVEL = "The flags hold no `--opt_level`, so MindSpore fuses nothing."
 NO_LEVEL_REMEDY = "Add `--opt_level=2`."

@@ -56,7 +56,7 @@ def make(parent: Path | None = None) -> Path:
 
 
 def is_of_another_process(place: Path) -> bool:
-    """Returns whether another process created this private directory and will remove it."""
+    """Returns whether another process created this private directory, and so will remove it."""
     known = place.name.startswith(PREFIX) and place.parent == (cache_dir() / FOLDER).resolve()
     # The other process may use another cache directory, so the lock file is checked, too.
     return place not in _own_directories and (known or (place / LOCK).exists())
@@ -70,7 +70,7 @@ def is_made_here(place: Path) -> bool:
 def remove(place: Path) -> None:
     """Removes a directory that `make` created in this process.
 
-    A directory of the parent process is not removed, so that a forked child cannot delete it.
+    A forked child does not remove the directories that its parent process created.
     """
     owner, lock = _own_directories.pop(place)
     if owner == os.getpid():
@@ -87,7 +87,7 @@ def remove_all() -> None:
 def _sweep(parent: Path) -> None:
     """Removes the private directories in `parent` that belong to processes that have ended.
 
-    Such a directory is recognised by its lock, which the ended process no longer holds.
+    Each process locks its directories. If a directory is not locked, its process has ended.
     """
     for place in parent.glob(f"{PREFIX}*"):
         try:

@@ -15,7 +15,7 @@ BUILD_NOTE = "built_for"
 
 
 def remove_foreign_kernels(directory: Path) -> None:
-    """Removes kernels built for another machine or ms_fusion version, or without ms_fusion.
+    """Removes kernels built for another machine, by another ms_fusion version or without ms_fusion.
 
     Kernels that were built without ms_fusion lack our entry function.
     """
