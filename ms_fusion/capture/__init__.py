@@ -12,7 +12,7 @@ _HOMES = {
     "explain_target": "ms_fusion.capture.explain_net",
     "read": "ms_fusion.capture.dump_ledger",
 }
-"""A dict from each exported name to its module.
+"""A dict from each exported name to the module that defines it.
 
 The modules are imported on first use, because the child process needs only a few of them.
 """

@@ -1,4 +1,4 @@
-"""Assembles the `Ledger` from an `OperatorJoin` and measurements, with pure functions."""
+"""Assembles the `Ledger` (the fusion report of a net) from an `OperatorJoin` and measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from ms_fusion.ledger import Accuracy, Build, CarriedKernel, FusedKernel, Ledger
 from ms_fusion.why_not import explain_edges, find_rejected_groups, hot_spots
 
 Times = Mapping[str, tuple[float, float, float]]
-"""Full name of an operator or kernel → (runs in one call, median µs of a run, spread µs)."""
+"""A dict from the full name of an operator or kernel to its measured times.
+
+The times are a tuple: (runs in one call of the net, median µs of a run, spread µs).
+"""
 
 
 def assemble(
@@ -45,20 +48,22 @@ def assemble(
     """Builds the ledger of one net.
 
     Args:
-        joined: the original operators, the kernels, and the assignment of operators to kernels.
+        joined: the original operators, the fused kernels, and the assignment of operators to
+            kernels.
         title: name of the net.
         device: bandwidth and launch cost, which the predictions use.
         device_target: ``CPU``, ``GPU`` or ``Ascend``.
         flags, preset: the flags of the fused run, and the preset (a named set of flags) from
             which they were derived.
         generator: generator of the kernels.
-        builds: name of a kernel → its build record, if ms_fusion's generator built it.
+        builds: a dict from the name of a kernel that ms_fusion's generator built to its build
+            record.
         kept_out: types of the operators that tuning excludes from clustering.
         times_before: measured times of the original operators.
         times_after: measured times of the operators and kernels of the fused net.
         step_before_us, step_after_us: median time of a whole call without and with fusion, µs.
         step_before_spread_us, step_after_spread_us: spread of the times of whole calls, µs.
-        environment: versions and settings that the ledger lists.
+        environment: the versions and settings that the ledger shall list.
         output_max_abs, output_max_ulp, output_max_rel: largest difference between the net's outputs
             without and with fusion: absolute, in ULP, and relative.
         notes: remarks for the reader of the ledger.
@@ -188,8 +193,8 @@ class _KernelBuilder:
     def _unfused_us(self, members: Sequence[Node]) -> tuple[float | None, float | None]:
         """Returns the sum of the unfused times of a kernel's operators, and the sum's spread, µs.
 
-        If an operator is spread over n kernels, 1/n of its time counts in each of them. Returns
-        (None, None) if the time of an operator is missing.
+        If an operator is split over n kernels, 1/n of its time is added to each of these kernels.
+        Returns (None, None) if the time of an operator of the kernel is missing.
         """
         total, spreads = 0.0, list[float]()
         for member in members:
@@ -207,7 +212,7 @@ class _KernelBuilder:
 def _describe_carried_kernel(node: Node, joined: OperatorJoin, times: Times) -> CarriedKernel:
     """Returns the ledger's record of a custom operator.
 
-    Its source locations are those of the operator in the unfused graph.
+    The source locations in the record are those of the operator in the unfused graph.
     """
     runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
@@ -247,7 +252,7 @@ def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]
 
 
 def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
-    """Returns a dict from an original operator to the bytes that its kernels exchange.
+    """Returns a dict from an original operator to the bytes that its kernels exchange in memory.
 
     The dict contains only the operators that are split over several kernels.
     """
@@ -267,7 +272,7 @@ def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
 
 
 def match_by_scope(before: Graph, other: Graph) -> dict[str, str]:
-    """Returns a dict from node names in `before` to node names in `other`.
+    """Returns a dict from node names in `before` to the corresponding node names in `other`.
 
     `other` is a second compilation of the same net. The n-th operator of a scope in `before`
     corresponds to the n-th operator of the same scope in `other`.
@@ -291,7 +296,8 @@ def add_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]
 
     Args:
         ledger: the ledger.
-        certificates: full name of a kernel → its errors, from `ms_fusion.accuracy.certificate`.
+        certificates: a dict from the full name of a kernel to its certificate, as
+            `ms_fusion.accuracy.certificate` computes it.
     """
 
     def add_certificates(kernels: tuple[FusedKernel, ...]) -> tuple[FusedKernel, ...]:

@@ -49,7 +49,7 @@ class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A `FusionError` in the child, in the form in which it is serialized to the parent."""
+    """A `FusionError` in the child, as the child serializes it for the parent."""
 
     code: str
     what: str
@@ -63,7 +63,8 @@ def run_child(request: CaptureRequest) -> None:
     """Runs the capture in a child process with its own kernel directory.
 
     Raises:
-        FusionError: the child raised an error, which is raised here with the same type and text.
+        FusionError: the child raised this error. It is raised again in the parent with the same
+            type and text.
         CaptureError: the child died or took longer than `TIME_LIMIT_S`.
     """
     directory, title = Path(request.directory), request.order.title
@@ -113,7 +114,7 @@ def parse_crash_output(stderr: str) -> tuple[str, str | None]:
     """Extracts (last message, place) from the standard error of a process that died.
 
     The place is the innermost frame from `ms_fusion/capture` in the trace that `faulthandler`
-    printed. It is None if there is no such frame.
+    printed. The place is None if the trace has no such frame.
     """
     said, _, trace = stderr.partition("Fatal Python error:")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
@@ -147,7 +148,7 @@ def _load(request: CaptureRequest) -> tuple[Any, Sequence[Any]]:
 
 
 def main(request_file: str) -> int:
-    """Runs the child: returns 0 after a capture, 2 after it wrote ``failure.json``."""
+    """Runs the child; returns the exit status: 0 after a capture, 2 after writing ``failure.json``."""
     request = msgspec.json.decode(Path(request_file).read_bytes(), type=CaptureRequest)
     directory = Path(request.directory)
     scratch = directory / "scratch"

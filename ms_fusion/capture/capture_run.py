@@ -1,8 +1,8 @@
 """Compiles and runs a net without and with fusion in this process, and writes dumps and times.
 
 MindSpore's dumps are written to the subdirectories ``unfused/`` and ``fused/`` of the output
-directory, and the `Measurements` to the file ``capture.json`` in it. The user's weights, random
-state and context are restored, also after an error.
+directory. The `Measurements` are written to the file ``capture.json`` in the output directory. The
+user's weights, random state and context are restored, even after an error.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from tbe_impl.errors import CaptureError
 UNFUSED_FLAGS = GraphKernelFlags(opt_level=0).render()
 CALLS_TIMED = 7
 MORE_CALLS, MORE_S = 31, 1.0
-"""A fast net is called until `MORE_CALLS` calls or `MORE_S` seconds are reached."""
+"""The timing of a fast net ends after `MORE_CALLS` calls or `MORE_S` seconds."""
 CALLS_COMPARED = range(9, 2001)
-"""Minimum and maximum number of turns of a comparison; a turn calls each variant once.
+"""Minimum and maximum number of turns of a comparison; each turn calls each variant once.
 
 With fewer turns, the median of the time ratios has no confidence bounds.
 """
 SETTLING_CALLS = 60
 """Number of warm-up turns; a turn calls each variant of the net once.
 
-After these turns, MindSpore has chosen how to run a net, and the net's memory is in large pages.
+After these turns, MindSpore has finished its own choice of the way to execute a net, and the net's
+memory is in large pages.
 """
 
 
@@ -58,13 +59,14 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of the preset (a set of fusion flags) of the fused run.
         flags: explicit graph kernel flags, which are merged into the preset's flags.
         only_flags: explicit graph kernel flags, which replace the preset's flags.
-        generator: generator of the preset's kernels, ``ms_fusion`` or ``mindspore``; by default the
-            generator that `enable` chooses.
+        generator: generator of the kernels, ``ms_fusion`` or ``mindspore``. The default is the
+            generator that `enable` would choose.
         measure: whether to time whole calls without and with fusion.
         profile: whether to time each operator with MindSpore's profiler; requires `measure`.
-        accuracy: whether to dump the input tensors of each kernel; only in a child process.
-        against: flags of the run that the fused run is compared to; by default they turn fusion
-            off.
+        accuracy: whether to dump the input tensors of each kernel. It must be False outside of a
+            child process.
+        against: flags of the run with which the fused run is compared. The default flags turn
+            fusion off.
         compare_s: duration of the timing after the warm-up, s. If it is 0, only a few turns are
             timed; each turn calls the net once without and once with fusion.
     """
@@ -92,17 +94,17 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of the preset (a set of fusion flags) from which `flags` were derived.
         kernel_directory: directory with the files of the fused kernels.
         compile_unfused_s, compile_fused_s: time of the first call, which compiles, s.
-        step_unfused_us, step_fused_us: median time of a whole call, in alternating turns, µs; None
-            if not measured.
+        step_unfused_us, step_fused_us: median time of a whole call, measured in alternating turns,
+            µs; None if it was not measured.
         step_unfused_spread_us, step_fused_spread_us: half the interquartile range of the times of
-            whole calls, µs; None if not measured.
+            whole calls, µs; None if they were not measured.
         step_pairs: (fused, unfused) time of a whole call in each turn, µs.
-        operators_unfused, operators_fused: full name of an operator or kernel → (runs in one call,
-            median µs of a run, spread µs), from MindSpore's profiler.
-        refused: for each kernel that the generator did not build, the reason as a sentence.
-        output_max_abs: largest difference between an output with and without fusion.
-        output_max_ulp: this difference in ULP of the output's dtype.
-        output_max_rel: this difference relative to the output's largest magnitude.
+        operators_unfused, operators_fused: times from MindSpore's profiler, as a dict from the full
+            name of an operator or kernel to (runs in one call, median µs of a run, spread µs).
+        refused: one sentence for each kernel that the generator did not build, with the reason.
+        output_max_abs: largest absolute difference between an output with and without fusion.
+        output_max_ulp: largest such difference in ULP of the output's dtype.
+        output_max_rel: largest such difference, divided by the output's largest magnitude.
         kept_out: types of the operators that tuning excludes from clustering.
         notes: remarks for the reader of the ledger.
     """
@@ -138,8 +140,8 @@ def run_capture(
     Returns the `Measurements`, which are also written to ``capture.json``.
 
     Args:
-        net: a Cell, or a function that `ms.jit` can compile. It may be a training step, since the
-            weights are restored.
+        net: a Cell, or a function that `ms.jit` can compile. The net may be a training step, since
+            the weights are restored.
         inputs: arguments of the call.
         directory: an empty directory that the caller owns.
         order: options of the capture.
@@ -252,7 +254,7 @@ def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: 
 
 
 def _operators_kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
-    """Returns the types of the operators that `flags` exclude from clustering because of tuning."""
+    """Returns the operator types that tuning excludes from clustering and that `flags` exclude."""
     tuned = net_choices.recall(net, inputs)
     out = GraphKernelFlags.parse(flags).disable_cluster_ops or ()
     return tuple(name for name in tuned.kept_out if name in out) if tuned else ()
@@ -279,7 +281,7 @@ def _graph_mode() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Context manager that redirects standard output to the null device.
+    """Returns a context manager that redirects standard output to the null device.
 
     MindSpore's compile server and profiler print to standard output, which may be a pipe of the
     user's.
@@ -328,13 +330,13 @@ def _explain_error(error: Exception, title: str) -> CaptureError:
 
 
 def _remark(line: str) -> str:
-    """Shortens a line of MindSpore's message; returns "" if it is a heading or a row of dashes."""
+    """Shortens a line of MindSpore's message; returns "" for a heading or a row of dashes."""
     line = line.strip(" .")
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 
 
 def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
-    """Returns the largest difference between the outputs of the two runs; None without outputs.
+    """Returns the largest difference between the outputs of the two runs; None if none.
 
     `measure` is the attribute of the difference: ``max_abs``, ``max_ulp`` or ``max_rel``.
     """
@@ -346,7 +348,7 @@ def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str)
 
 
 def _summarise_times(times_us: Iterable[float]) -> tuple[float | None, float | None]:
-    """Returns the median and the spread of times; (None, None) if there are no times."""
+    """Returns the median and the spread of times, or (None, None) if there are no times."""
     found = tuple(times_us)
     return median_and_spread(found) if found else (None, None)
 

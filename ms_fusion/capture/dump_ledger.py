@@ -1,4 +1,4 @@
-"""Builds a ledger from MindSpore dumps from any machine; needs no MindSpore."""
+"""Builds a ledger (a fusion report) from MindSpore's dumps, even where MindSpore is missing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ms_fusion.readers.dumps import read_dumps
 def read(
     directory: str | os.PathLike[str], *, flags: str | None = None, device: str | None = None
 ) -> Ledger:
-    """Returns the ledger of a directory of MindSpore dumps; needs no MindSpore.
+    """Returns the ledger for a directory of MindSpore's dumps; does not import MindSpore.
 
-    The dumps may be from any machine. A process that uses ``ms_fusion`` writes a note beside its
-    dumps; the note names the preset, the flags and the device.
+    The dumps may be from any machine. A process that uses ``ms_fusion`` writes a note (a JSON file)
+    beside its dumps. The note names the preset, the flags and the device.
 
     Args:
         directory: directory of the dumps that MindSpore wrote with ``MS_DEV_SAVE_GRAPHS=2``. Dumps
-            of level 1 are read too, but contain fewer graphs.
-        flags: the graph kernel flags of the run, on which the reasons for unfused edges depend. By
-            default, the flags and the preset are read from the note.
+            of level 1 can also be read, but they contain fewer graphs.
+        flags: the graph kernel flags of the dumped run. The reasons for unfused edges depend on
+            them. By default, the flags and the preset are read from the note.
         device: ``CPU``, ``GPU`` or ``Ascend``. By default, the device is read from the note, or
             guessed if there is no note.
 
@@ -78,9 +78,9 @@ def read(
 def _guess_device(joined: OperatorJoin) -> str:
     """Guesses the device of dumps: ``CPU`` or ``Ascend``.
 
-    Fused kernels of CPU and GPU have the attribute ``info_name``, those of Ascend do not. CPU and
-    GPU cannot be distinguished, so the result is ``CPU`` for both. It is also ``CPU`` for dumps
-    without fused kernels.
+    In dumps from CPU and GPU, fused kernels have the attribute ``info_name``. In dumps from Ascend
+    they do not have it. CPU and GPU cannot be distinguished, so the result is ``CPU`` for both. The
+    result is also ``CPU`` for dumps without fused kernels.
     """
     kernels = [node for node in joined.after if node.is_fused_kernel]
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"

@@ -1,7 +1,7 @@
 """Explains a net: captures it in a private directory, then builds the ledger of the capture.
 
-`explain` takes a Cell or a function. It captures the net in a child process if the net can be
-serialized, else in this process. `explain_target` takes ``FILE.py:NAME`` and captures the net in a
+`explain` takes a Cell or a function. If the net can be serialized, `explain` captures it in a child
+process, else in this process. `explain_target` takes ``FILE.py:NAME`` and captures the net in a
 child process.
 """
 
@@ -50,24 +50,24 @@ def explain(
     The net's weights, the random state and MindSpore's context are restored.
 
     Args:
-        net: a Cell, a ``@ms.jit`` function, another function that ``ms.jit`` can compile, for
-            example a training step, or the result of `specialize`. In the last case the ledger also
-            lists the input shapes of the net's calls.
+        net: a Cell, a function that ``ms.jit`` can compile (for example a training step), or the
+            result of `specialize`. For the result of `specialize`, the ledger also lists the input
+            shapes of the net's calls.
         inputs: arguments of the call (Tensors).
         preset: name of a preset, which is a set of fusion flags; see ``ms-fusion presets``. The
             default is the preset in force (set by `enable`, `fusion`, `patch` or the user's
             environment variable) if it enables fusion, else ``auto``.
         flags: explicit graph kernel flags, which are merged into the preset's flags as by `enable`.
-        only_flags: explicit graph kernel flags, which replace a preset's flags; they also select
-            the generator.
-        generator: generator of the preset's kernels, as for `enable`; by default the generator in
-            force, or the default of `enable` if none is in force.
-        measure: whether to time whole calls and profile each operator, which takes one or two
-            seconds.
-        accuracy: whether to compare each fused kernel with float64.
+        only_flags: explicit graph kernel flags, which replace a preset's flags and also select the
+            generator.
+        generator: generator of the kernels, as for `enable`. The default is the generator in force.
+            If no preset is in force, it is the default of `enable`.
+        measure: whether to time whole calls and to profile each operator. The measurement takes one
+            or two seconds.
+        accuracy: whether to compare the results of each fused kernel with float64 results.
         isolate: whether to capture in a child process, so that a crash of MindSpore becomes an
-            exception. If the net cannot be serialized, for example since it holds a lock, it is
-            captured in this process, and the ledger contains a note.
+            exception. A net that cannot be serialized, for example because it has a lock as an
+            attribute, is captured in this process. The ledger then contains a note.
         progress: function that is called with a short message before each long step.
 
     Returns:
@@ -125,7 +125,7 @@ def capture_net(
     isolate: bool = True,
     progress: Progress,
 ) -> Iterator[tuple[Path, list[str]]]:
-    """Captures a net; yields (directory that `run_capture` filled, remarks).
+    """Captures a net; yields (directory with the files of `run_capture`, remarks for the user).
 
     The capture runs in a child process if `isolate` is True and the net can be serialized. The
     directory is removed after the ``with`` block. Raises the errors of `explain`.
@@ -163,7 +163,7 @@ def _compile_message(what: str, order: CaptureOrder) -> str:
 def _resolve_flags(
     net: Any, preset: str | None, flags: str | None, only_flags: str | None, generator: str | None
 ) -> tuple[str, str | None, str | None]:
-    """Returns (name of the preset, flags to merge into it, flags to use instead of it).
+    """Returns (preset name, flags to merge into the preset's, flags to replace the preset's).
 
     The arguments take precedence over the preset (the set of fusion flags) that is in force now.
     """
@@ -192,7 +192,7 @@ def explain_target(
     accuracy: bool = True,
     progress: Progress | None = None,
 ) -> Ledger:
-    """Explains the net ``FILE.py:NAME`` in a child process; returns the ledger like `explain`.
+    """Explains the net ``FILE.py:NAME`` in a child process; returns its ledger.
 
     A crash of MindSpore becomes an exception.
 
@@ -203,8 +203,8 @@ def explain_target(
         flags, only_flags, generator, measure, accuracy, progress: as for `explain`.
 
     Raises:
-        InputError: `target` names no net, an input specification or a flag is malformed, or the
-            preset does not exist.
+        InputError: `target` does not name a net, the preset does not exist, or an input
+            specification or a flag is malformed.
     """
     check_arguments(target, input_specs, preset=preset, flags=flags, only_flags=only_flags)
     say = progress or (lambda text: None)
@@ -236,7 +236,8 @@ def _private_directory() -> Iterator[Path]:
     """Yields a private directory, which is removed after the ``with`` block.
 
     If this process is killed, a later process removes the directory. The directory is not in the
-    cache directory, whose path may contain a dot: MindSpore does not dump tensors to such a path.
+    cache directory, since the path of the cache directory may contain a dot, and MindSpore does not
+    dump tensors to a path with a dot.
     """
     place = private_directory.make(temporary_directory() / f"ms_fusion-{os.getuid()}")
     try:

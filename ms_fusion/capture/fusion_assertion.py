@@ -1,4 +1,4 @@
-"""Asserts that the operators of each given group are in one fused kernel; else gives the reason."""
+"""Asserts that one fused kernel contains a group of operators; the error gives the reason if not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
     """Returns the fused kernel of `ledger` that contains all operators of `group`.
 
     Raises:
-        FusionNotFound: there is no such kernel.
+        FusionNotFound: no fused kernel contains all operators of the group.
     """
     wanted = Counter(group)
     overlaps = [
@@ -46,7 +46,7 @@ def check_group(ledger: Ledger, group: Sequence[str]) -> FusedKernel:
 def _reason(
     ledger: Ledger, wanted: Counter[str], nearest: FusedKernel | None
 ) -> tuple[str, str | None]:
-    """Returns (reason why no kernel contains all wanted operators, remedy or None).
+    """Returns (the reason why no kernel contains all wanted operators, a remedy or None).
 
     The reason is the first of the following that applies:
 
@@ -56,7 +56,7 @@ def _reason(
     4. On the shortest path to a missing operator, an edge is unfused. The path begins at the
        operators of the kernel `nearest`, which contains the most wanted operators. If no kernel
        contains a wanted operator, the path begins at the operators of the first wanted type.
-    5. The missing operator is in another kernel, or there is no such path.
+    5. The missing operator is in another kernel, or no path leads to it.
     """
     graph = ledger.before.graph
     present = Counter(node.op for node in graph)
@@ -105,7 +105,7 @@ def _reason(
 
 
 def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
-    """Returns the reasons why `edges` are unfused, as one text, and the first known remedy."""
+    """Returns a pair: the reasons why `edges` are unfused, as one text, and the first remedy."""
     text = "; ".join(
         f"{one.producer_op} → {one.consumer_op or 'outside'}: {one.detail.rstrip('.')}"
         for one in edges
@@ -114,11 +114,11 @@ def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
 
 
 def _shortest_path(graph: Graph, sources: Collection[str], goals: Collection[str]) -> list[str]:
-    """Returns the node names on a shortest path of values from `sources` to `goals`.
+    """Returns the node names on a shortest path from the nodes `sources` to the nodes `goals`.
 
-    The path goes either only from producers to consumers or only from consumers to producers. So
-    two operators that only read the same value are not connected. Returns an empty list if there is
-    no path.
+    The path follows the values either from producers to consumers only, or from consumers to
+    producers only. So there is no path between two operators whose only relation is that they read
+    the same value. Returns an empty list if there is no path.
     """
     found: list[list[str]] = []
     for forward in (True, False):
@@ -158,13 +158,14 @@ def assert_fused(
     only_flags: str | None = None,
     generator: str | None = None,
 ) -> Ledger:
-    """Raises an error unless the operators of each group are in one fused kernel, in any order.
+    """Raises an error unless, for each group, one fused kernel contains all its operators.
 
     Args:
         net: as for `explain`.
         inputs: the arguments of the call, as a tuple.
-        groups: tuples of operator types, such as ``[("Mul", "Add"), ("MatMul", "BiasAdd")]``. If a
-            tuple contains a type n times, the kernel must contain n operators of this type.
+        groups: tuples of operator types, in any order, such as ``[("Mul", "Add"), ("MatMul",
+            "BiasAdd")]``. If a tuple contains a type n times, the kernel must contain n operators
+            of this type.
         preset, flags, only_flags, generator: as for `explain`.
 
     Returns:

@@ -26,7 +26,7 @@ from ms_fusion.ops import selections
 from ms_fusion.readers.dumps import Dumps, read_dumps
 
 OWN_GENERATOR_WORKER = "ms_fusion.kernel_server.kernel_worker"
-"""The worker module that runs the kernels of ms_fusion's generator."""
+"""The module of the worker process that runs the kernels of ms_fusion's generator."""
 
 Progress = Callable[[str], None]
 
@@ -96,8 +96,8 @@ def build_ledger(
 def _dumps_of(directory: Path) -> Dumps:
     """Returns the dumps of one run.
 
-    If MindSpore's simplification left no operator, MindSpore built no graph, and the result has
-    none.
+    If MindSpore's simplification removed all operators, MindSpore built no graph. Then the result
+    has no built graph.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)
@@ -122,7 +122,10 @@ def _times_by_original(
 
 
 class _ReceivedTensors(Mapping[str, Sequence[Any]]):
-    """Maps the full name of a kernel to its dumped input tensors, which are read on access."""
+    """Maps the full name of a kernel to its dumped input tensors.
+
+    The tensors of a kernel are read from the dumps when they are accessed.
+    """
 
     def __init__(self, directory: Path):
         self.tensors = read_tensor_dump(directory)

@@ -13,11 +13,11 @@ import numpy as np
 
 
 def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a callable that computes the same as `net` and has no compilation state.
+    """Returns a callable that computes the same function as `net` and has no compilation state.
 
-    Calling the result does not compile `net` itself. If `net` is a Cell, the result is a deep copy.
-    If the Cell cannot be copied, the result is a function that calls the Cell; then the names of
-    its operators lack the scope.
+    A call of the callable does not compile `net` itself. If `net` is a Cell, the result is a deep
+    copy. If the Cell cannot be copied, the result is a function that calls the Cell. Then the names
+    of the operators in MindSpore's graphs lack the scope.
     """
     import mindspore
 
@@ -44,9 +44,9 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shared_objects(net: Any) -> dict[int, Any]:
-    """Returns a memo for `copy.deepcopy` with the objects that the copy shares with `net`.
+    """Returns a memo for `copy.deepcopy`, with the objects that a copy shall share with `net`.
 
-    These are the objects that MindSpore cannot copy, for example a Map or a GradOperation.
+    They are the objects that MindSpore cannot copy, for example a Map or a GradOperation.
     """
     from mindspore._c_expression import MetaFuncGraph_
 
@@ -56,7 +56,7 @@ def _shared_objects(net: Any) -> dict[int, Any]:
 def parameters_of(net: Any) -> list[Any]:
     """Returns every Parameter that is reachable from `net`.
 
-    If `net` is a function, these are the Parameters of the Cells to which the function refers.
+    If `net` is a function, the result has the Parameters of the Cells to which the function refers.
     """
     import mindspore
 
@@ -66,8 +66,8 @@ def parameters_of(net: Any) -> list[Any]:
 def reachable_objects(net: Any) -> Iterator[Any]:
     """Yields `net` and then all objects that are reachable from it.
 
-    The search follows the attributes of Cells, the items of containers, and the closures and used
-    globals of functions.
+    The search follows the attributes of Cells, the items of containers, and, for functions, the
+    closures and the globals that they use.
     """
     import mindspore
 
@@ -109,10 +109,11 @@ def _is_filled(cell: types.CellType) -> bool:
 
 @contextlib.contextmanager
 def preserve_state(net: Any) -> Iterator[Callable[[], None]]:
-    """Context manager that restores the parameters of `net` and all random states on exit.
+    """Returns a context manager that restores the parameters of `net` and all random states.
 
-    The random states are those of MindSpore, Python and NumPy. Yields a function that restores the
-    parameters when it is called inside the ``with`` block.
+    They are restored at the end of the ``with`` block. The random states are those of MindSpore,
+    Python and NumPy. The ``with`` statement binds a function that restores the parameters earlier,
+    when it is called.
     """
     import random
 

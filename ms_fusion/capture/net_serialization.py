@@ -1,12 +1,12 @@
 """Serializes a live net and its inputs, so that our own child process can rebuild them.
 
-The serialized bytes must never come from another source, since unpickling runs code from them. The
-constructors of Cells are not called again, since the state of the Cells is serialized. Classes and
-functions are serialized by value if another process cannot import them or if their globals contain
-a net. MindSpore looks up names in the user's modules and reads source code. So the bytes also
-contain the globals of these modules, and the source code of notebook cells. If an object cannot be
-serialized, for example a lock or an open file, `pack` raises an error with the reason. The caller
-of `pack` then captures the net in the user's process.
+Only bytes from our own parent process may be unpickled, since unpickling runs code from the bytes.
+The constructors of Cells are not called again, since the state of the Cells is serialized. Classes
+and functions are serialized by value if another process cannot import them or if their globals
+contain a net. MindSpore looks up names in the user's modules and reads source code. So the bytes
+also contain the globals of these modules, and the source code of notebook cells. If an object (for
+example a lock or an open file) cannot be serialized, `pack` raises an error with the reason. The
+caller of `pack` then captures the net in the user's process.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class _Packer(cloudpickle.Pickler):
     """Extends cloudpickle by MindSpore's primitives and gradient functions.
 
     Attributes:
-        namespaces: name of a user's module → one function from this module that was serialized.
-            The globals of this function are the namespace of the module.
+        namespaces: a dict from the name of a user's module to a serialized function from this
+            module. The globals of this function are the namespace of the module.
     """
 
     def __init__(self, file: io.BytesIO):
@@ -77,7 +77,7 @@ class _Packer(cloudpickle.Pickler):
 
 
 def _constructor_arguments(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns (constructor arguments, boolean attributes that were set later) of an object.
+    """Returns a primitive's (constructor arguments, boolean attributes that were set later).
 
     MindSpore stores the constructor arguments as attributes.
     """
@@ -99,9 +99,10 @@ def _make(kind: type, arguments: dict[str, Any], state: dict[str, Any]) -> Any:
 def _make_primitive(
     kind: type, arguments: dict[str, Any], registration: Registration | None
 ) -> Any:
-    """Creates a primitive of class `kind`.
+    """Creates a MindSpore primitive of class `kind`.
 
-    If `registration` is given and its TBE operator is not registered yet, registers it first.
+    If `registration` is given and its TBE operator is not registered yet, the function first
+    registers the TBE operator.
     """
     if registration is not None:
         registrations.setdefault(str(registration.info["op_name"]), registration)
@@ -115,9 +116,9 @@ def _class_of_primitives() -> type:
 
 
 def _is_decorated(item: types.FunctionType) -> bool:
-    """Returns whether the name of `item` in its module refers to the decorated version of `item`.
+    """Returns whether the module of a function binds the function's name to a decorated version.
 
-    This is so for TBE functions, which MindSpore registers with a decorator. Returns False if
+    An example is a TBE function, which MindSpore registers with a decorator. Returns False if
     another process cannot import the module.
     """
     known = vars(sys.modules.get(item.__module__, types)).get(item.__name__)
@@ -143,8 +144,8 @@ def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None
 def _is_mindspore_function(item: types.BuiltinFunctionType) -> bool:
     """Returns whether `item` is a C++ function that a MindSpore module exports by name.
 
-    Such a function is serialized by name, because pickle would serialize the object to which it is
-    bound.
+    Such a function is serialized by name, because pickle would serialize the object to which the
+    function is bound.
     """
     module = sys.modules.get(item.__module__ or "")
     return (item.__module__ or "").startswith("mindspore.") and getattr(
@@ -157,7 +158,7 @@ def _import_attribute(module: str, name: str) -> Any:
 
 
 class NotSerializableError(Exception):
-    """Raised if a net cannot be serialized; the message is the reason."""
+    """A net cannot be serialized; the message is the reason."""
 
 
 def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
@@ -183,12 +184,12 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
 
 @contextmanager
 def _pickle_modules_by_value(net: Any) -> Iterator[None]:
-    """Context manager in which cloudpickle serializes the user's modules by value.
+    """Returns a context manager in which cloudpickle serializes the user's modules by value.
 
-    These are the modules of two kinds of objects:
+    The modules of two kinds of objects are serialized by value:
 
-    - the user's functions: if the child process imported such a module instead, the globals of the
-      function would refer to newly created nets, not to the serialized ones;
+    - the user's functions: if the child process imported the module of a function instead, the
+      globals of the function would refer to newly created nets, not to the serialized nets;
     - Cell classes that another process cannot import.
     """
     from mindspore.nn import Cell
@@ -205,7 +206,7 @@ def _pickle_modules_by_value(net: Any) -> Iterator[None]:
 
 
 def _is_user_module(name: str | None) -> bool:
-    """Returns whether a module is the user's own: not ours, not installed, not part of Python."""
+    """Returns whether a module belongs to neither ms_fusion, an installed package nor Python."""
     if name == "__main__":
         return True
     if name and name.partition(".")[0] in OWN_PACKAGES:
@@ -220,10 +221,9 @@ def _is_user_module(name: str | None) -> bool:
 def _can_be_imported(name: str) -> bool:
     """Returns whether another process can import a module.
 
-    This is so if the import system finds the module and no object in the module is from
-    ``__main__``. The import system does not find a module that code created at run time. An example
-    with objects from ``__main__`` is the module that MindSpore's `amp` generates for the classes of
-    a script.
+    There are two conditions. The import system finds the module, which excludes modules that code
+    created at run time. No object in the module is from ``__main__``, which excludes the module
+    that MindSpore's `amp` generates for the classes of a script.
     """
     held = vars(sys.modules[name]).values() if name in sys.modules else ()
     if any(getattr(one, "__module__", None) == "__main__" for one in held):
@@ -233,7 +233,7 @@ def _can_be_imported(name: str) -> bool:
 
 
 def _notebook_sources() -> dict[str, Any]:
-    """Returns the entries of `linecache` that have no file: the source code of notebook cells."""
+    """Returns the source code of notebook cells: the entries of `linecache` that have no file."""
     return {
         name: entry
         for name, entry in linecache.cache.items()

@@ -1,16 +1,15 @@
-"""Finds which original operators are in which fused kernel, from the dumps of one compilation.
+"""Assigns the original operators to the fused kernels, from the dumps of one compilation.
 
-MindSpore renames and rewrites operators, and generated operators have no link to their origin. So
-the join compares each dumped graph with the next dumped graph. It relies on properties that
-MindSpore preserves in the compilation step between the two graphs:
+MindSpore renames and rewrites operators, and the operators in fused kernels have no link to the
+original operators. So the join compares each dumped graph with the next dumped graph. It relies on
+properties that MindSpore preserves in the compilation step between the two graphs:
 
-``before → expanded``: An operator keeps its name, or one sub-graph replaces it. The order of the
-operators does not change.
-``expanded → clustered``: Operators are only moved into clusters. A value is identified by its
-structure, which is the expression that computes it.
-``clustered → built``: A kernel is a whole cluster or a part of one, and has the cluster's name. Its
-operators are renumbered, so they are matched by structure. Operators that MindSpore has simplified
-are matched by type and operands.
+``before → expanded``: An operator keeps its name, or MindSpore replaces it by one sub-graph. The
+order of the operators does not change. ``expanded → clustered``: Operators are only moved into
+clusters. A value is identified by its structure, which is the expression that computes it.
+``clustered → built``: A kernel is a whole cluster or a part of one, and has the cluster's name. The
+operators in a kernel are renumbered, so they are matched by structure. Operators that MindSpore has
+simplified are matched by type and operands.
 """
 
 from __future__ import annotations
@@ -28,18 +27,22 @@ from ms_fusion.readers.dumps import Dumps
 
 @dataclass(frozen=True)
 class OperatorJoin:
-    """The original and the built operators of one compilation, and their relation.
+    """The original operators and the fused kernels of one compilation, and their relation.
 
     Attributes:
         before: the graph of the original operators.
         after: the built graph, with fused kernels (nodes with a body) and MindSpore's own kernels.
-        origins: full name of a kernel → one entry for each operator in its body: the full name of
-            the original operator, or "" if there is none.
-        members: full name of a kernel → full names of all its original operators, in order. They
-            include operators that a simplification removed.
-        placement: full name of an original operator → full names of its kernels.
-        cluster: full name of an original operator → name of its cluster before splitting.
-        programs: name of a sub-graph → index of the compilation that created it.
+        origins: a dict from the full name of a kernel to a tuple. The tuple has an entry for each
+            operator in the kernel's body: the full name of its original operator, or "" if it has
+            none.
+        members: a dict from the full name of a kernel to the full names of all its original
+            operators, in order, including operators that a simplification removed.
+        placement: a dict from the full name of an original operator to the full names of the
+            kernels that contain it.
+        cluster: a dict from the full name of an original operator to the name of its cluster.
+            MindSpore then splits clusters into kernels.
+        programs: a dict from the name of a sub-graph to the index of the compilation that created
+            the sub-graph.
         control: control flow between the sub-graphs.
     """
 
@@ -102,9 +105,9 @@ def _join_one(before: Graph, expanded: Graph, clustered: Graph, built: Graph) ->
 def match_expanded(before: Graph, expanded: Graph) -> dict[str, str]:
     """Returns a dict from node names in `expanded` to the names of the operators in `before`.
 
-    A node that was not expanded keeps its name. The n-th ``GraphKernel_X`` in `expanded` replaces
-    the n-th operator of type ``X`` in `before` that is missing in `expanded`. A node without an
-    original operator is mapped to "".
+    A node that was not expanded is mapped to its own name. The n-th ``GraphKernel_X`` in `expanded`
+    replaces the n-th operator of type ``X`` in `before` that is missing in `expanded`. A node
+    without an original operator is mapped to "".
     """
     kept = {node.name for node in expanded if not node.is_fused_kernel}
     gone: dict[str, list[str]] = defaultdict(list)
@@ -131,8 +134,8 @@ def match_clusters(
     Args:
         expanded: the graph after expansion.
         clustered: the graph after clustering.
-        expansion: name of a node in `expanded` → name of its original operator, from
-            `match_expanded`.
+        expansion: the result of `match_expanded`, a dict from the name of a node in `expanded` to
+            the name of its original operator.
     """
     origins: dict[int, list[str]] = defaultdict(list)
     for basic in flatten(expanded):
@@ -178,14 +181,14 @@ def match_bodies(
 ) -> dict[str, tuple[str, ...]]:
     """Returns a dict from the full name of each kernel to the original operators of its body.
 
-    The value has one entry for each operator in the kernel's body: the name of the original
-    operator, or "" if there is none.
+    The value has one entry for each operator in the kernel's body: the name of its original
+    operator, or "" if it has none.
 
     Args:
         clustered: the graph after clustering.
         built: the built graph.
-        kernels_of: name of a cluster → its kernels, from `match_kernels`.
-        clusters: name of a cluster → its operators, from `match_clusters`.
+        kernels_of: the result of `match_kernels`.
+        clusters: the result of `match_clusters`.
     """
     home = {kernel.name: cluster for cluster, kernels in kernels_of.items() for kernel in kernels}
     original = {
@@ -208,8 +211,8 @@ def match_bodies(
 def family_of(kernel: Node) -> tuple[str, int]:
     """Returns (name of the cluster from which `kernel` was built, index of the kernel in it).
 
-    The index counts the kernels that were built from the cluster. It is 0 if the kernel is a whole
-    cluster.
+    If MindSpore split the cluster, its kernels have the indices 0, 1, 2 and so on. The only kernel
+    of a cluster that was not split has the index 0.
     """
     piece = re.fullmatch(r"(.+)_(\d+)", str(kernel.attr("node_name") or ""))
     return (piece[1], int(piece[2])) if piece else (kernel.op, 0)
@@ -220,8 +223,8 @@ def _order_clusters(
 ) -> Iterable[Node]:
     """Yields, for each kernel in turn, the cluster that reads the most of the kernel's parameters.
 
-    A cluster that was already yielded is not considered again. If several clusters read equally
-    many of the parameters, the first of them is yielded.
+    Each cluster is yielded at most once. If several clusters read equally many of the kernel's
+    parameters, the first of these clusters is yielded.
     """
     free = list(clusters)
     for kernel in kernels:
@@ -246,8 +249,8 @@ def _complete(
     """Returns a dict from the name of each kernel to all its original operators, in cluster order.
 
     An operator that a simplification removed is assigned to the kernel of an operator whose result
-    it reads. If no such kernel exists, it is assigned to the kernel of an operator that reads its
-    result.
+    the removed operator reads. If no such kernel exists, the removed operator is assigned to the
+    kernel of an operator that reads its result.
     """
     order = [name for name in dict.fromkeys(cluster) if name]
     homes: dict[str, list[str]] = {
@@ -268,9 +271,10 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Returns a list with the name of the last kernel of a node; empty if no node has a kernel.
+    """Returns the last kernel of the first of `nodes` that is in a kernel.
 
-    The node is the first of `nodes` that is in a kernel.
+    The result is a list with the name of this kernel. The list is empty if none of `nodes` is in a
+    kernel.
     """
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 
@@ -286,8 +290,8 @@ def _placement(members: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, .
 def reconstruct_unfused(built: Graph) -> OperatorJoin:
     """Reconstructs the original operators from the kernels in `built`.
 
-    The kernel bodies are inlined. Neighbouring operators in a body become one original operator if
-    they were expanded from one.
+    The kernel bodies are inlined. If neighbouring operators in a body were expanded from one
+    operator, they become this operator again.
     """
     nodes: list[Node] = []
     values = dict(built.values)
@@ -309,12 +313,12 @@ def reconstruct_unfused(built: Graph) -> OperatorJoin:
 def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], tuple[str, ...]]:
     """Inlines a kernel into the outer graph.
 
-    Neighbouring operators that were expanded from one operator become one node. The values of the
-    body are added to `values`.
+    Neighbouring operators that were expanded from one operator become one node. The values in the
+    kernel's body are added to `values`.
 
     Returns:
-        A pair: the new nodes of the outer graph, and, for each operator in the kernel's body, the
-        name of the new node that contains it.
+        A pair of lists. The first has the new nodes of the outer graph. The second has, for each
+        operator in the kernel's body, the name of the new node that contains this operator.
     """
     body = kernel.fused_body
     outer = dict(zip(body.inputs, kernel.inputs, strict=False))
@@ -358,8 +362,8 @@ def _inline_kernel(kernel: Node, values: dict[str, Value]) -> tuple[list[Node], 
 def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
     """Merges the `OperatorJoin` results of several kernel graphs into one.
 
-    Control flow splits a program into these kernel graphs. Each node keeps the name of its
-    sub-graph.
+    If a program has control flow, MindSpore splits the program into several kernel graphs. Each
+    node keeps the name of its sub-graph.
     """
     if len(parts) == 1:
         return parts[0]
@@ -377,10 +381,10 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 
 
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
-    """Makes node names unique in all of `parts`, which hold one kernel graph each.
+    """Makes node names unique across all of `parts`, each of which is the join of one kernel graph.
 
     MindSpore restarts its name counters for each net. If an earlier element of `parts` has a node
-    of the same name, the later name gets the name of the later kernel graph as a prefix.
+    of the same name, the name of the later node gets a prefix: the name of its kernel graph.
     """
     originals: set[str] = {""}
     built: set[str] = {""}
@@ -429,8 +433,8 @@ def _rename_nodes(graph: Graph, names: Mapping[str, str]) -> Graph:
 def merge(graphs: Sequence[Graph]) -> Graph:
     """Merges several graphs into one.
 
-    If values in different graphs have the same name, the later ones are renamed, unless they are
-    the same parameter.
+    If values in different graphs have the same name, the values of the later graphs are renamed.
+    The name of a parameter that several graphs read is not changed.
     """
     nodes: list[Node] = []
     values: dict[str, Value] = {}

@@ -10,10 +10,10 @@ from ms_fusion.graph import Graph, Node, Value
 from ms_fusion.ops import operator_info
 
 Origin = tuple[int, int] | int
-"""Source of an operator's input.
+"""The source of the value that an operator reads as an input.
 
-It is either a pair (index of an operator, index of its output), or the hash of a constant or of a
-graph input.
+An origin is either a pair (index of an operator, index of its output), or the hash of a constant or
+of a graph input.
 """
 
 
@@ -41,8 +41,8 @@ class BasicOperator:
 def kind_of(node: Node) -> tuple[str, str]:
     """Returns a pair of operator types, which MindSpore's simplification does not change.
 
-    The first is the type that the operator has after simplification. The second is the type of the
-    operator from which it was expanded, or "" if it was not expanded.
+    The first item is the operator's type after simplification. The second item is the type of the
+    operator that was expanded into this operator, or "" if there is none.
     """
     return operator_info(node.op).mindspore.becomes or node.op, node.expand_from or ""
 
@@ -92,7 +92,7 @@ def _leaf_key(value: Value) -> int:
 def match_basics(
     before: Sequence[BasicOperator], after: Sequence[BasicOperator], home: Mapping[str, str]
 ) -> tuple[int | None, ...]:
-    """Returns for each operator of `after` the index of its origin in `before`, or None.
+    """Returns for each operator of `after` the index of its match in `before`, or None.
 
     First, operators with equal structural keys are matched. Then each remaining operator, from
     inputs to outputs, is matched with the operator of the same kind that shares the most operands.
@@ -100,8 +100,8 @@ def match_basics(
     Args:
         before: operators of the earlier graph.
         after: operators of the later graph.
-        home: name of a container in `after` → name of the container in `before` that matches it.
-            Operators outside of all containers match only each other.
+        home: a dict from the name of a kernel in `after` to the name of the matching kernel in
+            `before`. Operators outside of kernels match only operators outside of kernels.
     """
     search = _Search(before, after, home)
     for number in range(len(after)):
@@ -118,9 +118,10 @@ class _Search:
     Attributes:
         before, after, home: arguments of `match_basics`.
         found: for each operator of `after`, the index of its match in `before`, or None.
-        free: name of a container in `before` → indices of its operators that have no match yet.
-        by_key: (name of a container in `before`, structural key) → indices of its operators with
-            this key.
+        free: a dict from the name of a kernel in `before` to the indices of its operators that have
+            no match yet.
+        by_key: a dict from (name of a kernel in `before`, structural key) to the indices of the
+            kernel's operators with this key.
     """
 
     def __init__(
@@ -138,9 +139,9 @@ class _Search:
             self.by_key[basic.container, basic.key].append(number)
 
     def home_of(self, number: int) -> str:
-        """Returns the kernel of `before` that may hold the counterpart of an operator of `after`.
+        """Returns the name of the kernel in `before` that may contain the match of an operator.
 
-        `number` is the index of the operator in `after`. The result is "" if the operator is
+        `number` is the index of the operator in `after`. The result is "" if this operator is
         outside of kernels.
         """
         container = self.after[number].container
@@ -149,8 +150,9 @@ class _Search:
     def match_by_key(self, number: int) -> None:
         """Matches operator `number` of `after` with an operator of `before` that has the same key.
 
-        Takes the first such operator that has no match yet. There may be none, for example if
-        another kernel computes the same operator again.
+        The match is the first operator with this key that has no match yet. If there is none,
+        operator `number` stays without a match. For example, another kernel may compute the same
+        operator again.
         """
         place = self.home_of(number)
         for match in self.by_key[place, self.after[number].key]:
@@ -187,7 +189,7 @@ class _Search:
         return (reads & Counter(self.before[match].reads)).total()
 
     def resolve_origin(self, read: Origin) -> Origin | None:
-        """Converts the origin of an input from an index in `after` to the index in `before`.
+        """Converts the origin of an input in `after` to the corresponding origin in `before`.
 
         Returns None if the operator that computes the input has no match in `before`. The origin
         of a constant or of a graph input stays unchanged.
@@ -198,10 +200,10 @@ class _Search:
         return None if match is None else (match, read[1])
 
     def sibling(self, number: int) -> int | None:
-        """Returns the index of the likely match of an expanded operator; None if there is none.
+        """Returns the index of the likely match of an expanded operator, or None.
 
         The likely match is an operator of `before` that has no match yet and was expanded from the
-        same operator type. If there is no such operator, the likely match is that of the nearest
+        same operator type. If there is no such operator, the result is the match of the nearest
         preceding operator in the same kernel.
         """
         basic, place = self.after[number], self.home_of(number)

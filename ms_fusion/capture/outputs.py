@@ -1,4 +1,4 @@
-"""Converts the result of a net's call to NumPy arrays; the conversion waits for the call's end."""
+"""Converts the result of a net's call to NumPy arrays; waits until the result is computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 def arrays_of(result: Any) -> list[np.ndarray]:
     """Returns the tensors and numbers in a net's result as NumPy arrays, in order.
 
-    The function waits until MindSpore has computed them.
+    The function waits until MindSpore has computed the result.
     """
     return [
         one if isinstance(one, np.ndarray) else one.asnumpy().copy() for one in _tensors(result)

@@ -13,7 +13,7 @@ from ms_fusion.capture.outputs import arrays_of
 
 CALLS_PROFILED = 5
 SESSIONS = 3
-"""Number of profiling sessions of each variant of a net."""
+"""Number of profiling sessions for each variant of a net."""
 
 
 def profile_in_turns(
@@ -22,12 +22,12 @@ def profile_in_turns(
     directory: Path,
     notes: list[str],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Profiles the variants of a net in turns, so that other load affects all variants equally.
+    """Profiles the variants of a net in turns, so that other load slows all variants equally.
 
     Returns:
-        A dict from the name of a variant to the times of its operators: a dict from the full name
-        to (runs in one call, median µs of a run, spread µs). If the profiler fails, these inner
-        dicts are empty, and the reason is added to `notes`.
+        A dict from the name of a variant to a dict of its operators. The inner dict maps the full
+        name of an operator to (runs in one call, median µs of a run, spread µs). If the profiler
+        fails, the inner dicts are empty, and the reason is added to `notes`.
     """
     found: dict[str, list[dict[str, list[float]]]] = {kind: [] for kind in callables}
     for _ in range(SESSIONS):
@@ -44,8 +44,9 @@ def profile_operators(
 ) -> dict[str, list[float]]:
     """Returns a dict from the full name of an operator to the times of its runs, µs.
 
-    The times are those of all runs in `CALLS_PROFILED` calls of `function`. If the profiler fails,
-    the result is an empty dict, and the reason is added to `notes`.
+    The list of times has one entry for each run of the operator in `CALLS_PROFILED` calls of
+    `function`. If the profiler fails, the result is an empty dict, and the reason is added to
+    `notes`.
     """
     from mindspore.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
@@ -72,8 +73,8 @@ def profile_operators(
 def read_profile(table: Path) -> dict[str, list[float]]:
     """Reads a file ``cpu_op_execute_timestamp_*.txt`` that MindSpore's profiler wrote.
 
-    A line is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``. Returns a dict
-    from the full name of an operator to the times of its runs, µs.
+    Each line of the file is ``NAME;KIND;START,MILLISECONDS,THREAD START,MILLISECONDS,THREAD …``.
+    Returns a dict from the full name of an operator to the times of its runs, µs.
     """
     found: dict[str, list[float]] = {}
     for line in table.read_text("utf-8").splitlines():
@@ -89,11 +90,12 @@ def times_of(
 ) -> dict[str, tuple[float, float, float]]:
     """Summarises each operator's times over all sessions, by full name.
 
-    Returns (runs in one call, median µs of a run, spread µs) for each operator. The median is
-    robust against single runs that the system interrupts for milliseconds.
+    Returns (runs in one call, median µs of a run, spread µs) for each operator. The median is used
+    because the system may interrupt single runs for milliseconds.
 
     Args:
-        sessions: for each session, the full name of an operator → times of its runs, µs.
+        sessions: one dict for each session, from the full name of an operator to the times of its
+            runs, µs.
     """
     runs: dict[str, list[float]] = defaultdict(list)
     for session in sessions:

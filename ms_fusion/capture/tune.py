@@ -35,14 +35,14 @@ from tbe_impl.tuning.progress_bar import Progress, show_progress
 from tbe_impl.tuning_store import Choice
 
 COMPARISON_S = 2.0
-"""Longest duration of one comparison, s; at most a tenth of the total time is used."""
+"""Upper limit for the duration of one comparison, s; a second limit is a tenth of the total."""
 MIN_KERNEL_S = 1.0
 """Tuning of a kernel starts only if at least this time remains, s."""
 OPERATOR_FAMILIES: dict[str, frozenset[str]] = {
     "without products": frozenset({"MatMul", "BatchMatMul"}),
     "without convolutions": frozenset(LIBRARY) - {"MatMul", "BatchMatMul"},
 }
-"""A dict from the name of a variant to the operator types that it excludes from clustering."""
+"""A dict from a variant's name to the operator types that the variant excludes from clustering."""
 FULL_VARIANT = "everything"
 """Name of the variant without exclusions."""
 
@@ -76,36 +76,35 @@ def tune(
 ) -> TunedNet | int:
     """Measures variants of a net's kernels and of the whole net; records the clearly faster ones.
 
-    Later compilations on this machine use the records. The record of a kernel is found by the
-    kernel's content, so it applies in other nets too. The record of a net, which lists the
-    operators to exclude from clustering, is found by the net's code, parameters and inputs. A
-    warning and the notes of `explain` report these exclusions. The next call of `net` compiles it
-    again.
+    Later compilations on this machine use the records. The key of a kernel's record is the kernel's
+    content, so the record also applies in other nets. The record of a net lists the operators to
+    exclude from clustering. Its key consists of the net's code, parameters and inputs. A warning
+    and the notes of `explain` report these exclusions. The next call of `net` compiles `net` again.
 
     Two variants are compared in turns; each turn calls both variants once. A variant counts as
-    faster only if it is faster by two measures: the median of the time ratios of the turns, with
-    99 % confidence, and the ratio of the minimum times. Exclusions and a decision against fusion
+    faster only if it is faster by two measures: the median over the turns of the time ratio, with
+    99 % confidence; and the ratio of the minimum times. Exclusions and a decision against fusion
     are recorded only if a second measurement confirms them.
 
     Args:
         net: as for `explain`; weights, random state and context are restored.
         inputs: arguments of the call.
         seconds: time limit. The whole net is compiled and measured once in any case. In the
-            remaining time its kernels are measured, then the net with matrix products,
-            convolutions or single operators excluded from clustering.
+            remaining time, the function first measures the kernels of the net, and then the net
+            with matrix products, convolutions or single operators excluded from clustering.
         progress: whether to show a progress bar if standard error is a terminal.
-        forget: whether to remove the records of this net instead of measuring it. If no `inputs`
-            are given, the records for all inputs are removed.
+        forget: whether to remove the records of this net instead of measuring the net. If no
+            `inputs` are given, the records for all inputs are removed.
 
     Returns:
-        The results of the measurements. With `forget`, the number of records of the net and of its
-        kernels that were removed.
+        The results of the measurements. If `forget` is True, the number of removed records of the
+        net and its kernels.
 
     Raises:
         InputError: `seconds` is not positive, ``MS_FUSION=off`` is set, or `net` cannot be called
             with `inputs`.
-        MissingError: MindSpore or a C compiler is missing, or ms_fusion's generator is not verified
-            on this machine.
+        MissingError: MindSpore or a C compiler is missing, or the self-test of ms_fusion's
+            generator has not succeeded on this machine.
         CaptureError: MindSpore could not compile or run the net.
     """
     if not seconds > 0:
@@ -219,8 +218,8 @@ class _Clock:
 
         The rest of the remaining time is reserved for `variants` + 1 measurements of the whole net:
         one of the net itself, and one for each operator family that is excluded from clustering.
-        The result is at least (remaining time) / 2 − (time of one such measurement). If there
-        is no time to measure the whole net, the result is all of the remaining time.
+        The result is at least (remaining time) / 2 − (time of one measurement of the whole net). If
+        there is no time to measure the whole net, the result is all of the remaining time.
         """
         if not self.has_room():
             return self.remaining_s
@@ -234,7 +233,7 @@ class _Clock:
 
     @contextlib.contextmanager
     def time_whole_net(self, name: str) -> Iterator[None]:
-        """Context manager that updates `whole_s` with the time that its ``with`` block takes."""
+        """Returns a context manager that times its ``with`` block for `whole_s`."""
         began = time.perf_counter()
         self.show_step(name)
         yield
@@ -244,7 +243,7 @@ class _Clock:
 def _exclusion_candidates(
     groups: Sequence[CompositeKernel],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields (name, operators to exclude from clustering) for each variant to measure.
+    """Yields a pair for each variant to measure: its name, and the operators that it excludes.
 
     The first variants each exclude a family of operators, such as all matrix products. The next
     variants each exclude a single operator type, in descending order of memory traffic.
@@ -275,7 +274,7 @@ def _tune_kernels(
 ) -> Iterator[TunedKernel]:
     """Tunes the composite kernels `groups` within `seconds`, in descending order of modelled cost.
 
-    The time for each kernel is proportional to its modelled cost.
+    The time limit for each kernel is proportional to its modelled cost.
     """
     found: dict[str, tuple[float, Kernel, tuple[Choice, ...], tuple[str, ...]]] = {}
     for composite in groups:

@@ -1,4 +1,4 @@
-"""Defines the result of tuning a net; the result prints as a table."""
+"""Defines the result of tuning a net, which is printed as a table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ms_fusion.mindspore.presets.net_choices import NetChoice
 from tbe_impl.tuning.measurement import upper_bound
 
 MARGIN = 0.05
-"""Minimum relative saving of time for which a variant counts as faster."""
+"""A variant counts as faster only if it saves at least this fraction of the time."""
 UNFUSED_RATIO = 1.1
-"""A net stays unfused if its fused time divided by its unfused time exceeds this ratio.
+"""Fusion is disabled for a net if fused time ÷ unfused time exceeds this ratio.
 
-The ratio is well above 1, because call times vary and a wrong decision costs more than a few per
-cent.
+The ratio is well above 1, because call times vary, and because a wrong decision to disable fusion
+costs more than a few per cent.
 """
 
 
@@ -27,7 +27,8 @@ class TunedKernel:
         operators: types of the basic operators that the kernel computes.
         choice: the tuned options that differ from the default, as a string.
         default_us, tuned_us: time of one call with the default and with the tuned options, µs.
-        ratio: tuned time ÷ default time, measured in pairs of calls; 1 if the default options stay.
+        ratio: tuned time ÷ default time, measured in pairs of calls; 1 if the default options are
+            the fastest.
         key: key of the kernel's tuning record on disk.
     """
 
@@ -45,7 +46,8 @@ class CallComparison:
     """Times of whole calls of a net in two variants, in alternating turns.
 
     Attributes:
-        pairs: for each turn, the time of a call of the first variant and of the second variant, µs.
+        pairs: a pair for each turn: (time of a call of the first variant, time of a call of the
+            second variant), µs.
     """
 
     pairs: tuple[tuple[float, float], ...]
@@ -67,7 +69,7 @@ class CallComparison:
 
     @property
     def least_ratio(self) -> float:
-        """Lower 99 % confidence bound of `ratio`, or the ratio of the minimum times if it is lower.
+        """Lower 99 % bound of `ratio`, or the ratio of the minimum times if that is smaller.
 
         Other load on the machine affects the minimum times least.
         """
@@ -76,7 +78,7 @@ class CallComparison:
 
     @property
     def most_ratio(self) -> float:
-        """Upper bound of `ratio`, by the method of `least_ratio`."""
+        """Upper 99 % bound of `ratio`, or the ratio of the minimum times if that is larger."""
         swapped = CallComparison(tuple((other, one) for one, other in self.pairs)).least_ratio
         return 1 / swapped if swapped else float("inf")
 
@@ -88,7 +90,8 @@ class Variant:
     Attributes:
         name: name of the variant.
         kept_out: the excluded operators.
-        calls: times of whole calls of this variant (first) and of the unfused net (second).
+        calls: comparison of whole calls of this variant (first) with whole calls of the unfused net
+            (second).
     """
 
     name: str
@@ -120,8 +123,8 @@ class TunedNet:
         kernels: the measured kernels, in descending order of modelled cost.
         variants: the net without exclusions, followed by the variants with exclusions.
         seconds: duration of the tuning, s.
-        again: times in the second measurement of the net without exclusions (first) and of the
-            net according to `proposal` (second); None if there was no second measurement.
+        again: comparison in a second measurement: the net without exclusions (first) with the net
+            according to `proposal` (second). None if there was no second measurement.
     """
 
     title: str
@@ -132,9 +135,10 @@ class TunedNet:
 
     @property
     def best_variant(self) -> Variant:
-        """The variant without exclusions, unless the fastest one with exclusions is clearly faster.
+        """The fastest variant with exclusions if it is clearly faster than the variant without.
 
-        Clearly faster means that the difference exceeds the noise and `MARGIN`.
+        If the difference does not exceed both the noise and `MARGIN`, the result is the variant
+        without exclusions.
         """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
@@ -143,9 +147,10 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """The choice that the first measurements suggest: whether to fuse, and excluded operators.
+        """The choice that the first measurements suggest: fusion or not, and excluded operators.
 
-        It becomes the final `choice` if it is the default or if a second measurement confirms it.
+        The proposal becomes the final `choice` if it is the default, or if a second measurement
+        confirms the proposal.
         """
         best, everything = self.best_variant, self.variants[0]
         losses = tuple(
@@ -206,10 +211,10 @@ class TunedNet:
         return "\n".join(lines).rstrip()
 
     def _conclusion(self) -> list[str]:
-        """Returns a list with one sentence on the final choice.
+        """Returns a list with one sentence about the final choice.
 
-        The sentence gives the reason for `proposal`, or says why `proposal` was not accepted. The
-        list is empty if `proposal` is the default: fusion without exclusions.
+        The sentence states the reason for `proposal`, or the reason why `proposal` was not
+        accepted. The list is empty if `proposal` is the default: fusion without exclusions.
         """
         if self.is_default:
             return []
