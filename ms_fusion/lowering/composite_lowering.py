@@ -21,7 +21,7 @@ from tbe_impl.errors import FusionError, InputError
 from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 IN_PLACE_OPERATORS = frozenset({"Assign", "AssignAdd"})
-"""Operators that update their first input in place; the tensor that they return holds no data."""
+"""Operators that update their first input in place; their result is a tensor without data."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class LoweredGroup:
         name: name of the kernel.
         inputs: placeholders in the order of the kernel's inputs.
         results: the computed tensors without duplicates.
-        places: for each result, the indices of the buffers to which it is written. The buffers of
-            the kernel are its inputs, then its outputs.
+        places: for each result, the indices of the buffers to which the result is written. The
+            kernel's inputs are numbered first, then its outputs.
         values: the DSL tensor of each value of the graph, by name.
     """
 
@@ -103,9 +103,10 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
 
 
 def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
-    """Returns whether a Div may be a division of integers whose result is float32.
+    """Returns whether a Div may divide integers and have a float32 result.
 
-    MindSpore declares the result as an integer. Only the Cast that follows shows its true dtype.
+    MindSpore declares the result as an integer. Only the Cast that follows the Div shows the true
+    dtype of the result.
     """
     readers = graph.consumers.get(node.outputs[0], ())
     return (
@@ -116,7 +117,7 @@ def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
 
 
 def _operand(value: Value, tensors: Mapping[str, Tensor]) -> Any:
-    """Returns an operand for a formula: a NumPy array for a constant, else a traced tensor."""
+    """Returns an operand for a formula: a NumPy array for a constant, else a DSL tensor."""
     if value.kind != "constant":
         return TracedArray(tensors[value.name])
     found = np.asarray(value.data, numpy_dtype(value.dtype))
@@ -134,7 +135,7 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def known_size(size: Any) -> int:
-    """Returns an extent of a tensor as an integer; all extents in composite kernels are static."""
+    """Returns the extent of an axis as an integer; all extents in composite kernels are static."""
     return int(getattr(size, "value", size))
 
 

@@ -1,4 +1,4 @@
-"""Removes Casts to float32 and back around operators for which MindSpore has no float64 kernel."""
+"""Removes the Casts from float64 to float32 and back that MindSpore adds around operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ For float64 operands, MindSpore inserts Casts before and after the operator.
 
 
 def widen_to_float64(graph: Graph) -> Graph:
-    """Replaces (Cast to float32, operator, Cast to float64) by the operator on float64."""
+    """Replaces the sequence (Cast to float32, operator, Cast to float64) by the float64 operator."""
     if not any(node.op in NARROWED_OPERATORS for node in graph):
         return graph
     whole: dict[str, Node] = {}
@@ -43,7 +43,10 @@ def widen_to_float64(graph: Graph) -> Graph:
 
 
 def _cast_behind(node: Node, graph: Graph) -> Node | None:
-    """Returns the only reader of a node's float32 result if it is a Cast to float64; else None."""
+    """Returns the only reader of a node's float32 result if this reader is a Cast to float64.
+
+    Otherwise returns None.
+    """
     (name,) = node.outputs
     readers = graph.consumers.get(name, ())
     if name in graph.outputs or len(readers) != 1 or readers[0].op != "Cast":
@@ -56,7 +59,7 @@ def _cast_behind(node: Node, graph: Graph) -> Node | None:
 def _source(name: str, graph: Graph) -> Value | None:
     """Returns the operand of the Cast to float32 that produces a value.
 
-    Returns None if another operator produces the value.
+    Returns None if no such Cast produces the value.
     """
     maker = graph.producers.get(name)
     if maker is None or maker.op != "Cast" or graph.values[name].dtype != "float32":

@@ -23,10 +23,10 @@ class Region:
 
 
 PlannedStep = Step[Region | LibraryCall]
-"""A step of a planned sequence; a region reads its live-in values and writes its live-out values.
+"""A library call or a region in a planned sequence, with the values that it reads and writes.
 
-Live-out values are outputs of the group, results of in-place operators, and values that nodes
-outside of the region read.
+A region reads its live-in values and writes its live-out values. Live-out values are outputs of the
+group, results of in-place operators, and values that nodes outside of the region read.
 """
 
 
@@ -34,7 +34,8 @@ def partition_group(graph: Graph) -> KernelSequence[Region | LibraryCall]:
     """Returns the planned sequence of a group: regions and library calls in execution order.
 
     The level of a value is the largest number of library calls on a path to it. A library call is
-    scheduled as early as its operands allow. All other operators of one level form a region.
+    scheduled as early as its operands allow. The other operators whose results have the same level
+    form a region.
     """
     calls: dict[str, Step[LibraryCall]] = {}
     taken: set[str] = set()
@@ -82,11 +83,11 @@ def _plan_region(nodes: Sequence[Node], graph: Graph) -> PlannedStep:
 def _latest_level(
     node: Node, graph: Graph, levels: Mapping[str, int], taken: Container[str]
 ) -> int:
-    """Returns the level to which an operator can be delayed: the lowest level of its readers.
+    """Returns the lowest level of an operator's readers, to which the operator can be delayed.
 
-    The kernel that computes this level then computes both the operator and its first reader, so the
-    result between them need not be stored in memory. An operator keeps its own level if it has no
-    reader, if a library call reads its result, if it updates its input in place, or if its result
+    The kernel of this level's region then computes both the operator and its first reader, so the
+    result between them need not be stored in memory. In four cases an operator keeps its own level:
+    it has no reader, a library call reads its result, it updates its input in place, or its result
     is an output of the group.
     """
     own = levels[node.outputs[0]]
@@ -127,7 +128,7 @@ def _live_in_values(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
 
 
 def extract_region(step: PlannedStep, graph: Graph) -> Graph:
-    """Returns the region of a step as a graph, whose inputs are the region's live-in values."""
+    """Returns the region of a planned step as a graph; its inputs are the live-in values."""
     assert isinstance(step.kernel, Region)
     nodes = step.kernel.nodes
     names = (name for node in nodes for name in (*node.inputs, *node.outputs))

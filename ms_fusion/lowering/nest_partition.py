@@ -1,8 +1,8 @@
-"""Partitions a group (a fused subgraph) into loop nests: one, several, or one per operator.
+"""Partitions a group (a fused subgraph) into loop nests.
 
 The back end fuses stages (tensors of the DSL graph) with equal loops into one nest, and recomputes
-a value in each nest that reads it. Storing the value instead saves its recomputation, but adds
-memory traffic of its size. The cost model decides which values are stored.
+a value in each nest that reads the value. If a value is stored instead, it is not recomputed, but
+is written to memory and read back. The cost model decides which values are stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 from tbe_impl.reachability import reachable
 
 GAIN = 0.97
-"""A further value is stored only if that reduces the modelled cost to at most this fraction."""
+"""A further value is stored only if the modelled cost falls to at most this fraction."""
 TRIES_PER_STEP, STEPS = 6, 3
 """Number of values tried per search step, and number of steps.
 
@@ -38,7 +38,7 @@ A strided reduction runs over an axis other than the innermost. In a longer chai
 recompute all reductions before it.
 """
 SMALL_RATIO = 8
-"""If a reduction makes a tensor smaller by at least this factor, its result is cheap to store."""
+"""If a reduction makes a tensor smaller by at least this factor, the result is cheap to store."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,11 @@ class Plan:
 
 
 def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU) -> Plan:
-    """Returns the cheaper of two plans for a group.
+    """Returns the cheaper of two partitions of a group.
 
-    One plan is found by a greedy search that starts from full fusion. The other plan has one nest
-    per operator; it is considered only if the first plan recomputes an operator.
+    The first partition is found by a greedy search that starts from full fusion. The second
+    partition has one nest per operator. The second is considered only if the first recomputes an
+    operator.
     """
     best = _plan_few_nests(group, graph, device)
     if best.repeated_operators:  # if nothing is recomputed, more nests only add cost
@@ -110,7 +111,7 @@ def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
 def plan_with_stored(
     names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU
 ) -> Plan:
-    """Returns the plan that stores the named values, with its cost.
+    """Returns the partition that results if the named values are stored, with its cost.
 
     Raises:
         CompileError: the back end finds no loop nests for the group.
@@ -137,7 +138,7 @@ def plan_with_stored(
 def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
     """Returns the names of the values to store so that every operator has its own nest.
 
-    This is full loop fission.
+    If these values are stored, the result is full loop fission.
     """
     places = _places(group)
     return tuple(
@@ -146,7 +147,7 @@ def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
 
 
 def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
-    """Returns the back end's indices of the named values; skips values that cannot be stored."""
+    """Returns the back end's indices of the named values, except those that cannot be stored."""
     places = _places(group)
     return tuple(
         sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})
@@ -156,20 +157,20 @@ def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
 def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
     """Returns the back end's indices of all values that the nests of a plan store.
 
-    Given these indices, the back end need not derive the partition again.
+    If the back end gets these indices, it need not derive the partition again.
     """
     places = _places(group)
     return tuple(sorted(places[at] for at in plan.layout.nest_of_stored if at in places))
 
 
 def _places(group: LoweredGroup) -> dict[int, int]:
-    """Maps the ``id`` of a tensor to the index by which the back end is requested to store it."""
+    """Returns a dict from the ``id`` of a tensor to the back end's index of the tensor."""
     found = storable_results(group.results, group.inputs)
     return {id(tensor): at for at, tensor in enumerate(found)}
 
 
 def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
-    """Returns the names of the values that may be worth storing, the largest saving first.
+    """Returns the names of the values that may be worth storing, in descending order of saving.
 
     The candidates are the results of the operators that `_recomputed_boundary_nodes` returns.
     """
@@ -182,9 +183,10 @@ def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
 
 
 def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
-    """Returns the recomputed operators whose result is read by an operator that is not recomputed.
+    """Returns each recomputed operator with a reader that is not recomputed.
 
-    Operators whose result is an output of the group or is stored by the plan are left out.
+    The result does not contain operators whose result is an output of the group, or is already
+    stored.
     """
     repeated = plan.repeated_operators
     return [
@@ -197,11 +199,11 @@ def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
 
 
 def _reduction_chain_cuts(graph: Graph) -> list[str]:
-    """Returns the values to store so that a chain of dependent strided reductions is cut.
+    """Returns the values to store in order to split chains of dependent strided reductions.
 
-    For each such reduction the list contains the result of the reduction, and the nearest values
-    before it that have several readers. The list is empty if no chain is longer than
-    `MAX_REDUCTION_CHAIN`.
+    For each reduction in a chain, the list contains the result of the reduction, and the nearest
+    values before the reduction that have several readers. The list is empty if no chain is longer
+    than `MAX_REDUCTION_CHAIN`.
     """
     waits: dict[str, int] = {}
     found: dict[str, None] = {}
@@ -247,7 +249,7 @@ def _is_small_sum(node: Node, graph: Graph) -> bool:
 
 
 def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
-    """Returns an upper bound of the cost in µs that storing the result of `node` saves.
+    """Returns an upper bound of the cost, in µs, that is saved if the result of `node` is stored.
 
     The bound is the cost of recomputing the result in all nests except the most expensive one.
     """
@@ -300,7 +302,10 @@ def _work(
     inside: Mapping[int, Node],
     device: Device,
 ) -> tuple[list[Node], Work]:
-    """Returns the operators of a nest, and its work: FLOPs, memory traffic and one launch."""
+    """Returns the operators of a nest, and the work of the nest for the cost model.
+
+    The work consists of FLOPs, memory traffic and one launch.
+    """
     stored = {id(root.tensor) for other in layout.nests for root in other.roots}
     roots = [root.tensor for root in nest.roots]
     own = {id(tensor) for tensor in roots}
@@ -322,7 +327,7 @@ def _work(
     nodes = [node for node in graph.nodes if node.name in names]
 
     def bytes_moved(tensors: Iterable[Tensor]) -> int:
-        """Returns the bytes of memory traffic.
+        """Returns the bytes of memory traffic of the nest.
 
         An intermediate value that fits into the cache causes no traffic.
         """

@@ -22,7 +22,7 @@ from tbe_impl.runtime.store import make_key, user_store
 from tbe_impl.runtime.store_kinds import PLANS
 
 StoredValues = tuple[int, ...]
-"""Value of `Options.stored`: the indices of the stored values."""
+"""Type of `Options.stored`: the back end's indices of the values that a kernel stores."""
 
 FOLDER = Path(__file__).resolve().parent
 PLAN_SOURCES = (
@@ -32,7 +32,7 @@ PLAN_SOURCES = (
     *sorted((FOLDER.parent / "cost").glob("*.py")),
     *sorted((FOLDER.parent / "ops").glob("*.py")),
 )
-"""Source files of the planner, without the generator in `tbe_impl`."""
+"""Source files that compute plans, except the generator in `tbe_impl`."""
 
 _DECODER = msgspec.json.Decoder(
     Annotated[
@@ -42,7 +42,7 @@ _DECODER = msgspec.json.Decoder(
 
 
 def load_or_make_plan(kernel: Kernel, make: Callable[[], StoredValues]) -> StoredValues:
-    """Returns the cached plan of a kernel; on a miss, computes and caches the plan.
+    """Returns the cached plan of a kernel; on a cache miss, computes and caches the plan.
 
     Args:
         kernel: the kernel with the default options of the back end.

@@ -1,4 +1,4 @@
-"""Chooses a kernel's options: those found by tuning, or else those of the cheapest plan.
+"""Chooses a kernel's options: the tuned options, or else the options of the cheapest plan.
 
 A plan is a partition into loop nests. If the back end finds no plan, each operator gets a loop nest
 of its own.
@@ -48,10 +48,10 @@ def argument(tensor: Tensor, name: str) -> Argument:
 
 
 def choose_options(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """Returns a copy of `kernel` with tuned options, or else with those of the cheapest plan.
+    """Returns a copy of `kernel` with tuned options, or else the options of the cheapest plan.
 
-    If the back end finds no plan, each operator gets a loop nest of its own. `kernel` has the
-    options of `default_kernel`.
+    If the back end finds no plan, each operator gets a loop nest of its own. `kernel` must be a
+    result of `default_kernel`.
     """
     found = tuning_store.apply_tuning(kernel)
     if found.tuning is not None:

@@ -1,4 +1,4 @@
-"""Removes the BroadcastTo of a matrix product's operand if all batches use the same matrix."""
+"""Removes a BroadcastTo that only repeats one matrix for all batches of a matrix product."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _has_one_reader(value: str, graph: Graph) -> bool:
 def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns the operand shapes of a product of `a` and `b`.
 
-    If `b` is one matrix, the batches of `a` are merged into the rows of `a`.
+    If `b` is one matrix, the batch axes of `a` are merged into the row axis of `a`.
     """
     rows, columns = shape_of(a), shape_of(b)
     if len(rows) > 2 and math.prod(columns[:-2]) == 1:
@@ -73,10 +73,10 @@ def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int
 
 
 def _bypass_broadcast(node: Node, graph: Graph) -> Node:
-    """Returns the product `node`, changed to read the inputs of BroadcastTo nodes directly.
+    """Returns the product `node`, changed so that it reads the operands of BroadcastTo nodes.
 
-    An operand is replaced only if its BroadcastTo repeats one matrix and if the shape of the
-    product's result stays the same.
+    The result of a BroadcastTo is replaced by its operand only if the BroadcastTo repeats one
+    matrix, and if the shape of the product's result stays the same.
     """
     operands = [graph.values[name] for name in node.inputs[:2]]
     result = graph.outputs_of(node)[0]
@@ -97,13 +97,13 @@ def _bypass_broadcast(node: Node, graph: Graph) -> Node:
 
 
 def _is_one_matrix(source: Value, repeated: Value) -> bool:
-    """Returns whether `source` is a single matrix, and `repeated` is a batch of its copies."""
+    """Returns whether `source` is a single matrix, and `repeated` is a batch of copies of it."""
     shape = shape_of(source)
     return len(shape) > 1 and shape[-2:] == repeated.shape[-2:] and math.prod(shape[:-2]) == 1
 
 
 def _replace_operands(node: Node, operands: Sequence[str]) -> Node:
-    """Returns the product with other operands; its attributes record the folded BroadcastTo."""
+    """Returns the product with new operands; an attribute of it records the folded BroadcastTo."""
     attrs = {**dict(node.attrs), FOLDED_BEFORE: (*node.attr(FOLDED_BEFORE, ()), "BroadcastTo")}
     inputs = (*operands, *node.inputs[len(operands) :])
     return replace(node, inputs=inputs, attrs=tuple(sorted(attrs.items())))

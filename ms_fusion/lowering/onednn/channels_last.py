@@ -26,7 +26,7 @@ CONVOLUTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "Conv2DBackpropInput": (("grad",), "grad_x"),
     "Conv2DBackpropFilter": (("grad", "x"), ""),
 }
-"""Operator → (names of the leading inputs that are images, name of the result).
+"""A dict from an operator to (names of its leading inputs that are images, name of its result).
 
 The names are those of oneDNN's arguments. If the result is not an image, its name is empty.
 """
@@ -34,9 +34,9 @@ REDUCTIONS = operators_with(Trait.ANY_LAYOUT | Trait.REDUCTION)
 ELEMENTWISE = operators_with(Trait.ANY_LAYOUT) - REDUCTIONS
 MAX_POOLING = frozenset({"MaxPool", "MaxPoolGrad"})
 AVERAGE_POOLING = frozenset({"AvgPool", "AvgPoolGrad"})
-"""Average poolings.
+"""Types of average pooling operators.
 
-Their inputs are the images, then window, strides, padding mode and data format.
+The inputs of these operators are the images, then window, strides, padding mode and data format.
 """
 POOLING = MAX_POOLING | AVERAGE_POOLING
 RESIZE_OPERATORS = frozenset(
@@ -45,7 +45,7 @@ RESIZE_OPERATORS = frozenset(
 )
 """Resizing operators, whose first input is the image."""
 NCHW_ORDER, NHWC_ORDER = (0, (0,)), 1
-"""Values of AvgPool's data format argument: those that mean NCHW, and the one that means NHWC."""
+"""The values of AvgPool's argument data format for NCHW, and its value for NHWC."""
 KINDS = OperatorKinds(
     {op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()},
     ELEMENTWISE,
@@ -55,7 +55,7 @@ KINDS = OperatorKinds(
 
 
 def propagate_channels_last(graph: Graph) -> Graph:
-    """Returns the graph with images between convolutions in NHWC where this is profitable.
+    """Returns the graph, changed to NHWC images between convolutions where NHWC is profitable.
 
     Returns the graph unchanged if no layout conversion is saved.
     """
@@ -86,7 +86,7 @@ class _Rewriter:
         return replace(self.graph, nodes=tuple(self.nodes), values=self.values)
 
     def _rewrite_channels_last(self, node: Node) -> bool:
-        """Emits a node with its images in NHWC; returns False if the node must stay in NCHW."""
+        """Emits a node with NHWC images; returns False if the node must stay NCHW."""
         if node.op in CONVOLUTIONS:
             return self._convolution(node)
         if not any(name in self.last for name in node.inputs):
@@ -191,9 +191,9 @@ class _Rewriter:
             self.plain.add(output)
 
     def _new_channels_last(self, name: str) -> str:
-        """Declares the NHWC form of the result `name`, and returns the name of this form.
+        """Declares the NHWC form of the result `name`; returns the name of the NHWC form.
 
-        The caller then adds the node that computes this form.
+        The caller then adds the node that computes the NHWC form.
         """
         self.last[name] = self._value(
             name, f"{name}@last", [self.graph.values[name].shape[axis] for axis in NCHW_TO_NHWC]
@@ -201,9 +201,9 @@ class _Rewriter:
         return self.last[name]
 
     def _channels_last_form(self, name: str) -> str:
-        """Returns the name of a value's NHWC form, and converts the value if needed.
+        """Returns the name of a value's NHWC form; adds a layout conversion if the form is missing.
 
-        A value with a single element needs no conversion; its own name is returned.
+        A value with a single element needs no conversion, so its own name is returned.
         """
         value = self.graph.values[name]
         if name in self.last or value.elements == 1:
@@ -225,7 +225,7 @@ class _Rewriter:
         return self.last[name]
 
     def _need_plain(self, name: str) -> None:
-        """Converts a value to NCHW if it exists only in NHWC."""
+        """Adds a layout conversion to NCHW for a value that exists only in NHWC."""
         if name in self.last and name not in self.plain:
             shape = self.graph.values[name].shape
             if is_single_pixel(shape):

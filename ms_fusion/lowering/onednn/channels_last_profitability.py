@@ -1,8 +1,9 @@
-"""Decides where channels-last pays: compares the layout conversions saved with those added.
+"""Decides which images are in NHWC: compares the saved with the added layout conversions.
 
 A convolution that reads or writes NHWC saves a conversion. Elementwise work costs the same in both
-layouts. A conversion is added if elementwise work on NHWC images also reads an image that stays in
-NCHW, or if an NHWC image is an output of the graph or is read by an operator that needs NCHW.
+layouts. A conversion is added in three cases. An elementwise operator reads an NHWC image and an
+image that stays in NCHW. An NHWC image is an output of the graph. An operator that supports only
+NCHW reads an NHWC image.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ class OperatorKinds:
     """Operator types, classified by the way in which they use images.
 
     Attributes:
-        convolutions: operator → (number of leading image inputs, whether the result is an image).
-        elementwise: operators whose inputs and result share a layout.
+        convolutions: a dict from an operator to (number of leading image inputs, whether the result
+            is an image).
+        elementwise: operators whose inputs and result must have the same layout.
         pooling: operators that support both layouts and are faster in NHWC.
-        content: operators that support both layouts and whose result is no image.
+        content: operators that support both layouts and whose result is not an image.
     """
 
     convolutions: Mapping[str, tuple[int, bool]]
@@ -32,9 +34,9 @@ class OperatorKinds:
 
 @dataclass
 class _Family:
-    """Images that must share a layout because elementwise operators or poolings connect them.
+    """Images that must have the same layout, since elementwise operators or poolings connect them.
 
-    `seeds` are the members that convolutions produce.
+    `seeds` are the images of the family that convolutions produce.
     """
 
     seeds: list[str] = field(default_factory=list)
@@ -87,7 +89,7 @@ def _join(output: str, met: list[_Family], of: dict[str, _Family]) -> None:
 
 
 def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> int:
-    """Returns the number of layout conversions saved if the images of `family` are in NHWC."""
+    """Returns the number of layout conversions that are saved if `family` is in NHWC."""
     found = len(family.seeds)
     for node in graph.nodes:
         images = kinds.convolutions.get(node.op, (int(node.op in kinds.pooling), False))[0]
@@ -98,9 +100,9 @@ def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> i
 def _added_conversions(
     family: _Family, graph: Graph, kinds: OperatorKinds, held: Collection[str]
 ) -> Iterator[str]:
-    """Yields the names of images that must be converted if the images of `family` are in NHWC.
+    """Yields the names of the images that must be converted if `family` is in NHWC.
 
-    `held` are the members of all families.
+    `held` contains the images of all families.
     """
     for node in graph.nodes:
         if node.outputs[0] in family.members and node.op in kinds.elementwise:

@@ -10,13 +10,14 @@ from tbe_impl.runtime.sequence import KernelSequence
 
 
 def store_constants(graph: Graph, planned: KernelSequence[object]) -> Graph:
-    """Returns `graph` with operators that store each constant operand of a library call in memory.
+    """Adds operators to `graph` that store constant operands of library calls in memory.
 
-    These operators come first in the graph and are computed by our own kernels.
+    Returns the new graph. The added operators come first in this graph and are computed by our own
+    kernels.
 
     Args:
         graph: the graph of a group.
-        planned: its planned sequence.
+        planned: the planned sequence of the group.
     """
     calls = [
         (step.reads, step.kernel.covered)

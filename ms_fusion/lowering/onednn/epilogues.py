@@ -18,7 +18,7 @@ class EpilogueMatch:
         covered: names of the fused nodes.
         operands: pairs of an operand's name (``scale``, ``bias`` or ``residual``) and the name of
             its value.
-        relu: whether ReLU, or max(0, ·), is the last operator of the chain.
+        relu: whether the chain ends with ReLU or the equivalent max(0, ·).
     """
 
     result: str
@@ -28,7 +28,7 @@ class EpilogueMatch:
 
     @property
     def reads(self) -> Mapping[str, str]:
-        """Name of an operand → name of its value."""
+        """A dict from the name of an operand to the name of its value."""
         return dict(self.operands)
 
     def with_operand(
@@ -36,7 +36,7 @@ class EpilogueMatch:
     ) -> EpilogueMatch:
         """Returns the match extended by `node`, which reads the operand `name`.
 
-        `more` are further nodes that the library call then covers.
+        `more` are further nodes that the library call then also covers.
         """
         return replace(
             self,
@@ -49,14 +49,16 @@ class EpilogueMatch:
 def match_epilogue(
     value: str, graph: Graph, *, axis: int, taken: Container[str], scaled: bool, biased: bool
 ) -> EpilogueMatch:
-    """Matches the epilogue of a library call; each intermediate value may have only one reader.
+    """Matches the longest epilogue that a library call can fuse.
+
+    Each intermediate value of the chain may have only one reader.
 
     Args:
         value: name of the library call's result.
         axis: axis of the channels.
         taken: names of the nodes that other library calls cover.
         scaled: whether the call can fuse a scale.
-        biased: whether the call already has a bias.
+        biased: whether the library operator itself already has a bias.
     """
     found = EpilogueMatch(value)
     if scaled and not biased:
@@ -90,9 +92,9 @@ def _is_relu(node: Node, value: str, graph: Graph) -> bool:
 def _match_channel_operand(
     found: EpilogueMatch, name: str, op: str, graph: Graph, axis: int, taken: Container[str]
 ) -> EpilogueMatch:
-    """Extends the match by an operator of type `op` with a per-channel operand, if one follows.
+    """Extends the match by the next operator if it has type `op` and a per-channel operand.
 
-    Reshapes of the operand are covered too.
+    The library call then also covers Reshapes of this operand.
     """
     node = _only_reader(found.result, op, graph, taken)
     if node is None or len(set(node.inputs)) != 2:

@@ -13,11 +13,11 @@ ArgumentValue = bool | int | str | tuple[int | str, ...]
 
 
 class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="onednn"):
-    """A oneDNN call.
+    """A call of a function of `custom_ops.onednn`, which executes a oneDNN primitive.
 
     Attributes:
         function: name of a function of `custom_ops.onednn`.
-        arguments: its keyword arguments.
+        arguments: keyword arguments of this function.
     """
 
     function: Literal[
@@ -27,7 +27,7 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
 
     @property
     def has_second_pass(self) -> bool:
-        """Whether our own code processes the whole result again after the oneDNN call."""
+        """Whether our own code processes the whole result after the oneDNN primitive."""
         from custom_ops.onednn.epilogues import Epilogue
 
         return Epilogue(activation=str(self.arguments.get("activation", ""))).has_own_relu

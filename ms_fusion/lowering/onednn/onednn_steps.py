@@ -18,7 +18,9 @@ from tbe_impl.runtime.sequence import Step
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A library call in a planned sequence; the call's `Step` lists its operands in order.
+    """A library call in a planned sequence.
+
+    The `PlannedStep` of the call lists the operands of the call in order.
 
     Attributes:
         covered: names of the nodes that the call computes, the library operator first.
@@ -93,7 +95,7 @@ def _product(node: Node, graph: Graph) -> _LibraryMatch:
 def _image_shape(value: Value, last: bool) -> tuple[int, ...]:
     """Returns (batch, channels, height, width) of an image.
 
-    `last` means that its layout is NHWC.
+    If `last` is True, the layout of the image is NHWC, else NCHW.
     """
     shape = shape_of(value)
     return (shape[0], shape[3], *shape[1:3]) if last else shape
@@ -122,8 +124,8 @@ def _convolution_arguments(
 def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
     """Matches the gradient of a convolution.
 
-    The node's inputs are (gradient, weight, shape) for the gradient of x, and (gradient, x, shape)
-    for the gradient of the weight.
+    For the gradient of x, the node's inputs are (gradient, weight, shape). For the gradient of the
+    weight, the node's inputs are (gradient, x, shape).
     """
     of_x = node.op == "Conv2DBackpropInput"
     last = node.attr("channels_last", ())
@@ -164,8 +166,8 @@ LIBRARY: Mapping[str, Callable[[Node, Graph], _LibraryMatch]] = MappingProxyType
         "MaxPoolGrad": _pooling_gradient,
     }
 )
-"""Operator type → function that matches a node.
+"""A dict from an operator type to a function that matches a node of this type.
 
-The function returns the names of the call's operands, whether the call can fuse an epilogue, and a
-function that creates the call's description (`OnednnCall`).
+This function returns a tuple of three items: the names of the oneDNN call's operands, whether the
+call can fuse an epilogue, and a function that creates the description of the call (`OnednnCall`).
 """

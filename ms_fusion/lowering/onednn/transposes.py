@@ -1,8 +1,8 @@
 """Folds transposes around matrix products into the library calls.
 
-A folded transpose is removed unless its result is an output of the group or another operator reads
-it. The attributes of a product describe the layouts of its operands and of its result:
-``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
+A folded transpose is removed, unless its result is an output of the group, or an operator besides
+the product reads its result. The attributes of a product describe the layouts of its operands and
+of its result: ``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
 `custom_ops.onednn.prepare_matmul`.
 """
 
@@ -18,18 +18,20 @@ from ms_fusion.graph import Graph, Node
 
 PRODUCTS = frozenset({"MatMul", "BatchMatMul"})
 FOLDED_BEFORE, FOLDED_BEHIND = "folded_before", "folded_behind"
-"""Names of two attributes that list the types of the operators folded into a product.
+"""Names of two attributes of a product that list the types of the operators folded into it.
 
-The first attribute lists the operators before the product, the second those after the product.
+The first attribute lists the operators before the product, the second lists the operators after the
+product.
 """
 HEADS = (0, 2, 1, 3)
 
 
 class OperandLayout(NamedTuple):
-    """How a matrix product reads one of its operands.
+    """The layout of an operand or of the result of a matrix product.
 
-    The product first swaps axes 1 and 2 of the operand if `heads_third`, then its last two axes if
-    `turned`. A product writes a result by the same steps in reverse order.
+    If `heads_third` is True, the product first swaps axes 1 and 2 of the operand. If `turned` is
+    True, it then swaps the last two axes. For a result, the product performs the swaps in reverse
+    order.
     """
 
     heads_third: bool = False
@@ -44,7 +46,7 @@ RESULT_LAYOUTS: Mapping[tuple[int, ...], OperandLayout] = {
     HEADS: OperandLayout(True),
     (0, 3, 1, 2): OperandLayout(True, True),
 }
-"""Permutation of a Transpose after a product → the equivalent layout of the product's result."""
+"""A dict from the permutation of a Transpose after a product to the equivalent result layout."""
 
 
 def fold_transposes(graph: Graph) -> Graph:
@@ -59,7 +61,7 @@ def fold_transposes(graph: Graph) -> Graph:
 
 
 def _fold_into_operands(node: Node, graph: Graph) -> Node:
-    """Returns the product with the transposes of its operands folded in."""
+    """Returns the product, into which the transposes of its operands are folded."""
     known = OPERAND_LAYOUTS if _has_heads(node, graph) else {}
     inputs, transposed, heads = list(node.inputs), {}, []
     before = [*node.attr(FOLDED_BEFORE, ())]
@@ -79,7 +81,7 @@ def _fold_into_operands(node: Node, graph: Graph) -> Node:
 
 
 def _fold_into_result(node: Node, graph: Graph) -> Node:
-    """Returns the product with the transposes of its result folded in."""
+    """Returns the product, into which the transposes of its result are folded."""
     match = _last_foldable(
         _targets(node.outputs[0], graph), RESULT_LAYOUTS if _has_heads(node, graph) else {}
     )
@@ -106,7 +108,7 @@ def _last_foldable(
     transposes: Iterator[tuple[str, tuple[int, ...]]],
     known: Mapping[tuple[int, ...], OperandLayout],
 ) -> _TransposeMatch | None:
-    """Finds the longest part of a chain of transposes that a matrix product can fold together.
+    """Finds the longest part of a chain of transposes that one matrix product can fold.
 
     The part begins next to the product. Returns the value at the end of the part, or None if the
     product can fold no transpose.
@@ -145,9 +147,9 @@ def _has_heads(node: Node, graph: Graph) -> bool:
 
 
 def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Follows a chain of transposes backwards from a value, and yields the operand of each.
+    """Follows a chain of transposes backwards from a value, and yields the transposes' operands.
 
-    Each operand comes with the composed permutation from the operand to the value.
+    Each item is a pair: the operand, and the composed permutation from the operand to the value.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name in graph.producers and name not in graph.outputs:
@@ -159,10 +161,10 @@ def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Follows a chain of transposes forwards from a value, and yields the result of each.
+    """Follows a chain of transposes forwards from a value, and yields the transposes' results.
 
-    Each result comes with the composed permutation from the value to the result. The chain ends
-    where a value has several readers.
+    Each item is a pair: the result, and the composed permutation from the value to the result. The
+    chain ends where a value has several readers.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name not in graph.outputs and len(graph.consumers.get(name, ())) == 1:
@@ -201,5 +203,5 @@ def _remove_folded_transposes(graph: Graph) -> tuple[Node, ...]:
 
 
 def folded_operators(node: Node) -> tuple[str, ...]:
-    """Returns the types of the operators that a node computes, including folded ones."""
+    """Returns the types of the operators that a node computes, including those folded into it."""
     return (*node.attr(FOLDED_BEFORE, ()), node.op, *node.attr(FOLDED_BEHIND, ()))
