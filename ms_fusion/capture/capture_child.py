@@ -148,7 +148,7 @@ def _load(request: CaptureRequest) -> tuple[Any, Sequence[Any]]:
 
 
 def main(request_file: str) -> int:
-    """Runs the child; returns the exit status: 0 after a capture, 2 after writing ``failure.json``."""
+    """Runs the child; returns its exit status: 0 after a capture, 2 after a `FusionError`."""
     request = msgspec.json.decode(Path(request_file).read_bytes(), type=CaptureRequest)
     directory = Path(request.directory)
     scratch = directory / "scratch"

@@ -1,4 +1,4 @@
-"""Asserts that one fused kernel contains a group of operators; the error gives the reason if not."""
+"""Asserts that one fused kernel contains a group of operators; an error gives the reason."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ For float64 operands, MindSpore inserts Casts before and after the operator.
 
 
 def widen_to_float64(graph: Graph) -> Graph:
-    """Replaces the sequence (Cast to float32, operator, Cast to float64) by the float64 operator."""
+    """Replaces (Cast to float32, operator, Cast to float64) by the operator, applied to float64."""
     if not any(node.op in NARROWED_OPERATORS for node in graph):
         return graph
     whole: dict[str, Node] = {}

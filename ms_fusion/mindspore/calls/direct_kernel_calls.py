@@ -252,7 +252,7 @@ def _match_by_address(
 
 
 def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
-    """Maps the address of each tensor to its index; returns None if two tensors have one address."""
+    """Maps the address of each tensor to its index; None if two addresses are equal."""
     found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
     return found if len(found) == len(tensors) else None
 
@@ -285,7 +285,7 @@ def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
 
 
 def _read_description(name: str) -> CompositeKernel | None:
-    """Reads the composite JSON that MindSpore wrote for a kernel; None if the JSON is unreadable."""
+    """Reads the composite JSON that MindSpore wrote for a kernel; None if it is damaged."""
     file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
     try:
         return parse_kernel(file.read_text("utf-8"), file=file.name)

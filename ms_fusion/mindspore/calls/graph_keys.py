@@ -96,7 +96,7 @@ def _flags_of(net: Any, key: str, scopes: Scopes) -> str:
 
 
 def effective_flags(cell: Any, scopes: Scopes) -> str | tuple[str, bool]:
-    """Returns the flags that `patch` has set on a Cell, or else those of `scopes.flags_in_scope`."""
+    """Returns the flags that `patch` set on a Cell, or else those of `scopes.flags_in_scope`."""
     own = cell.__dict__.get(CELL_FLAGS)
     return scopes.flags_in_scope if own is None else str(own.flags)
 

@@ -490,7 +490,7 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 def _join_names(
     more: Sequence[str], known: Sequence[str] | None, gone: Sequence[str]
 ) -> tuple[str, ...]:
-    """Returns the names in `more`, then the names in `known` but not in `gone`, without duplicates."""
+    """Returns the names in `more`, then the names in `known` without `gone`; no duplicates."""
     return tuple(dict.fromkeys((*more, *(name for name in known or () if name not in gone))))
 
 

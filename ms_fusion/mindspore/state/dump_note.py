@@ -68,7 +68,7 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def remarks(self) -> list[str]:
-        """Returns remarks for the fusion report (the ledger) that is built from these graph dumps."""
+        """Returns remarks for the fusion report (the ledger) that is built from these dumps."""
         found = [
             f"Preset and flags are those of {self.chosen_compilation.net}, left in {FILE} beside "
             "the dumps."

@@ -140,7 +140,7 @@ def graphs_of(net: Any) -> frozenset[str]:
 
 
 def forget(cell: Any, functions: Iterable[str] = ()) -> None:
-    """Frees the compiled graphs of a Cell, and the ``ms.jit`` graphs whose names are `functions`."""
+    """Frees the compiled graphs of a Cell, and the ``ms.jit`` graphs that `functions` names."""
     module, gone = _compile_module(), set(functions)
     if gone:
         module.ms_compile_cache.difference_update(gone)
@@ -505,7 +505,7 @@ def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> N
 
 
 def dump_directory() -> Path | None:
-    """Returns the directory to which MindSpore dumps this process's graphs; None if it dumps none."""
+    """Returns the directory for MindSpore's dumps of graphs; None if MindSpore dumps no graphs."""
     level = variable(SAVING_VARIABLES[0]) or context("save_graphs")
     if str(level or 0) in ("0", "False"):
         return None
