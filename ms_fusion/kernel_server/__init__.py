@@ -1,4 +1,4 @@
-"""Builds MindSpore's fused kernels: translates each from composite JSON to a DSL graph, then to C.
+"""Builds MindSpore's fused kernels: lowers composite JSON to a DSL graph, and emits C code.
 
 In: the composite JSON of one group of fused operators. Out: a shared library with the entry
 function that MindSpore calls. Must not form groups or import MindSpore.

@@ -1,6 +1,6 @@
-"""Stores how our generator built each kernel, in a record file beside the kernel's library.
+"""Writes and reads build records: files that describe how our generator built a kernel.
 
-The function `explain` reads these files.
+A build record is stored beside the kernel's library. The function `explain` reads these records.
 """
 
 from __future__ import annotations
@@ -19,22 +19,19 @@ def content(build: Build) -> bytes:
 
 
 def file_name(kernel: str) -> str:
-    """Returns the name of a kernel's record file, which lies beside the kernel's library."""
+    """Returns the name of a kernel's record file, which is in the directory of its library."""
     return f"{kernel}.build"
 
 
 def read(directory: Path) -> dict[str, Build]:
-    """Returns a map from kernel name to build record, for all readable record files.
-
-    The files are those in `directory`.
-    """
+    """Returns a dict from kernel name to build record, for all readable records in a directory."""
     files = sorted(directory.glob(file_name("*")))
     found = {file.stem: read_one(directory, file.stem) for file in files}
     return {name: build for name, build in found.items() if build is not None}
 
 
 def read_one(directory: Path, kernel: str) -> Build | None:
-    """Returns the build record of a kernel; None if it is missing or unreadable."""
+    """Returns the build record of a kernel; None if the record is missing or unreadable."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((directory / file_name(kernel)).read_bytes(), type=Build)
     return None

@@ -1,10 +1,10 @@
 """The compile cache: finds the compiled libraries of a kernel without importing our generator.
 
-It maps a kernel description (composite JSON from MindSpore) to libraries in the store. The cache
-key consists of the description and of everything else that influences the compiled code
-(`key_inputs`). An entry of the compile cache contains the keys and digests of libraries. Before use
-each library is compared with its digest. If a library is damaged, moved, outdated or missing, the
-kernel is built again.
+The cache maps a kernel description (composite JSON from MindSpore) to libraries in the store, a
+directory on disk. The cache key consists of the description and of everything else that influences
+the compiled code (`key_inputs`). An entry of the compile cache contains the keys and digests of
+libraries. Before use each library is compared with its digest. If a library is damaged, moved,
+outdated or missing, the kernel is built again.
 
 This module does not import the generator, so that a cache hit takes little time.
 """
@@ -38,17 +38,18 @@ from tbe_impl.runtime.store_kinds import GROUPS, KERNELS, TUNINGS
 COUNTER_FIELDS = ("composite_graph", "node_name")
 """Fields of a kernel description that contain process-wide counters of MindSpore.
 
-They are not part of the cache key because the compiled kernel does not depend on them.
+These fields are not part of the cache key, because the compiled kernel does not depend on them.
 """
 STEP_COUNTER_FIELD = "ptr_address"
-"""Field of an operator in a kernel description; it contains a process-wide counter of MindSpore."""
+"""Field of an operator in a kernel description that contains a counter of MindSpore."""
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = tuple(ROOT / name for name in ("tbe_impl", "custom_ops", "ms_fusion"))
 SUFFIXES = (".py", ".c", ".h")
 ONEDNN_PREFIXES = ("ONEDNN_", "DNNL_")
 """Prefixes of oneDNN's environment variables.
 
-The variables are key inputs because oneDNN's settings decide whether images are lowered to NHWC.
+These variables are part of the cache key, because oneDNN's settings decide whether images are
+lowered to NHWC.
 """
 
 log = logging.getLogger("ms_fusion")
@@ -61,7 +62,7 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         key: the library's key in the store.
-        sha256: digest of the library's entry.
+        sha256: digest of the library's content in the store.
     """
 
     key: Digest
@@ -72,12 +73,12 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Returns the `Library` for a library file in the store.
 
         Raises:
-            CacheError: the file is no valid entry of the store.
+            CacheError: the file is not a valid entry of the store.
         """
         return cls(path.stem, Store(path.parents[1]).digest(KERNELS, path.stem))
 
     def find(self) -> Path | None:
-        """Returns the path of the library; None if it is missing or has changed."""
+        """Returns the path of the library; None if the library is missing or has changed."""
         return user_store().find(KERNELS, self.key, sha256=self.sha256)
 
 
@@ -88,8 +89,7 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
         built: library with the C function of the kernel.
         symbol: name of the C function.
         order: for each buffer argument of the C function, the index of the array that is passed.
-            The indices first count the arrays that the kernel reads, then the arrays that it
-            writes.
+            The arrays that the kernel reads are numbered first, then the arrays that it writes.
     """
 
     built: Library
@@ -98,9 +98,9 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
 
 
 StoredSequence = KernelSequence[OwnKernel | OnednnCall]
-"""The kernels that compute a group of fused operators one after the other, as plain values.
+"""A sequence of kernels that together compute a group of fused operators, as plain values.
 
-They are called by a stub, a small library that MindSpore loads as the kernel of the group.
+A stub, a small library that MindSpore loads as the kernel of the group, calls these kernels.
 """
 
 
@@ -109,8 +109,8 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         built: the library that exports the kernel.
-        steps: the compiled parts of the kernel, for the report of `explain`.
-        row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
+        steps: descriptions of the compiled parts of the kernel, for the report of `explain`.
+        row: the sequence of kernels that the library calls if the library is a stub, else None.
     """
 
     built: Library
@@ -190,7 +190,7 @@ def has_unchanged_sources() -> bool:
 
 
 def key_inputs() -> dict[str, object]:
-    """Returns a dict with the inputs of the cache key, except for the kernel description.
+    """Returns a dict with all inputs of the cache key except the kernel description.
 
     The values can be encoded as JSON.
 
@@ -213,9 +213,9 @@ def key_inputs() -> dict[str, object]:
 
 
 def _tuning_record_stamps() -> list[str]:
-    """Returns path, size and modification time of each tuning record of the user.
+    """Returns (path, size, modification time) of each tuning record of the user.
 
-    All records are included because each of them may influence how the kernel is compiled.
+    All records are included because each record may influence how the kernel is compiled.
     """
     try:
         place = user_store().root / TUNINGS.name
@@ -236,16 +236,16 @@ def _onednn_stamp() -> str:
 
 @lru_cache(maxsize=1)
 def _numpy_stamp() -> str:
-    """Returns path, size and modification time of the installed NumPy, as one string.
+    """Returns path, size and modification time of the installed NumPy, joined in one string.
 
-    They are part of the key because the formulas of the operators call NumPy.
+    The string is part of the cache key because the formulas of the operators call NumPy.
     """
     found = importlib.util.find_spec("numpy")
     return _stamp(Path(found.origin)) if found and found.origin else ""
 
 
 def recall(text: str) -> CachedKernel | None:
-    """Returns the cache entry of a kernel description; None if it is missing or invalid."""
+    """Returns the cache entry of a kernel description; None if the entry is missing or invalid."""
     key = key_of(text)
     return user_store().read_record(GROUPS, key, _DECODER) if key else None
 
@@ -260,11 +260,12 @@ def remember(
     """Caches the result of compiling a kernel description.
 
     Args:
-        text: the description.
-        key: result of `key_of` before the build; nothing is cached if the key has changed since.
+        text: the kernel description.
+        key: result of `key_of` before the build. If the key has changed since then, nothing is
+            cached.
         built: the kernel's library in the store.
-        steps: the compiled parts of the kernel, for the report of `explain`.
-        row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
+        steps: descriptions of the compiled parts of the kernel, for the report of `explain`.
+        row: the sequence of kernels that the library calls if the library is a stub, else None.
     """
     if key is None or not has_unchanged_sources() or key != key_of(text):
         return

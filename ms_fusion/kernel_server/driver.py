@@ -1,4 +1,4 @@
-"""Builds one kernel from its composite JSON: a library and a JSON file for MindSpore."""
+"""Builds a kernel from its composite JSON; writes a library and a JSON file for MindSpore."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ log = logging.getLogger("ms_fusion")
 MALLOC_OFFSET_BYTES = 16
 """Offset in bytes of MindSpore's tensors from the start of a cache line.
 
-MindSpore allocates tensors with `malloc`, which puts a header before each block.
+MindSpore allocates tensors with `malloc`, which writes a header before each block of memory.
 """
 
 
 class AkgV2Driver:
     """Builds one kernel; used only if MindSpore's own compile server runs instead of ours.
 
-    MindSpore's server creates such an object for each fused kernel. Our server does not use this
-    class; it calls the functions `build` and `stand_in`.
+    MindSpore's server creates such an object for each fused kernel. Our compile server does not use
+    this class. It calls the functions `build` and `stand_in`.
 
     Args:
         input_file: file ``OP.info`` with the kernel's description.
         output_dir: directory into which ``OP.so`` and ``OP.json`` are written.
-        bisheng_tools_dir, dynamic_shape: ignored; a kernel with dynamic shapes is rejected.
+        bisheng_tools_dir, dynamic_shape: ignored. A kernel with dynamic shapes is rejected in any
+            case.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class AkgV2Driver:
         """Builds the kernel in `output_dir`; if that fails, creates a substitute by `stand_in`.
 
         Raises:
-            RuntimeError: the build failed. MindSpore may then run the operators one by one.
+            RuntimeError: the build failed, even if there is a substitute. MindSpore may then run
+                the kernel's operators one by one.
         """
         text = self.input_file.read_text("utf-8")
         try:
@@ -77,8 +79,8 @@ def build(text: str, directory: Path) -> None:
     """Builds a kernel from its description; writes it to `directory` and to the compile cache.
 
     Raises:
-        FusionError: `compile_kernel` raises it.
-        ParseError: `text` is no kernel description.
+        FusionError: any error that `compile_kernel` raises.
+        ParseError: `text` is not a kernel description.
     """
     kernel = parse_kernel(text, file="the kernel's description")
     started, compiled, key = (
@@ -101,13 +103,13 @@ def build(text: str, directory: Path) -> None:
 def stand_in(text: str, directory: Path, why: str) -> bool:
     """Creates a slow substitute for a kernel that could not be built.
 
-    The substitute is a small library, a stub. It computes each operator of the kernel by a NumPy
-    formula, in the process that calls the kernel. Without the stub, MindSpore would run the
-    operators of some kernels one by one, but would crash on other kernels.
+    The substitute is a small library, a stub. The stub computes each operator of the kernel by a
+    NumPy formula, in the process that calls the kernel. Without the stub, MindSpore would run the
+    operators of some kernels one by one, but would crash for other kernels.
 
     Returns:
         True if the stub was created. False if an operator has no formula for its inputs, or if the
-        kernel's name is no C identifier.
+        kernel's name is not a C identifier.
 
     Args:
         text: the kernel's description.
@@ -129,8 +131,8 @@ def stand_in(text: str, directory: Path, why: str) -> bool:
 def _has_formulas(graph: Graph) -> bool:
     """Returns whether the NumPy formulas of the operators can compute the graph.
 
-    The function evaluates the formulas on zeros to find out, because a failure in a later call
-    would end the user's process.
+    To find out, the function evaluates the formulas on zeros. A failure in a later call would end
+    the user's process.
     """
     values = [graph.values[name] for name in graph.inputs]
     try:
@@ -154,11 +156,12 @@ class BuiltKernel(NamedTuple):
     """A compiled kernel.
 
     Attributes:
-        built: library that exports a function with the kernel's name.
-        steps: the compiled parts of the kernel, for the report of `explain`.
-        row: if the library is a stub that calls a sequence of kernels, this sequence; else None.
-        lasting: whether the result may be cached. False if compilation with the chosen options
-            failed and other options were used, or if the kernel sequence cannot be stored.
+        built: library that exports a C function with the kernel's name.
+        steps: descriptions of the compiled parts of the kernel, for the report of `explain`.
+        row: the sequence of kernels that the library calls if the library is a stub, else None.
+        lasting: whether the result may be cached. This is False in two cases: compilation with the
+            chosen options failed, so that other options were used; or the kernel sequence cannot be
+            stored.
     """
 
     built: Path
@@ -195,7 +198,7 @@ def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
 
 
 def _compile_group(group: LoweredGroup, graph: Graph, own: Kernel) -> BuiltKernel:
-    """Compiles a group of fused operators; `own` contains the options and the number of threads.
+    """Compiles a group of fused operators with the options and number of threads in `own`.
 
     The code assumes the alignment of MindSpore's buffers (`MALLOC_OFFSET_BYTES`).
     """

@@ -1,8 +1,8 @@
-"""Emits the C entry function of a kernel: MindSpore calls it, and it calls the generated function.
+"""Emits the C entry function of a kernel, by which MindSpore calls the generated function.
 
 MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)``. The array
-`buffers` contains the addresses of the inputs, then those of the outputs. The entry function
-ignores `callback` and `threads`, because the kernel uses our own thread pool.
+`buffers` contains the addresses of the inputs, then the addresses of the outputs. The entry
+function ignores `callback` and `threads`, because the kernel uses our own thread pool.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tbe_impl.dsl.tensor import Tensor
 def emit_entry(group: LoweredGroup, program: Program, layout: Layout, threads: int) -> str:
     """Returns the C code of the function by which MindSpore calls the kernel.
 
-    The code must stand after the code of `program` in the same C file.
+    In the C file, this code must follow the code of `program`.
     """
     count = len(group.inputs)
     known = {id(tensor) for tensor in group.inputs}

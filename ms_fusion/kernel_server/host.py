@@ -1,8 +1,9 @@
 """Prepares kernels that call oneDNN or NumPy, in the user's process at their first call.
 
-MindSpore loads such a kernel as a small library, a stub. At its first call, the stub requests from
-this module the C function to call, and a pointer to the function's data. The oneDNN calls use
-the oneDNN library that MindSpore has loaded. The modules that prepare kernels are imported lazily.
+MindSpore loads such a kernel as a small library, a stub. At its first call, the stub requests two
+pointers from this module: the C function to call, and the data of this function. The oneDNN calls
+use the oneDNN library that MindSpore has loaded. The modules that prepare kernels are imported
+lazily.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ _PrepareCallback = ctypes.CFUNCTYPE(
 )
 
 _installed_hosts: list[Host] = []
-"""Hosts that are kept alive for the life of the process, because C code calls them."""
+"""All installed `Host` objects; they must not be freed, because C code calls them."""
 
 
 class Host:
-    """Prepares kernels at their first call; reads their descriptions from a directory.
+    """Prepares a kernel at its first call, from the kernel's description in a directory.
 
     Args:
         directory: directory into which MindSpore writes the descriptions, ``NAME.info``.
@@ -57,7 +58,7 @@ class Host:
         """Makes the stubs of kernels call this object; starts the worker threads of the kernels.
 
         Raises:
-            MissingError, CompileError: there is no compiler, or it fails.
+            MissingError, CompileError: there is no C compiler, or the C compiler fails.
         """
         start_workers()
         _installed_hosts.append(self)
@@ -74,9 +75,9 @@ class Host:
         return 0
 
     def _prepare_by_name(self, name: str) -> CFunction:
-        """Prepares a kernel from its entry in the compile cache, else from its description.
+        """Prepares a kernel from its entry in the compile cache, or else from its description.
 
-        If there is a cache entry, the generator is not imported.
+        For a kernel with a cache entry, the generator is not imported.
         """
         from ms_fusion.kernel_server import build_records
 
@@ -105,9 +106,9 @@ def _load_cached(text: str) -> CFunction | None:
 
 
 def loaded_library() -> ctypes.CDLL | None:
-    """Returns the loaded library that is compiled from `host.c`; None if no `Host` is installed.
+    """Returns the loaded library made of `host.c`; None if no `Host` is installed.
 
-    The stubs of kernels call it to prepare a kernel and to log a kernel launch.
+    The stubs of kernels call functions of this library to prepare a kernel and to log a launch.
     """
     return _library() if _installed_hosts else None
 

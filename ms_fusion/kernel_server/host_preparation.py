@@ -26,13 +26,13 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> CFunction:
     """Prepares a kernel that calls oneDNN or NumPy; returns the C function that computes it.
 
-    The function runs a sequence of our kernels and oneDNN calls. If they cannot be prepared, the
-    function computes the kernel by the NumPy formulas of its operators.
+    The C function runs a sequence of our kernels and oneDNN calls. If this sequence cannot be
+    prepared, the C function computes the kernel by the NumPy formulas of its operators.
 
     Args:
         kernel: the description of the kernel.
-        failed: whether the compile server failed to build the kernel. Then only the NumPy formulas
-            are used.
+        failed: whether the compile server failed to build the kernel. If it failed, only the NumPy
+            formulas are used.
     """
     call = formula_function(kernel)
     try:
@@ -49,13 +49,13 @@ def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> CFunctio
 
 
 ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
-"""Function that computes the output arrays from the input arrays; it may also write to inputs."""
+"""Function that computes a kernel's output arrays from its inputs; may also update inputs."""
 
 
 def chain_function(chain: Chain) -> ArrayFunction:
     """Returns a Python function that runs a kernel sequence.
 
-    It is needed if Python code, not a C function, computes a step of the sequence.
+    The function is used if Python code, not a C function, computes a member of the sequence.
     """
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 
@@ -80,7 +80,8 @@ def formula_function(kernel: CompositeKernel) -> ArrayFunction:
 def _contain_exceptions(kernel: CompositeKernel, call: ArrayFunction) -> Any:
     """Wraps a Python function so that C code can call it.
 
-    The wrapper raises no exceptions: it logs an exception and returns 1, else it returns 0.
+    The wrapper raises no exceptions. If the wrapped function raises one, the wrapper logs it and
+    returns 1. Otherwise the wrapper returns 0.
     """
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     kinds = [kernel.graph.values[name] for name in names]

@@ -1,4 +1,4 @@
-"""Runs `ms_fusion.accuracy.kernel_worker` for our kernels; installs the `Host` that they need."""
+"""Worker process for our kernels: `ms_fusion.accuracy.kernel_worker` with a `Host` installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ms_fusion.kernel_server.host import Host
 def install_host(request: Mapping[str, Any]) -> None:
     """Installs a `Host`, which prepares kernels at their first call.
 
-    It reads the kernels' descriptions from the directory of the requested kernel's library.
+    The `Host` reads the kernels' descriptions from the directory of the requested kernel's library.
     """
     Host(Path(request["library"]).parent).install()
 

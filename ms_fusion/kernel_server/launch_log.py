@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ms_fusion.kernel_server import host
 
 MOST_BUFFERS = 64
-"""Largest number of buffers in a launch record; must equal the value in `host.c`."""
+"""Largest number of buffers in a launch record; the C constant in `host.c` must be the same."""
 
 _watch_lock = threading.Lock()
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -23,7 +23,7 @@ class Launch(NamedTuple):
     Attributes:
         name: name of the kernel.
         kernel: C function of the kernel. Its arguments are a null pointer, a pointer to the number
-            of threads, and the array of buffer addresses. MindSpore does not unload the function
+            of threads, and the array of buffer addresses. MindSpore does not unload this function
             before the process ends.
         buffers: addresses of the kernel's inputs, then of its outputs.
     """
@@ -45,11 +45,12 @@ class _LaunchRecord(ctypes.Structure):
 
 @contextmanager
 def watch_launches() -> Iterator[list[Launch]]:
-    """Yields an empty list; after the ``with`` block it contains the block's only launch.
+    """Yields a list that, after the ``with`` block, contains the only launch in the block.
 
-    The list stays empty if the process launched no kernel or several kernels, or if the kernel's
-    number of buffers is unknown or above `MOST_BUFFERS`. It also stays empty if another such block
-    is active, or if no `Host` is installed.
+    During the block the list is empty. It stays empty if the process launched no kernel or several
+    kernels in the block, or if the kernel's number of buffers is unknown or above `MOST_BUFFERS`.
+    The list also stays empty if another block of this function is active, or if no `Host` is
+    installed.
     """
     seen: list[Launch] = []
     symbols = host.loaded_library()

@@ -23,15 +23,15 @@ def is_c_identifier(name: str) -> bool:
 def publish(built: Path, name: str, directory: Path, record: Build) -> None:
     """Writes a kernel's library and its JSON file to `directory`, where MindSpore looks for them.
 
-    The JSON file is written last, because MindSpore takes its presence as a sign that the library
-    is complete.
+    The JSON file is written last, because MindSpore loads the library as soon as the JSON file
+    exists.
 
     Args:
         built: the compiled library.
         name: name of the kernel.
         directory: MindSpore's directory for kernels.
-        record: how the kernel was built. The record is written to a file beside the library, for
-            the report of `explain`.
+        record: description of the build. It is written to a file beside the library, for the report
+            of `explain`.
     """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
@@ -47,17 +47,17 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
 
 
 OWN_SUFFIX = ".own"
-"""Suffix of the file that keeps a library of MindSpore's own generator."""
+"""Suffix of the file to which a library of MindSpore's own generator is renamed."""
 
 
 def publish_beside_own(name: str, directory: Path) -> None:
-    """Replaces a library of MindSpore's own generator by a stub that also has our entry function.
+    """Replaces a library of MindSpore's own generator by a stub with two entry functions.
 
-    The original library is kept as ``NAME.own``. If MindSpore calls the entry function of its own
-    generator, the stub calls the original library.
+    The original library is renamed to ``NAME.own``. One entry function of the stub is ours. The
+    other has the name that MindSpore's own generator uses, and calls the original library.
 
     Raises:
-        CompileError, MissingError: the compiler fails or is missing; the files are unchanged.
+        CompileError, MissingError: the compiler fails or is missing. Then no file is changed.
         OSError: the directory is not writable.
     """
     if not is_c_identifier(name):

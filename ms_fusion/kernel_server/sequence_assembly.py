@@ -46,15 +46,17 @@ def compile_own(
 ) -> tuple[tuple[BuildStep, ...], StoredSequence | None]:
     """Compiles the kernels for those operators of a group that oneDNN does not compute.
 
-    The kernels are stored in the kernel cache, so that the first call of the group compiles none.
+    The kernels are stored in the kernel cache, so that the first call of the group need not compile
+    any kernel.
 
     Returns:
-        The compiled parts of the whole group, for the report of `explain`, and the sequence to
-        store. The sequence is None if the compile cache cannot store it, for example because one of
-        the kernels is not compiled as a C function.
+        A pair: descriptions of the compiled parts of the whole group, for the report of `explain`;
+        and the sequence of kernels to store in the compile cache. The second item is None if the
+        compile cache cannot store the sequence, for example because one of the kernels is not
+        compiled as a C function.
 
     Raises:
-        FusionError: `assemble` raises it, or the compiler fails.
+        FusionError: any error of `assemble`, or an error of the compiler.
     """
     graph = _prepare_graph(kernel.graph)
     planned = partition_group(graph)
@@ -141,9 +143,9 @@ def _compile_sequence(
 ) -> CompiledSequence:
     """Returns our kernels and oneDNN calls, in execution order.
 
-    Some results update an input in place. Such a result is first written to a new array if later
-    members read the input, or if the kernel that computes the result must not overwrite the input.
-    The last members copy these new arrays to the inputs.
+    Some results update an input in place. In two cases the result is first written to a new array:
+    later members of the sequence read the input, or the kernel that computes the result must not
+    overwrite the input. The last members of the sequence copy the new arrays to the inputs.
 
     Args:
         ready: result of `_prepare_graph` for the kernel's graph.
@@ -175,10 +177,10 @@ def _prepare_graph(graph: Graph) -> Graph:
 
 
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
-    """Yields our kernels of a group, each with its operators in the DSL and its graph.
+    """Yields a tuple for each of our kernels of a group: the kernel, its DSL group, its graph.
 
-    The kernels have default options. Each of them is tuned separately, and its tuning record is
-    stored under its own key.
+    The kernels have default options. Each kernel is tuned separately, and has a tuning record of
+    its own.
 
     Raises:
         InputError: an operator, a dtype or a shape is not supported.
@@ -200,7 +202,7 @@ def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup,
 def _make_own_kernel(
     region: PlannedStep, kernel: CompositeKernel, later: Container[str]
 ) -> tuple[Step[Kernel], list[Step[Kernel]]]:
-    """Returns our kernel for a region, and the copies that must be made at the end of the sequence.
+    """Returns our kernel for a region, and the copies to make at the end of the sequence.
 
     Args:
         region: the operators that the kernel computes.
@@ -231,7 +233,7 @@ def _make_own_kernel(
 
 
 def _copy(like: Tensor, source: str, target: str) -> Step[Kernel]:
-    """Returns a step that copies the array `source` to the array `target`."""
+    """Returns a member of a sequence that copies the array `source` to the array `target`."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(

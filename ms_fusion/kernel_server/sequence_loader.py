@@ -9,9 +9,10 @@ from tbe_impl.runtime.shared_library_loader import open_library
 
 
 def reuse_cached(text: str) -> CFunction | None:
-    """Loads the sequence of kernels that the compile cache contains for a kernel description.
+    """Loads the sequence of kernels that is cached for a kernel description.
 
-    Returns None if the cache has no such sequence or a library is missing.
+    Returns None if the compile cache has no sequence for the description, or if a library is
+    missing.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.
@@ -21,7 +22,9 @@ def reuse_cached(text: str) -> CFunction | None:
 
 
 def load_sequence(stored: StoredSequence) -> CFunction | None:
-    """Loads a sequence of kernels; returns None if a library is missing or NumPy computes a step.
+    """Loads a sequence of kernels.
+
+    Returns None if a library is missing, or if NumPy computes a member of the sequence.
 
     Raises:
         FusionError: a library cannot be loaded, or oneDNN rejects a call.
@@ -30,7 +33,10 @@ def load_sequence(stored: StoredSequence) -> CFunction | None:
 
 
 def _load_kernel(step: Step[OwnKernel | OnednnCall]) -> CFunction | None:
-    """Returns the C function; None if the library is missing, or if NumPy computes the call."""
+    """Returns the C function of a member of a sequence.
+
+    Returns None if its library is missing, or if NumPy computes this member.
+    """
     kernel = step.kernel
     if isinstance(kernel, OnednnCall):
         return kernel.prepare().c_function

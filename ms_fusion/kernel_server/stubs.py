@@ -1,8 +1,9 @@
 """Emits C stubs: small libraries for kernels that are prepared at their first call.
 
-A kernel has the same name whether our generator or MindSpore's builds it. MindSpore loads a library
-of this name once and does not unload it before the process ends. So each library exports two entry
-functions: ours, ``NAME``, and that of MindSpore's own generator, ``NAME_kernel``.
+The name of a kernel does not depend on the generator that builds the kernel. MindSpore loads the
+library of this name only once and does not unload it before the process ends. So each library
+exports two entry functions: ``NAME`` for our generator, and ``NAME_kernel`` for MindSpore's own
+generator.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def stub(name: str, buffers: int) -> str:
 def stub_beside_own(name: str) -> str:
     """Returns the C code of a stub for a kernel that MindSpore's own generator has built.
 
-    At its first call, our entry function prepares our own kernel. The entry function of
-    MindSpore's generator calls the original library, which is kept as ``NAME.own``.
+    At its first call, our entry function prepares our own kernel. The entry function of MindSpore's
+    generator calls the original library, which was renamed to ``NAME.own``.
     """
     return f"{_stub(name, UNKNOWN_COUNT)}{OWN_STUB.read_text('utf-8')}\n"
 
@@ -42,7 +43,7 @@ def akg_entry_alias(name: str) -> list[str]:
 
 
 def launch_report(name: str, buffers: int) -> list[str]:
-    """Returns C code that reports a kernel launch to `host.c`.
+    """Returns C code that records a kernel launch in the log of `host.c`.
 
     The result has two items: a declaration, and a statement for the start of the kernel function.
     """
