@@ -12,11 +12,12 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
     """Returns a dict from each clusterable operator to the last operator of its cluster.
 
     The algorithm visits the operators from the end of the program backwards. An operator that is in
-    no cluster yet starts a cluster. The cluster absorbs the clusterable producers of its operators,
-    then the clusterable producers of these producers, and so on. If a producer is already in a
-    cluster, that whole cluster is absorbed. To avoid a cycle, some operators are not absorbed. Let
-    X be an outside operator whose result the new cluster reads. If X depends on an operator Y that
-    the cluster would absorb, then Y and the producers of Y stay outside.
+    no cluster yet starts a new cluster. The new cluster absorbs the clusterable producers of its
+    operators, then the clusterable producers of these producers, and so on. If a producer is
+    already in a cluster, the new cluster absorbs that whole cluster. To avoid a cycle, some
+    operators are not absorbed. Let X be an operator outside of the new cluster whose result the new
+    cluster reads. If X depends on an operator Y that the new cluster would absorb, then Y and the
+    producers of Y are not absorbed.
 
     Args:
         graph: nodes in topological order.
@@ -79,7 +80,7 @@ class _Groups:
         )
 
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
-        """Returns the first member of `wanted` on each path from `start` towards its producers.
+        """Returns the first element of `wanted` on each path from `start` back to its producers.
 
         `start` must not be in `wanted`.
         """

@@ -2,8 +2,8 @@
 
 The bytes at stake are the memory traffic that fusing the edge would save.
 
-This module exceeds 500 lines because one class tries all reasons in a fixed order, each in a
-method.
+This module exceeds 500 lines because one class tests all reasons in a fixed order, and has a method
+for each reason.
 """
 
 from __future__ import annotations
@@ -58,26 +58,28 @@ def explain_edges(
 ) -> tuple[UnfusedEdge, ...]:
     """Returns the unfused edges of `before`: those whose two operators are in no common kernel.
 
-    The edges are sorted by bytes at stake, largest first. Two kinds of edges are added to those of
-    the graph. If an operator was expanded and then split over several kernels, one edge from the
-    operator to itself stands for the values that these kernels exchange. An edge with an empty
-    consumer stands for a value that leaves its sub-graph. Another sub-graph, which has an input of
-    the same shape and dtype, probably reads this value.
+    The edges are sorted by bytes at stake, largest first. Two kinds of edges that the graph lacks
+    are added. If an operator was expanded and then split over several kernels, an edge from the
+    operator to itself represents the values that these kernels exchange. An edge without a consumer
+    represents a value that leaves its sub-graph. Another sub-graph, which has an input of the same
+    shape and dtype, probably reads this value.
 
     Args:
         before: the graph of the original operators.
-        placement: full name of an operator → the fused kernels that contain it. An operator without
-            an entry runs as MindSpore's own kernel.
-        cluster: full name of an operator → its cluster before splitting.
+        placement: a dict from the full name of an operator to the fused kernels that contain the
+            operator. An operator without an entry runs as MindSpore's own kernel.
+        cluster: a dict from the full name of an operator to its cluster, before MindSpore splits
+            clusters into kernels.
         flags: the flag string in force.
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        internal: full name of an operator that is split over several kernels → bytes that these
-            kernels write and read to exchange values.
-        programs: name of a sub-graph → index of its program. No edge connects two programs.
+        internal: a dict from the full name of an operator that is split over several kernels to the
+            bytes that these kernels write and read to exchange values.
+        programs: a dict from the name of a sub-graph to the index of its program. No edge connects
+            two programs.
         control: control flow between the sub-graphs.
         after: the graph after fusion; None if unknown.
-        kept_out: types of the operators that were slower when fused. No suggestion proposes to
-            cluster them.
+        kept_out: types of the operators that tuning has found slower when fused. No suggestion
+            proposes to cluster these operators.
     """
     known = _EdgeExplainer(before, placement, cluster, settings(flags, device), after, kept_out)
     found = [
@@ -89,9 +91,9 @@ def explain_edges(
 
 
 class _EdgeExplainer:
-    """Explains, for each edge of one compiled graph, why it is not fused.
+    """Explains why edges of a compiled graph are not fused.
 
-    Caches facts that several edges share.
+    Facts that several edges share are cached.
     """
 
     def __init__(
@@ -245,10 +247,11 @@ class _EdgeExplainer:
     def _reason(
         self, edge: Edge, producer: Node, consumer: Node
     ) -> tuple[str, str, tuple[Refusal, ...]]:
-        """Returns why an edge is not fused: (reason code, sentence, refusals).
+        """Returns the reason why an edge is not fused: (reason code, sentence, refusals).
 
-        Each refusal names one operator that MindSpore did not cluster, or must not build, and the
-        reason. If the edge is unfused for another reason, there are no refusals.
+        A `Refusal` names an operator that MindSpore did not cluster, or that its generator must not
+        build, and the reason. If neither of these is the reason for the unfused edge, the tuple of
+        refusals is empty.
         """
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
@@ -283,8 +286,8 @@ class _EdgeExplainer:
     def _find_culprits(self, producer: Node, consumer: Node) -> tuple[Refusal, ...]:
         """Returns the reasons why no kernel was built for the cluster of the two operators.
 
-        Each reason is a `Refusal`. The tuple is empty if the operators are not in one cluster, if
-        a kernel was built, or if no reason is known.
+        Each reason is a `Refusal`. The returned tuple is empty if the operators are not in one
+        cluster, if a kernel was built, or if no reason is known.
         """
         if not self._is_in_lost_kernel(producer, consumer):
             return ()
@@ -298,10 +301,10 @@ class _EdgeExplainer:
 
     @cached_property
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
-        """A dict from a cluster to its operators that MindSpore's CPU generator must not build.
+        """A dict from a cluster to the refusals of its operators.
 
-        Each value holds one `Refusal` (an operator and the reason) per such operator. The dict is
-        empty for other devices and other generators.
+        A `Refusal` is an operator that MindSpore's CPU generator must not build, with the reason.
+        The dict is empty for other devices and other generators.
         """
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
@@ -313,7 +316,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """The clusters that contain `culprits`, after the removal of these operators."""
+        """The clusters with `culprits`, as they would be if these operators were not clustered."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -377,7 +380,7 @@ class _EdgeExplainer:
     def _explain_cut(self, edge: Edge, producer: Node, consumer: Node) -> tuple[str, str]:
         """Explains why two clustered operators are in different kernels.
 
-        Returns (reason code, sentence).
+        Returns (reason code, explanation as a sentence).
         """
         for node in (consumer, producer):
             if node.op in IN_PLACE_OPERATORS:
@@ -425,7 +428,7 @@ class _EdgeExplainer:
         )
 
     def _may_be_cut(self, producer: Node, consumer: Node, value: Value, code: str) -> bool:
-        """Whether the two operators might be in different kernels even if both were clustered."""
+        """Whether two operators might be in different kernels even if MindSpore clustered both."""
         if code == "not-built":
             return not self.prospect_without_culprits.is_certain_to_fuse(producer, consumer)
         if code == "fusion-off":
@@ -441,10 +444,11 @@ class _EdgeExplainer:
         return split_reason(self._pair(producer, consumer, value)) is not None
 
     def _may_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
-        """Whether the consumer, if clustered, may join a cluster that the producer cannot join.
+        """Whether the consumer might join a cluster that the producer cannot join.
 
-        Such a cluster contains an operator that reads the consumer's result. MindSpore forms this
-        cluster first, since it forms clusters from the end of the program backwards.
+        The assumption is that the consumer is clustered. The cluster must contain an operator that
+        reads the consumer's result. MindSpore forms this cluster first, since it forms clusters
+        from the end of the program backwards.
         """
         if self._is_clustered(consumer):
             return False
@@ -461,15 +465,17 @@ class _EdgeExplainer:
         return Pair(self.graph, producer, consumer, value, self.given, before, after)
 
     def _kernel(self, node: Node, *, last: bool) -> KernelTraits:
-        """Returns the traits of the kernel that contains the last or first part of `node`.
+        """Returns the traits of the kernel that contains the first or last part of `node`.
 
-        If no kernel contains `node`, returns the traits of a hypothetical kernel that contains
-        `node`. If `last` is True, the hypothetical kernel also contains the operators of each
-        kernel that computes an input of `node` without a reduction or data movement.
+        If no kernel contains `node`, the function returns the traits of a hypothetical kernel that
+        contains `node`. If `last` is True, this hypothetical kernel also contains the operators of
+        some kernels that compute an input of `node`: those with neither a reduction nor data
+        movement.
 
         Args:
-            node: the operator; it may be split over several kernels.
-            last: whether to return the kernel of the last part instead of the first part.
+            node: the operator, which may be split over several kernels.
+            last: whether the kernel of the last part is meant instead of the kernel of the first
+                part.
         """
         kernels = self.placement.get(node.name, ())
         if kernels:
@@ -503,15 +509,15 @@ class _EdgeExplainer:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """Returns the names of the kernels that contain `node`; the name of `node` if none does."""
+        """Returns the names of the kernels that contain `node`; the node's name if none does."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:
         """Returns the bytes of memory traffic that fusing `producer` with `consumer` would save.
 
-        These are the bytes that the consumer reads, plus the bytes that the producer writes if
-        nothing else reads the value. Returns 0 if the consumer is a view operator (such as
-        Reshape) that is in no cluster.
+        The result is the bytes that the consumer reads. If only the consumer reads the value, the
+        bytes that the producer writes are added. The result is 0 if the consumer is a view operator
+        (such as Reshape) that is in no cluster.
         """
         if consumer.op in VIEWS and not self._is_clustered(consumer):
             return 0

@@ -1,7 +1,8 @@
-"""Decides whether an operator is clusterable under given flags, and names the reason if not.
+"""Decides whether MindSpore may cluster an operator under given flags, and gives the reason if not.
 
-MindSpore does not log why an operator stays outside of clusters. The reason is derived from
-MindSpore's operator lists, the flags in force, and the operator's dtypes, shapes and attributes.
+MindSpore does not log the reason why an operator is in no cluster. This module derives the reason
+from MindSpore's operator lists, the flags in force, and the operator's dtypes, shapes and
+attributes.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from ms_fusion.ops.op_info import Trait
 from ms_fusion.why_not.reasons import sentence, shape_text
 
 LIBRARY_OPERATORS = operators_with(Trait.HAS_LIBRARY_KERNEL)
-"""Operators with a library kernel; they are clustered only if the cluster list names them."""
+"""Operators with a library kernel; MindSpore clusters them only if ``cluster_ops`` names them."""
 
 IN_PLACE_OPERATORS = operators_with(Trait.IN_PLACE)
-"""Operators that overwrite an input; they fuse with no operator, even if expanded or clustered."""
+"""Operators that overwrite an input; MindSpore fuses them with no other operator."""
 
 LEVEL_1_OPERATORS = operators_where(lambda operator: operator.mindspore.cluster_level == 1)
-"""Operators clustered on CPU only from `--fusion_ops_level=1` on; the default level is higher."""
+"""Operators that MindSpore does not cluster on CPU if `--fusion_ops_level` is 0."""
 
 VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = table(
     lambda operator: operator.mindspore.constants
 )
-"""A dict from an operator type to the indices of its inputs that must be constants (axes …)."""
+"""A dict from an operator type to the indices of the inputs that must be constants (such as axes)."""
 
 FLOAT32_ONLY_EXPANSIONS = operators_where(lambda operator: not operator.mindspore.expands_float16)
 """Operators expanded on CPU in float32 but not in float16 (measured on MindSpore 2.10)."""
@@ -51,8 +52,9 @@ class Settings:
 
     Attributes:
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        given: name of a flag → its value as a string, for every flag in the flag string.
-        clustered, expanded: types of the operators to cluster and to expand under these flags.
+        given: a dict from the name of each flag in the flag string to its value as a string.
+        clustered: types of the operators that MindSpore clusters under these flags.
+        expanded: types of the operators that MindSpore expands under these flags.
         opt_level: optimization level of graph kernel fusion; 0 turns fusion off.
         limit: largest number of operators in a kernel.
     """
@@ -82,7 +84,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason why one operator is not clustered: a code of `reasons.REASONS` and its sentence."""
+    """An operator that is not clustered, with the reason as a code and as a sentence.
+
+    `reasons.REASONS` defines the codes.
+    """
 
     node: Node
     code: str
@@ -90,7 +95,7 @@ class Refusal:
 
 
 def read_flags(text: str) -> dict[str, str]:
-    """Parse the ``--key=value`` pairs of a flag string; the last value of a key wins."""
+    """Parses the ``--key=value`` pairs of a flag string; the last of several values is used."""
     return {match[1]: match[2] or "" for match in re.finditer(r"--(\w+)(?:=(\S*))?", text)}
 
 
@@ -140,7 +145,7 @@ def _integer(text: str | None, default: int) -> int:
 
 
 def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
-    """Yields all refusals that keep `node` out of clusters, in the order of MindSpore's checks."""
+    """Yields all reasons why `node` is in no cluster, in the order of MindSpore's checks."""
     for check in (
         _check_device,
         _check_library,
@@ -157,7 +162,7 @@ def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
 
 
 def first_refusal(node: Node, graph: Graph, given: Settings) -> Refusal | None:
-    """Returns the first refusal that `refusals` yields; None if the operator is clusterable."""
+    """Returns the first item that `refusals` yields; None if MindSpore may cluster the operator."""
     return next(refusals(node, graph, given), None)
 
 
@@ -166,7 +171,7 @@ def _refuse(node: Node, code: str, **facts: object) -> Refusal:
 
 
 def _tensors(node: Node, graph: Graph) -> tuple[Value, ...]:
-    """Returns the input and output tensors of the node; arguments such as axes are left out."""
+    """Returns the input and output tensors of the node, without arguments such as axes."""
     arguments = VALUE_DEPENDENT_INPUTS.get(node.op, ())
     inputs = tuple(
         value for index, value in enumerate(graph.inputs_of(node)) if index not in arguments

@@ -16,13 +16,13 @@ from ms_fusion.ops.op_info import Trait
 
 CONVOLUTIONS = operators_with(Trait.CONVOLUTION)
 REFERENCE_GFLOPS = 10.0
-"""Rate in GFLOP/s between those of oneDNN's fast convolutions and of its slow reference code.
+"""Rate in GFLOP/s that separates oneDNN's fast convolutions from its slow reference code.
 
-A convolution larger than 1×1 with a lower rate is assumed to run the reference code, which reached
-1.1 to 1.3 GFLOP/s on AVX-512.
+If the window of a convolution is larger than 1×1 and its rate is lower than this, it is assumed to
+run the reference code. The reference code reached 1.1 to 1.3 GFLOP/s on AVX-512.
 """
 KINDS_SHOWN = 4
-"""Largest number of operator types in a fused kernel's title; the most frequent come first."""
+"""Largest number of operator types in the title of a fused kernel."""
 
 ISA_REMEDY = (
     "set ONEDNN_MAX_CPU_ISA=AVX2 before MindSpore starts: its convolution then runs at "
@@ -44,20 +44,22 @@ def hot_spots(
 ) -> tuple[HotSpot, ...]:
     """Returns the operators with the largest shares of the time, largest first.
 
-    A fused kernel counts as one operator.
+    A fused kernel is treated as one operator.
 
     Args:
         graph: the executed graph.
-        times_us: full name of an operator or kernel → µs per call. If the graph does not contain
-            the name, the time only counts in the total time.
-        spreads_us: full name of an operator or kernel → spread of its time, µs.
-        kernels: full name of a fused kernel → its entry in the ledger.
+        times_us: a dict from the full name of an operator or kernel to its time per call, µs. If
+            the graph does not contain a name, its time is only added to the total time.
+        spreads_us: a dict from the full name of an operator or kernel to the spread of its time,
+            µs.
+        kernels: a dict from the full name of a fused kernel to its entry in the ledger.
         count: largest number of results.
-        device: device of the measurement. The speed of MindSpore's own convolution is judged only
-            on CPU.
+        device: device of the measurement. Only on CPU, the function judges the speed of MindSpore's
+            own convolution.
         generator: generator of the fused kernels.
-        roofs: bandwidth and peak rate of the device. If they are given, the result names the roof
-            that bounds each operator, and the share of this roof that the operator reaches.
+        roofs: bandwidth and peak rate of the device. If they are given, the result names, for each
+            operator, the bound in the roofline model (the roof) and the share of this bound that
+            the operator reaches.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
@@ -97,7 +99,7 @@ def _title(operators: Sequence[str]) -> str:
 def _judge_node(
     node: Node, graph: Graph, time_us: float, device: str, generator: str, roofs: Device | None
 ) -> tuple[str, str]:
-    """Returns a sentence on the limit of an operator's speed, and a remedy ("" if unknown)."""
+    """Returns (a sentence about the limit of an operator's speed, a remedy or "" if unknown)."""
     work = cost.work_of(node, graph)
     gflops, gbytes = work.flops / time_us / 1e3, work.bytes / time_us / 1e3
     detail = f"{gflops:.3g} GFLOP/s, {gbytes:.3g} GB/s"
@@ -119,9 +121,9 @@ def _judge_node(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """Returns a text that names the operator's roof and the share of it that the operator reaches.
+    """Returns a text with the operator's bound in the roofline model, and the share it reaches.
 
-    The roof is the limit that the roofline model sets: the bandwidth or the peak rate.
+    The bound is either the bandwidth or the peak rate of the device.
     """
     operators = node.body.nodes if node.body is not None else (node,)
     matrix = any(cost.is_matrix_product(one.op) for one in operators)

@@ -1,4 +1,4 @@
-"""Tests whether two groups of nodes can merge without creating a cycle; uses bit sets of groups."""
+"""Tests whether two groups of nodes can be merged without creating a cycle, with bit sets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ms_fusion.graph import Graph
 class Reachability:
     """Reachability between groups of nodes.
 
-    Time and memory grow with edges × groups / 64.
+    Time and memory are proportional to (number of edges) × (number of groups) / 64.
 
     Args:
         graph: nodes in topological order.
-        groups: name of a node → name of its group. A node without an entry, or with an empty group
-            name, forms a group of its own.
+        groups: a dict from the name of a node to the name of its group. A node without an entry, or
+            with an empty group name, forms a group of its own.
     """
 
     def __init__(self, graph: Graph, groups: Mapping[str, str]):
@@ -54,7 +54,7 @@ class Reachability:
         return reached
 
     def _reverse_topological_order(self, count: int) -> list[int]:
-        """Returns all groups, consumers before producers as far as cycles allow."""
+        """Returns all groups, each after its consumers, except for groups in a cycle."""
         waiting = [0] * count
         for followers in self._after.values():
             for follower in followers:
@@ -71,8 +71,9 @@ class Reachability:
     def intermediate_node(self, producer: str, consumer: str, *, aside: str = "") -> str | None:
         """Finds a node of a third group on a path from `producer`'s group to `consumer`'s group.
 
-        Ignores paths that go from `producer`'s group directly to the group of the node `aside`.
-        Returns None if there is no such node, or if `producer` and `consumer` are in one group.
+        Paths that go from `producer`'s group directly to the group of the node `aside` are ignored.
+        Returns None if no other path contains such a node, or if `producer` and `consumer` are in
+        one group.
         """
         here, there = self._group[producer], self._group[consumer]
         if here == there:

@@ -12,12 +12,13 @@ from ms_fusion.source_paths import is_internal_file
 def find_rejected_groups(graph: Graph) -> tuple[RejectedCandidate, ...]:
     """Returns the groups of operators that nearly match a rule, with the reasons.
 
-    These rules do not determine MindSpore's fusions. A near miss shows that a group of operators
-    does not compute exactly the operator that it resembles. So rules of the kind
-    ``cross-operator`` are not tried.
+    A near miss (a group that nearly matches) shows that a group of operators resembles a certain
+    operator, but does not compute exactly the same function. MindSpore's fusions do not depend on
+    our rules. So rules of the kind ``cross-operator``, which match several operators, are not
+    tried.
 
-    A group is left out if it is a part of a match. Of groups that share operators, the group of the
-    first rule in `DEFAULT_RULES` is returned, and of this rule the largest group.
+    A group is left out if it is a part of a match. If several groups share operators, only one is
+    returned: the largest group of the rule that comes first in `DEFAULT_RULES`.
     """
     order = {node.name: place for place, node in enumerate(graph.nodes)}
     rules = [rule for rule in DEFAULT_RULES if rule.kind != "cross-operator"]

@@ -2,7 +2,7 @@
 
 MindSpore's splitter cuts a cluster at edges that are known in advance. Then it merges the remaining
 operators in an order that no known rule predicts. A *piece* is a connected component of a cluster
-after all possible cuts. The prediction covers only pieces that stay whole in every merge order: all
+after all possible cuts. The prediction covers only pieces that no merge order separates. All
 operators of such a piece can be one kernel.
 """
 
@@ -34,7 +34,7 @@ class ProspectiveClusters:
 
     Args:
         graph: nodes in topological order.
-        cluster: full name of an operator → its hypothetical cluster.
+        cluster: a dict from the full name of an operator to its hypothetical cluster.
         given: the flags that are assumed to be in force.
     """
 
@@ -47,11 +47,12 @@ class ProspectiveClusters:
         Returns True if all of these conditions hold:
 
         - Both are in one piece, a part of a cluster that remains connected after all possible cuts.
-        - The splitter certainly does not cut off one of the two, or merge their piece with another.
+        - The splitter certainly neither cuts off one of the two operators, nor merges their piece
+          with another piece.
         - Both depend on the same intermediate operators, and the same intermediate operators depend
-          on both. An intermediate operator is outside of the piece but must run between two members
-          of the piece. It could separate the two operators if it depended on only one of them, or
-          if only one of them depended on it.
+          on both. An intermediate operator is outside of the piece, but must run between two
+          operators of the piece. It could separate the two operators in two cases: it depends on
+          only one of them, or only one of them depends on it.
         """
         piece = self._pieces.get(producer.name)
         if (
@@ -98,8 +99,8 @@ class ProspectiveClusters:
     def _uncertain_pieces(self) -> frozenset[str]:
         """Pieces (connected parts of cut clusters) that may become part of a consumer's kernel.
 
-        Whether the splitter merges such a piece with the consumer's piece depends on the merge
-        order, which is unknown.
+        The order of merges is unknown. It determines whether the splitter merges such a piece with
+        the piece of its consumer.
         """
         if not self._given.has_splitter:
             return frozenset()
@@ -114,9 +115,9 @@ class ProspectiveClusters:
     def _members(self) -> dict[str, int]:
         """A dict from each piece to the bit set of its operators.
 
-        A piece is a part of a cluster that remains connected after all possible cuts. If the
-        splitter may cut an edge whose two operators are in the same piece, the producer of this
-        edge is left out.
+        A piece is a part of a cluster that remains connected after all possible cuts. If both
+        operators of an edge are in the same piece, and the splitter may cut the edge, the edge's
+        producer is left out.
         """
         piece, kernels = self._pieces, self._kernels(self._pieces)
         apart = {
@@ -168,11 +169,11 @@ class ProspectiveClusters:
         return found
 
     def _intermediate_dependencies(self, name: str, piece: str) -> tuple[int, int] | None:
-        """Returns two bit sets, each a subset of the `_intermediate_operators` of `piece`.
+        """Returns two bit sets of intermediate operators of `piece` (`_intermediate_operators`).
 
-        The first set holds the intermediate operators that depend on the operator `name`. The
-        second set holds those on which this operator depends. Returns None if the operator is not
-        in the piece's bit set in `_members`.
+        The first set contains the intermediate operators that depend on the operator `name`. The
+        second set contains the intermediate operators on which the operator `name` depends. Returns
+        None if `_members` does not list the operator in this piece.
         """
         own = self._number[name]
         if not self._members[piece] >> own & 1:
@@ -198,7 +199,7 @@ class ProspectiveClusters:
         return {one: kernel_of(nodes, self._graph) for one, nodes in members.items()}
 
     def _is_cut(self, edge: Edge, whole: KernelTraits) -> bool:
-        """Whether the splitter may cut `edge`, which is inside the hypothetical kernel `whole`."""
+        """Whether the splitter may cut `edge`, an edge inside the hypothetical kernel `whole`."""
         if not self._given.has_splitter:
             return False
         graph = self._graph
@@ -216,9 +217,9 @@ class ProspectiveClusters:
         )
 
     def _is_moved_behind_sum(self, node: Node) -> bool:
-        """Whether MindSpore's simplification moves `node` behind the ``ReduceSum`` that reads it.
+        """Whether MindSpore's simplification moves `node` behind a ``ReduceSum`` that reads `node`.
 
-        MindSpore moves a negation, and a multiplication or division with a constant operand.
+        MindSpore moves negations, and multiplications and divisions with a constant operand.
         """
         inputs = self._graph.inputs_of(node)
         linear = Trait.LINEAR in operator_info(node.op).traits and (

@@ -75,13 +75,13 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "({consumer_op}) were left apart",
     }
 )
-"""A dict from a reason code to a sentence template with fields for the facts of an edge."""
+"""A dict from a reason code to a sentence template, which has fields for the facts of an edge."""
 
 RANK: Mapping[str, int] = MappingProxyType({code: rank for rank, code in enumerate(REASONS)})
 
 
 def sentence(code: str, **facts: object) -> str:
-    """Returns the sentence of `code` with its fields filled in."""
+    """Returns the sentence of the reason code `code`, with values for its template fields."""
     return REASONS[code].format(**facts) + "."
 
 

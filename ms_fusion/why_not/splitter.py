@@ -1,8 +1,9 @@
 """Models where MindSpore's splitter cuts a cluster on CPU.
 
-An elementwise operator or a broadcast is put into one kernel with its neighbour if both compute the
-same number of elements. A reduction is put into one kernel with its elementwise producers, but with
-no consumer. An operator that moves data (such as Transpose) gets a kernel of its own.
+MindSpore puts an elementwise operator or a broadcast into one kernel with a neighbour if both
+compute the same number of elements. It puts a reduction into one kernel with the elementwise
+producers of its input, but with no consumer of its result. An operator that moves data (such as
+Transpose) gets a kernel of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Such an operator is fused with its producers and with its consumers.
 BROADCAST_LAST_OPERATORS = operators_where(
     lambda operator: Split.ENDS_IN_BROADCAST in operator.mindspore.split
 )
-"""Operators whose expansion ends in a broadcast, so that they are not fused with a reduction.
+"""Operators whose expansion ends in a broadcast, so MindSpore does not fuse them with a reduction.
 
 This was measured on MindSpore 2.10.
 """
@@ -50,8 +51,9 @@ class KernelTraits:
 
     Attributes:
         size: upper bound of the number of basic operators in the kernel.
-        reduction, data_movement, broadcast: the first operator of this kind in the kernel; None if
-            the kernel has none.
+        reduction: the first reduction in the kernel; None if the kernel has no reduction.
+        data_movement: the first data movement operator in the kernel; None if there is none.
+        broadcast: the first broadcast in the kernel; None if the kernel has no broadcast.
         members: full names of the kernel's operators.
     """
 
@@ -65,8 +67,8 @@ class KernelTraits:
 def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTraits:
     """Returns the traits of the kernel with the given members.
 
-    An operator can be spread over several kernels. So each member is a pair (operator, whether the
-    operator's last part is in this kernel).
+    Each member is a pair (operator, whether the operator's last part is in this kernel), since an
+    operator can be split over several kernels.
     """
     size = 0
     reduction = moving = broadcast = None
@@ -109,7 +111,7 @@ class Pair:
 def split_reason(pair: Pair) -> tuple[str, str] | None:
     """Returns the splitter rule that separates two operators of one cluster: (code, sentence).
 
-    Returns None if no rule separates them.
+    Returns None if no rule separates the two operators.
     """
     if not pair.given.has_splitter:
         return None
@@ -141,9 +143,9 @@ def split_reason(pair: Pair) -> tuple[str, str] | None:
 
 
 def _has_outside_readers(pair: Pair) -> bool:
-    """Whether something other than the consumer needs a value that the producer's kernel computes.
+    """Whether the producer's kernel computes a value that is also needed outside of both kernels.
 
-    This is so in two cases:
+    The result is True in two cases:
 
     - the value between the two operators is a graph output or has a second reader;
     - the producer's kernel computes another value with the same number of elements, and this value

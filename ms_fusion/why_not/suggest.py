@@ -2,8 +2,8 @@
 
 Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator.
 During this verification, ms_fusion refused the kernels that MindSpore's generator cannot build
-safely. The change turned the edge from unfused to fused, and the results differed from a float64
-reference by less than 1e-3. The tests repeat all changes, alone and in pairs.
+safely. With each change, the edge became fused, and the results differed from a float64 reference
+by less than 1e-3. The tests repeat all changes, alone and in pairs.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ VERIFIED_EXPAND_FLAGS: Mapping[str, VerifiedFlag] = table(
 EXCLUSION_REASONS: Mapping[str, str] = table(lambda operator: operator.advice.no_flag)
 """A dict from an operator type to the reason why no suggestion adds this type to a flag.
 
-The two tables above leave out some dtypes, for these reasons:
+`VERIFIED_CLUSTER_FLAGS` and `VERIFIED_EXPAND_FLAGS` leave out some dtypes, for these reasons:
 
-- Atan, Erf (cluster) and Sigmoid (expand) in float16 crash MindSpore's generator;
-- FloorMod in float16 is off by up to 0.3, FastGeLU in float16 by 3e-3;
+- clustered Atan and Erf and expanded Sigmoid crash MindSpore's generator in float16;
+- the error of FloorMod in float16 is up to 0.3, the error of FastGeLU in float16 up to 3e-3;
 - Div of int32 divides integers where the unfused operator divides floats;
 - FloorDiv and FloorMod of int32 crash the process on a divisor of 0;
-- NotEqual of floats is not built, since NaN would be equal to everything;
-- LayerNorm, Sinh and Cosh in float16 are not expanded.
+- ms_fusion refuses NotEqual of floats, since MindSpore's kernel finds NaN equal to every number;
+- MindSpore does not expand LayerNorm, Sinh and Cosh in float16.
 """
 
 ADVICE: Mapping[str, str] = MappingProxyType(
@@ -62,7 +62,7 @@ ADVICE: Mapping[str, str] = MappingProxyType(
         "fence": "remove the attribute from the primitive",
     }
 )
-"""A dict from a reason code to the advised change to the user's code."""
+"""A dict from a reason code to advice on how to change the user's code."""
 
 ENABLE_FUSION_FLAG = "--opt_level=2"
 """Flag that turns fusion on."""
@@ -70,7 +70,7 @@ ENABLE_FUSION_FLAG = "--opt_level=2"
 NEVER_ENABLED_OPERATORS = operators_where(
     lambda operator: bool(operator.mindspore_generator.unsafe)
 )
-"""Operators that are clustered by default but never suggested: every preset disables them on CPU.
+"""Operators that no suggestion clusters, since every preset disables their clustering on CPU.
 
 See `ms_fusion.mindspore.flags.preset_table`.
 """
@@ -96,11 +96,11 @@ def suggest(
         consumer: the operator that reads `value`; None if the value leaves its sub-graph.
         value: the value between the two operators.
         reason: code of the reason why the two operators are not fused.
-        refused: all refusals that keep the two operators out of clusters.
+        refused: all `Refusal` records of the two operators: the reasons why they are in no cluster.
         given: the flags in force.
         blocked: whether the two operators would be in different kernels even if both were
             clustered.
-        unsafe: sub-graphs in which more clustering could crash the generator; see
+        unsafe: sub-graphs in which more clustered operators could crash the generator; see
             `subgraphs_with_float16_casts`.
     """
     if given.device != "CPU":
@@ -125,8 +125,8 @@ def suggest(
 def add_flags(flags: str, added: str) -> str:
     """Merge the flags of a suggestion into a flag string.
 
-    Merges like `ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`, but accepts names that
-    MindSpore does not know.
+    The result is that of `ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`, but names
+    that MindSpore does not know are accepted, too.
 
     >>> add_flags("--opt_level=2 --enable_cluster_ops=Div", "--enable_cluster_ops=Sin")
     '--opt_level=2 --enable_cluster_ops=Sin,Div'
@@ -141,7 +141,7 @@ def add_flags(flags: str, added: str) -> str:
 
 
 def _flag_values(flags: str) -> dict[str, str | tuple[str, ...]]:
-    """Returns a dict from each flag in a flag string to its value; a list becomes a tuple."""
+    """Returns a dict from each flag in a flag string to its value; a list of names is a tuple."""
     return {
         name: tuple(filter(None, text.split(","))) if is_list(name) else text
         for name, text in read_flags(flags).items()
@@ -169,10 +169,9 @@ class _Step:
 def _remedy_steps(
     one: Refusal, graph: Graph, producer: Node, consumer: Node, given: Settings
 ) -> tuple[_Step, ...]:
-    """Returns the steps that remove the refusal `one`, the reason why an operator is not clustered.
+    """Returns the steps that remove `one`, a reason why an operator is not clustered.
 
-    A step is a name to add to a flag, or a code change. The result is empty if no such steps are
-    known.
+    A step is a name to add to a flag, or a code change. The result is empty if no steps are known.
     """
     op, code = one.node.op, one.code
     if code in ADVICE:
@@ -203,10 +202,10 @@ def _remedy_steps(
 
 
 def _steps_for_own_generator(one: Refusal, given: Settings) -> tuple[_Step, ...]:
-    """Returns the same as `_remedy_steps`, for kernels that ms_fusion's generator builds.
+    """Returns the result of `_remedy_steps` for kernels that ms_fusion's generator builds.
 
     The steps only use flags from the presets of this generator. The tests build kernels with these
-    flags. Returns an empty tuple if no such steps are known.
+    flags. Returns an empty tuple if no steps are known.
     """
     op, code = one.node.op, one.code
     if code in ADVICE:
@@ -235,9 +234,10 @@ def _enable_operator(
         op: the operator type.
         name: name of the list.
         given: the flags in force.
-        caution: description of a known fault of `op`; it is used if the operator table contains no
-            such description.
-        cautious: whether the text mentions the known faults of `op` in MindSpore's own generator.
+        caution: description of a known fault of `op`. It is used if the operator table has no
+            description.
+        cautious: whether the suggestion mentions the known faults of `op` in MindSpore's own
+            generator.
     """
     words = (operator_info(op).advice.caution or caution) if cautious else ""
     words = f" ({words})" if words else ""
@@ -287,7 +287,7 @@ def subgraphs_with_float16_casts(graph: Graph) -> frozenset[str]:
 
 
 def _dtypes(node: Node, graph: Graph) -> frozenset[str]:
-    """Returns the dtypes of the node's tensors except bool; constants such as axes do not count."""
+    """Returns the dtypes of the node's tensors, except bool and except constants such as axes."""
     values = [value for value in graph.inputs_of(node) if value.kind != "constant"]
     return frozenset(value.dtype for value in (*values, *graph.outputs_of(node))) - {"bool"}
 
@@ -304,10 +304,10 @@ def _compute_in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Ste
 
 
 def _restore_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps that let MindSpore cluster or expand a node again, as by default.
+    """Returns the steps after which MindSpore clusters or expands a node again, as by default.
 
-    The steps undo the flag that disables the node's operator type. Returns an empty tuple if this
-    is not known to be safe.
+    The steps undo the flag that disables the node's operator type. Returns an empty tuple if
+    MindSpore's default is not known to be safe for the node.
     """
     for name, default in _DEFAULT_OPERATORS.items():
         if node.op in default and _is_harmless(node, graph):
@@ -323,8 +323,8 @@ def _is_harmless(node: Node, graph: Graph) -> bool:
 def _combine_steps_or_none(steps: Sequence[tuple[_Step, ...]]) -> Suggestion | None:
     """Combines the steps for several refusals into one suggestion.
 
-    `steps` holds the steps that remove each refusal. Returns None if there are no refusals, or if
-    no steps are known for one of them.
+    Each element of `steps` has the steps that remove one refusal. Returns None if `steps` is empty,
+    or if an element is empty because no steps are known.
     """
     if not steps or not all(steps):
         return None
