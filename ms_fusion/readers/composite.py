@@ -1,6 +1,6 @@
 """Reads MindSpore's composite-kernel JSON (``akg_kernel_meta/Fused_….info``) into `Graph`.
 
-MindSpore passes this JSON to a kernel generator.
+MindSpore writes this JSON as the input of a kernel generator.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class CompositeKernel:
     """A composite kernel with its metadata.
 
     Attributes:
-        name: name of the kernel; the IR contains it as the attribute ``info_name``.
-        graph: graph of the kernel's operators; scalars in the file become constants.
+        name: name of the kernel, which is also the attribute ``info_name`` in MindSpore's IR.
+        graph: graph of the kernel's operators. Scalars in the JSON are constants of the graph.
         composite_graph: name of the IR sub-graph from which the kernel was built.
         node_name: name of the cluster, or of the part of a cluster, that became the kernel; empty
-            if the file contains no such name.
+            if the JSON does not contain this name.
         platform: intended kernel generator (``AKG``, ``AKG_V2``, ``DVM``).
         process: ``cpu``, ``cuda`` or ``aicore``.
         target: architecture and features of the target.
@@ -85,13 +85,13 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]')
 MAX_DEPTH = 100
 """Maximum nesting depth of brackets in the JSON text.
 
-A fixed limit is needed, because the depth at which Python's recursion fails depends on the caller.
+The limit is fixed, because the depth at which Python's recursion fails depends on the caller.
 """
 _POINTER = re.compile(r"_\d+$")
 
 
 def _depth(text: str) -> int:
-    """Returns the maximum nesting depth of the brackets in a JSON text, outside its strings."""
+    """Returns the maximum nesting depth of the brackets outside of strings in a JSON text."""
     depth = deepest = 0
     for found in _BRACKET.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
@@ -100,11 +100,13 @@ def _depth(text: str) -> int:
 
 
 def parse_composite(text: str, *, file: str) -> Graph:
-    """Parses the JSON text of a composite kernel into a graph; error messages show `file`.
+    """Parses the JSON text of a composite kernel into a graph.
+
+    Error messages contain the file name `file`.
 
     Raises:
-        ParseError: the text is no JSON or no composite kernel, or an operator in it reads an
-            undefined tensor.
+        ParseError: the text is not JSON, or the JSON does not describe a composite kernel, or an
+            operator reads an undefined tensor.
     """
     return parse_kernel(text, file=file).graph
 
@@ -196,7 +198,7 @@ class _Builder:
         """Returns the name of the value that an input of `operator` refers to.
 
         `tensor` is the description of this input in the JSON. If the value is a constant that the
-        graph does not contain yet, it is added.
+        graph does not contain yet, the constant is added.
         """
         name = tensor.tensor_name
         if tensor.value is msgspec.UNSET:
@@ -215,7 +217,7 @@ class _Builder:
         return name
 
     def unique_name(self, name: str) -> str:
-        """Returns `name`, with ``#2``, ``#3`` … appended if it is already used in the kernel."""
+        """Returns `name`, with ``#2``, ``#3`` … appended if the kernel already uses this name."""
         own = name
         while own in self.names or own in self.values:
             self.repeats[name] = self.repeats.get(name, 1) + 1
@@ -232,7 +234,8 @@ _RESIZE_OPERATORS = frozenset({"ResizeNearestNeighbor", "ResizeNearestNeighborGr
 def _omitted_value(tensor: _Tensor, operator: _Operator) -> Any:
     """Returns the value of an input that MindSpore does not write to the JSON.
 
-    The value is derived from the operator type and the shapes; None if that is not possible.
+    The value is derived from the operator type and the shapes. The result is None if the value
+    cannot be derived.
     """
     groups = operator.input_desc or []
     if not all(len(group) == 1 for group in groups) or not operator.output_desc:

@@ -20,7 +20,7 @@ class ControlFlow:
     """Control flow between the kernel graphs of a program.
 
     Attributes:
-        last: names of the kernel graphs that compute the program's results.
+        last: names of the kernel graphs that compute the results of a program.
         branched: names of the kernel graphs of programs that have branches but no loops.
     """
 
@@ -41,10 +41,10 @@ class _Actor:
 def parse_actors(text: str) -> ControlFlow:
     """Parses one actor dump.
 
-    Each block of the dump describes a function: ``%7 = RunGraph[kernel_graph1]()`` runs a kernel
-    graph, ``RunGraph[f, g](…)`` calls other functions, ``SwitchActor`` branches, and the last
-    ``ExitActor`` returns the function's result. Unknown lines are skipped. If the text describes
-    no function, the returned `ControlFlow` is empty.
+    Each block of the dump describes a function. In a block, ``%7 = RunGraph[kernel_graph1]()`` runs
+    a kernel graph, ``RunGraph[f, g](…)`` calls other functions, ``SwitchActor`` branches, and the
+    last ``ExitActor`` returns the function's result. Unknown lines are skipped. If the text
+    describes no function, the returned `ControlFlow` is empty.
     """
     functions: dict[str, dict[str, _Actor]] = {}
     block: dict[str, _Actor] | None = None
@@ -95,7 +95,7 @@ def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) ->
 
 
 def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) -> Iterable[str]:
-    """Follows each path backwards from the actors with the indices `numbers`.
+    """Follows paths backwards from the actors with the indices `numbers` to ``RunGraph`` actors.
 
     Returns the index of the first ``RunGraph`` actor on each path.
     """

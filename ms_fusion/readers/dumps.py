@@ -1,7 +1,7 @@
 """Finds and reads the files in a directory of MindSpore dumps.
 
-The dump of a compiler pass is identified by the pass name in its file name, because the number in
-the file name is a process-wide counter.
+The name of a dump file contains the name of the compiler pass and a number. The pass is identified
+by its name, because the number is a process-wide counter.
 """
 
 from __future__ import annotations
@@ -37,27 +37,28 @@ MAX_DEPTH = 8
 class Dumps:
     """The dumps of one process.
 
-    The tuples `built`, `before`, `expanded`, `clustered` and `split` hold one module per kernel
-    graph, in order of compilation. All of them except `built` are empty if the dump level
-    (``MS_DEV_SAVE_GRAPHS``) was below 2. Modules of different tuples describe the same kernel
-    graph if their `entry` is equal.
+    The tuples `built`, `before`, `expanded`, `clustered` and `split` contain one module (one parsed
+    dump) per kernel graph, in order of compilation. All of these tuples except `built` are empty if
+    the dump level (``MS_DEV_SAVE_GRAPHS``) was below 2. Modules of different tuples describe the
+    same kernel graph if their `entry` is equal.
 
     Attributes:
-        directory: directory of the IR files. It is the directory that was read or, if that holds no
-            dumps itself, the first ``rank_*`` directory in it with dumps.
+        directory: directory of the IR files. This is the directory that was read, or the first
+            ``rank_*`` directory with dumps inside it.
         built: the executed graphs, sorted by the graph number in the name ``graph_build_…``.
         before: the graphs after the preprocessing passes, before graph kernel fusion.
         expanded: the graphs after composite operators were expanded.
         clustered: the graphs after operators were clustered.
         split: the graphs after clusters were split into kernels.
-        composites: name of a kernel (``Fused_…``) → its graph as passed to the kernel generator.
-            The dict may also contain kernels of earlier runs; those of this run are named in
-            `built`.
+        composites: a dict from the name of a kernel (``Fused_…``) to its graph, as MindSpore passed
+            it to the kernel generator. The dict may also contain kernels of earlier runs. The
+            graphs in `built` name the kernels of this run.
         programs: for each graph in `built`, the index of the compilation that built it. A process
-            may compile many programs, and control flow splits a program into several graphs.
+            may compile many programs, and MindSpore splits a program with control flow into several
+            graphs.
         control: control flow between the kernel graphs.
-        sources: label of a module or kernel (``built[0]``, ``split[1]``, ``composite[Fused_…]``) →
-            the file that it was read from.
+        sources: a dict from the label of a module or kernel (``built[0]``, ``split[1]``,
+            ``composite[Fused_…]``) to the file from which it was read.
     """
 
     directory: Path
@@ -83,7 +84,7 @@ _CLUSTER_PASSES = frozenset(
 
 
 def check_directory(top: Path) -> None:
-    """Raises `InputError`, which explains how to write dumps, if the directory does not exist."""
+    """Raises `InputError` if the directory does not exist; it explains how to write dumps."""
     if not top.is_dir():
         raise InputError(
             "there is no such directory",
@@ -97,8 +98,8 @@ def read_dumps(directory: str | Path) -> Dumps:
     """Finds and reads the dumps below a directory.
 
     Raises:
-        InputError: the directory does not exist, or holds no dumps or too many files. The error
-            names the expected files or explains how to write them.
+        InputError: the directory does not exist, contains no dumps, or contains too many files. The
+            error names the expected files or explains how to write them.
         ParseError: one of the dumps is damaged.
     """
     top = Path(directory)
@@ -189,9 +190,9 @@ def _files_below(top: Path) -> list[Path]:
 
 
 def _root_of(top: Path, files: list[Path]) -> Path:
-    """Returns the first directory that holds dumps: `top` or a ``rank_*`` directory below it.
+    """Returns the first directory that contains dumps: `top` or a ``rank_*`` directory below `top`.
 
-    If none of them holds dumps, returns `top`.
+    If none of these directories contains dumps, returns `top`.
     """
     holding = {path.parent for path in files if _GRAPH_BUILD_FILE.match(path.name)}
     states = {path.parent for path in files if _STATE_FILE.match(path.name)}
@@ -220,7 +221,7 @@ class _State:
 
 
 def _states(paths: Iterable[Path]) -> list[list[_State]]:
-    """Groups the dumps of graph-kernel passes by kernel graph.
+    """Groups the dumps that graph kernel fusion wrote after its passes by kernel graph.
 
     The dumps are sorted by the time when they were written. MindSpore numbers the stages and passes
     from the beginning for each kernel graph. So a new group begins where the pair (stage number,
@@ -244,7 +245,7 @@ def _states(paths: Iterable[Path]) -> list[list[_State]]:
 
 
 def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], bool]) -> list[Path]:
-    """Returns, for each kernel graph, its last dump whose pass name satisfies `wanted`.
+    """Returns each kernel graph's last dump whose pass name satisfies the condition `wanted`.
 
     A kernel graph without such a dump is skipped.
     """
@@ -255,7 +256,7 @@ def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], b
 def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> list[Path]:
     """Returns, for each kernel graph, the dump after the last preprocessing pass.
 
-    If there are no such dumps, returns `finals`, the dumps of the back end's final graphs.
+    If no kernel graph has such a dump, returns `finals`, the dumps of the back end's final graphs.
     """
     found = (
         [state.path for state in group if state.stage == "stage0_preprocess"] for group in groups
@@ -266,8 +267,9 @@ def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> lis
 def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...]:
     """Returns, for each graph in `built`, the index of the compilation that built it.
 
-    Each compilation writes a bootstrap file at its beginning. The numbers in file names are
-    process-wide, so the index is the number of bootstrap files written before the graph's file.
+    Each compilation writes a bootstrap file at its beginning. The index is the number of bootstrap
+    files that were written before the graph's file. The order is known from the numbers in the file
+    names, which are process-wide.
     """
     begun = sorted(int(found[1]) for path in paths if (found := _BOOTSTRAP_FILE.match(path.name)))
     return tuple(bisect(begun, int(path.stem.rpartition("_")[2])) for path in built)

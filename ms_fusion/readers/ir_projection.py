@@ -1,4 +1,6 @@
-"""Converts a parsed dump (`ms_fusion.readers.ir_text`) to graphs, with bodies of fused kernels.
+"""Converts a dump that `ms_fusion.readers.ir_text` has parsed to graphs.
+
+The node of a fused kernel contains the graph of the kernel's operators, its body.
 
 Framework bookkeeping (loads, monads, packing and unpacking of tuples) is removed, so that each edge
 of the graph is a tensor from one operator to another.
@@ -29,12 +31,12 @@ NOISE_ATTRIBUTES = frozenset(
         "forward_unique_id",
     }
 )
-"""Attributes without information about the operator."""
+"""Names of attributes that contain no information about the operator."""
 
 
 @dataclass(frozen=True)
 class _Bundle:
-    """A tuple of operands; it exists only during the conversion and is no value of the graph."""
+    """A tuple of operands, which exists only during the conversion and not in the graph."""
 
     items: tuple[_Operand, ...]
     leaves: int
@@ -49,7 +51,7 @@ class _NamedOperand:
 
 
 _Operand = _NamedOperand | Literal | _Bundle | None
-"""The operand that a name in the dump stands for; None if the name stands for a monad."""
+"""The operand that a name in the dump denotes; None for a monad (a token of side effects)."""
 
 _KERNEL_NAME = re.compile(r"(?:^|/)GraphKernel_(.+?)(?:-op\d+)?$")
 _CALLEE = re.compile(r"%(para)?(\d+)")
@@ -60,8 +62,8 @@ _MAX_BUNDLE_DEPTH = 64
 class IrProjector:
     """Converts one parsed dump to graphs.
 
-    A small file may refer to the same tuple or kernel many times. `budget` limits the number of
-    elements that arise when each reference is expanded.
+    A small file may contain many references to the same tuple or kernel. `budget` limits the number
+    of elements that are created when these references are expanded.
     """
 
     document: Document
@@ -150,7 +152,7 @@ class _GraphBuilder:
         )
 
     def _hints(self) -> dict[str, Type]:
-        """Returns a dict from the index of each parameter to its type.
+        """Returns a dict from the index of each parameter of a sub-graph to its type.
 
         The type is read from the type line of the first statement that uses the parameter. The dict
         is empty if the sub-graph declares the types of all its parameters.
@@ -204,7 +206,7 @@ class _GraphBuilder:
         return _Bundle(items, leaves, depth)
 
     def _unique_name(self, name: str) -> str:
-        """Returns `name`, with ``#2``, ``#3`` … appended if it is already used in the graph."""
+        """Returns `name`, with ``#2``, ``#3`` … appended if the graph already uses this name."""
         own = name
         while own in self.names:
             self.repeats[name] = self.repeats.get(name, 1) + 1
@@ -279,10 +281,10 @@ class _GraphBuilder:
     def _resolve_bookkeeping(
         self, op: str, operands: tuple[_Operand, ...], statement: Statement
     ) -> tuple[bool, _Operand]:
-        """Returns whether `statement` is bookkeeping, and the operand that its result stands for.
+        """Returns (whether `statement` is bookkeeping, the operand that its result denotes).
 
-        Bookkeeping loads values, orders side effects, or packs and unpacks tuples. The operand is
-        None if the statement is no bookkeeping or if its result is a monad.
+        A bookkeeping statement loads values, orders side effects, or packs or unpacks tuples. The
+        operand is None if the statement is not bookkeeping, or if its result is a monad.
         """
         if op in ("Load", "Depend", "StopGradient") and operands:
             return True, operands[0]
@@ -373,7 +375,7 @@ class _GraphBuilder:
         return operand
 
     def _kernel(self, statement: Statement) -> Section | None:
-        """Returns the sub-graph that `statement` calls, if it runs as one fused kernel; else None.
+        """Returns the fused kernel (a sub-graph) that `statement` calls; None if it calls none.
 
         Raises:
             ParseError: the file does not contain the called sub-graph.
@@ -417,7 +419,7 @@ def _leaves(kind: Type) -> Iterator[Leaf]:
 def _operator_type(head: str) -> str:
     """Returns the operator type of a statement.
 
-    It is Mul for ``PrimFunc_Mul`` and for ``DoSignaturePrimitive::S-Prim-Mul``.
+    For example, the type is Mul for ``PrimFunc_Mul`` and for ``DoSignaturePrimitive::S-Prim-Mul``.
     """
     if head.startswith(("call @", "%", "$(")) or "[@" in head:
         return "call"
@@ -444,6 +446,6 @@ def _kernel_label(statement: Statement) -> str | None:
 
 
 def _user_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Returns the locations in user code, or all locations if none is in user code."""
+    """Returns the source locations in user code, or all locations if none is in user code."""
     distinct = tuple(dict.fromkeys(sources))
     return tuple(source for source in distinct if not is_mindspore_file(source.file)) or distinct

@@ -1,8 +1,8 @@
 """Parses the terms of MindSpore's IR text: arguments and attribute blocks.
 
-Each function reads from a `Cursor` over one statement. The cursor knows the place of the statement
-in its file, so that errors state line and column. A function reads each character at most once, and
-never reads beyond the end of the statement.
+Each function reads from a `Cursor` over one statement. The cursor stores the place of the statement
+in the file, so that error messages contain line and column. A function reads each character at most
+once, and never reads beyond the end of the statement.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Reference:
-    """A name used as an argument.
+    """A name that is used as an argument.
 
     `kind` is ``local`` (``%3``), ``parameter`` (``%para3_x``), ``graph`` (``@name``) or ``free``
-    (``$(@graph:%3)``). `name` is the number for ``local`` and ``parameter``, the name without ``@``
-    for ``graph``, and the whole text for ``free``.
+    (``$(@graph:%3)``). For ``local`` and ``parameter``, `name` is the number. For ``graph``, it is
+    the name without ``@``. For ``free``, it is the whole text.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant in the text; `data` is None if the file omits the elements (``[...]``)."""
+    """A constant in the text; `data` is None if the dump omits the elements (``[...]``)."""
 
     data: Any
     dtype: str
@@ -50,7 +50,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Group:
-    """A tuple of terms that cannot become one `Literal`, since they are not all constants."""
+    """A tuple of terms of which at least one is not a constant, unlike in a `Literal`."""
 
     items: tuple[Term, ...]
 
@@ -59,7 +59,10 @@ Term = Reference | Literal | Group
 
 
 class Cursor:
-    """A position in one statement's text; `line` and `indent` locate that text in its file."""
+    """A position in the text of a statement.
+
+    `line` and `indent` are the place of the statement's text in the file.
+    """
 
     __slots__ = ("file", "indent", "line", "position", "text")
 
@@ -67,7 +70,7 @@ class Cursor:
         self.text, self.file, self.line, self.indent, self.position = text, file, line, indent, 0
 
     def fail(self, what: str, *, position: int | None = None) -> NoReturn:
-        """Raise `ParseError` with the position in the file and the text around it."""
+        """Raises `ParseError` with the position in the file and the surrounding text."""
         at = min(self.position if position is None else position, len(self.text))
         before = self.text.count("\n", 0, at)
         start = self.text.rfind("\n", 0, at) + 1
@@ -85,7 +88,7 @@ class Cursor:
         )
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Moves past a match of `pattern` at the position; returns the match, or None."""
+        """Moves behind a match of `pattern` at the position; returns the match, or None."""
         found = pattern.match(self.text, self.position)
         if found:
             self.position = found.end()
@@ -145,10 +148,10 @@ def dtype_name(text: str) -> str:
 def read_term(
     cursor: Cursor, spellings: Mapping[str, str], *, depth: int = 0, in_attributes: bool = False
 ) -> Term:
-    """Parse one argument or attribute value.
+    """Parses one argument or attribute value.
 
-    `spellings` maps the index of a parameter to its name, for names with brackets, commas or
-    spaces.
+    For parameter names with brackets, commas or spaces, `spellings` maps the parameter's index to
+    its name.
     """
     if depth > MAX_DEPTH:
         cursor.fail("brackets are nested too deeply")
@@ -190,7 +193,7 @@ def _is_call(found: re.Match[str]) -> bool:
 def read_raw(cursor: Cursor) -> str:
     """Returns the text up to the first comma or closing bracket outside inner brackets.
 
-    Raises `ParseError` if the inner brackets do not pair.
+    Raises `ParseError` if an inner bracket has no counterpart.
     """
     start, open_brackets, text = cursor.position, [], cursor.text
     while not cursor.is_at_end:
@@ -232,7 +235,7 @@ def read_attributes(cursor: Cursor, spellings: Mapping[str, str]) -> dict[str, A
 
 
 def python_value(term: Term) -> Any:
-    """Returns a term as numbers, strings and nested tuples; a reference becomes its text."""
+    """Returns a term as numbers, strings and nested tuples; a reference is returned as its text."""
     if isinstance(term, Literal):
         return term.data
     if isinstance(term, Group):
@@ -241,9 +244,9 @@ def python_value(term: Term) -> Any:
 
 
 def group(items: tuple[Term, ...]) -> Term:
-    """Returns a tuple of terms as one `Literal` if all terms are constants, else as a `Group`.
+    """Returns one `Literal` for terms that are all constants, else a `Group` of the terms.
 
-    A monad does not count as a constant here.
+    A monad (a token of side effects) is not treated as a constant here.
     """
     if not all(isinstance(item, Literal) for item in items):
         return Group(items)
@@ -287,7 +290,7 @@ def _read_sequence(cursor: Cursor, spellings: Mapping[str, str], depth: int) -> 
 def read_items(
     cursor: Cursor, spellings: Mapping[str, str], closing: str, *, depth: int = 0
 ) -> tuple[Term, ...]:
-    """Parse comma-separated terms through the closing bracket."""
+    """Parses comma-separated terms up to and including the closing bracket."""
     items: list[Term] = []
     cursor.skip_space()
     while not cursor.accept(closing):
@@ -338,7 +341,7 @@ def read_size(text: str) -> int | str:
 
 
 def _tensor_data(text: str, dtype: str, shape: tuple[int | str, ...]) -> Any:
-    """Returns the elements of a tensor as nested tuples; None if the text does not list all."""
+    """Returns the elements of a tensor as nested tuples; None if some are omitted."""
     if len(shape) > MAX_RANK:
         return None
     words = text.replace("[", " ").replace("]", " ").split()

@@ -42,7 +42,8 @@ from ms_fusion.readers.refusal import refuse
 class Parameter:
     """A parameter ``%paraN_name``; `index` is N, which is unique in the file.
 
-    `is_weight` tells whether the parameter keeps its value between calls: a weight or a state.
+    If `is_weight` is True, the parameter is a weight or a state, which keeps its value between
+    calls.
     """
 
     index: str
@@ -54,17 +55,19 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a sub-graph: its line, with the type and comment lines below it.
+    """One statement of a sub-graph, with the type lines and comment lines below it.
 
     Attributes:
         result: number N of the ``%N`` that the statement defines; empty for Return.
-        label: the name in brackets after ``%N``.
-        head: the callee: ``PrimFunc_Mul``, ``call @graph``, ``%7[@…]``, ``Return``.
+        label: the name in parentheses after ``%N``.
+        head: the callee, such as ``PrimFunc_Mul``, ``call @graph``, ``%7[@…]`` or ``Return``.
         arguments: the arguments, in order.
-        attributes: primitive and node attributes, merged; node attributes take precedence.
+        attributes: primitive attributes and node attributes, merged. Node attributes take
+            precedence.
         full_name: full name with scope; empty if the dump contains none.
-        argument_types, result_type, result_formats: types and formats from the
-            type lines below the statement; empty or `UNKNOWN_TYPE` if the dump contains none.
+        argument_types: types of the arguments; empty if the dump contains none.
+        result_type: type of the result; `UNKNOWN_TYPE` if the dump contains none.
+        result_formats: data formats of the results; empty if the dump contains none.
         sources: source locations in the dump's order, outermost first.
         line: index of the statement's first line in the file, from 0.
     """
@@ -95,7 +98,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole dump; `parameters` are those of the entry graph."""
+    """A whole dump; `parameters` are the parameters of the entry graph."""
 
     file: str
     entry: str
@@ -104,7 +107,7 @@ class Document:
 
 
 def read_document(text: str, *, file: str) -> Document:
-    """Parses an IR dump; raises `ParseError` if the text is no IR dump or is truncated."""
+    """Parses an IR dump; raises `ParseError` if the text is truncated or is not an IR dump."""
     return _Reader(text, file).read()
 
 
@@ -185,8 +188,8 @@ class _Reader:
     def _head(self) -> tuple[str, int | None, int]:
         """Parses the head of the dump.
 
-        Returns the entry graph's name, the number of sub-graphs (None if the head does not state
-        it), and the index of the line that names the entry graph.
+        Returns a tuple of three items: the entry graph's name; the number of sub-graphs, or None if
+        the head does not contain it; and the index of the line that names the entry graph.
         """
         entry, total, entry_line = None, None, 0
         while self.line_index < len(self.lines):
@@ -351,7 +354,7 @@ class _Reader:
         return attributes
 
     def _attach_notes(self, statement: Statement) -> Statement:
-        """Parse the lines below a statement: types, formats, full name, source locations."""
+        """Parses the lines below a statement: types, formats, full name and source locations."""
         types: tuple[tuple[Type, ...], Type] | None = None
         formats: tuple[str, ...] = ()
         full_name, sources = "", []
@@ -420,8 +423,8 @@ def _parse_value(text: str) -> Any:
 def _insert_symbols(kind: Type, tail: str) -> Type:
     """Returns the type `kind` with the names of symbolic sizes in place of -1.
 
-    The text `tail` lists the sizes, as in ``[s1<[1,inf]>, 128]``. If it does not list all of them,
-    `kind` is returned unchanged.
+    The text `tail` lists the sizes, as in ``[s1<[1,inf]>, 128]``. If the text does not list all
+    sizes, `kind` is returned unchanged.
     """
     if not isinstance(kind, Leaf) or -1 not in kind.shape:
         return kind

@@ -19,7 +19,7 @@ class Leaf:
 
 
 Type = Leaf | tuple["Type", ...]
-"""Type of a result: a leaf, or nested tuples of leaves for an operator that returns a tuple."""
+"""Type of a result: a `Leaf`, or nested tuples of `Leaf` if the operator returns a tuple."""
 
 UNKNOWN_TYPE = Leaf("unknown")
 """The type of a value for which the dump contains no type."""
@@ -74,7 +74,7 @@ def read_type(cursor: Cursor) -> Type:
 
 
 class _UnknownTypeError(Exception):
-    """Raised for a type that this reader does not parse."""
+    """The text contains a type that this reader does not parse."""
 
 
 def _read_dtype(cursor: Cursor, depth: int) -> _Dtype:

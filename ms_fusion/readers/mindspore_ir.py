@@ -1,4 +1,4 @@
-"""Reads MindSpore IR dumps into `Graph`; a fused kernel is a node with a body."""
+"""Reads MindSpore IR dumps into `Graph`; the node of a fused kernel contains a graph (its body)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ MAX_BYTES = 512 * 1024 * 1024
 
 @dataclass(frozen=True)
 class IrModule:
-    """One dump.
+    """The graphs of one parsed dump.
 
     Attributes:
         entry: name of the kernel graph.
-        graph: the kernel graph; its fused kernels hold their bodies.
-        subgraphs: name of a graph → graph, for the other graphs of the file that are no fused
-            kernels (branches, loops).
-        attrs: name of a graph → its attributes, for all graphs in the file, fused kernels included.
+        graph: the kernel graph. The node of each fused kernel contains the kernel's body.
+        subgraphs: a dict from name to graph, for the other graphs of the file, such as branches and
+            loops, without fused kernels.
+        attrs: a dict from the name of a graph to its attributes, for all graphs in the file,
+            including fused kernels.
         file: path of the dump.
     """
 
@@ -43,7 +44,7 @@ def read_ir(path: str | Path) -> IrModule:
 
     Raises:
         InputError: the file cannot be opened.
-        ParseError: the file is no IR dump.
+        ParseError: the file is not an IR dump.
     """
     return parse_ir(read_text(Path(path)), file=str(path))
 
@@ -79,7 +80,8 @@ def parse_ir(text: str, *, file: str) -> IrModule:
         file: name of the dump in error messages.
 
     Raises:
-        ParseError: the text is damaged, truncated or no IR dump. The error states line and column.
+        ParseError: the text is damaged or truncated, or is not an IR dump. The error states line
+            and column.
     """
     document = read_document(text, file=file)
     projection = IrProjector(document, budget=1_000_000 + 4 * len(text))

@@ -1,6 +1,7 @@
 """Checks the attributes of ONNX operators against ONNX's schemas, and provides their defaults.
 
-Attribute values reach generated code, so a string where ONNX requires a number must be refused.
+Attribute values are written into generated code. So a string must be refused where ONNX requires a
+number.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ def check_attributes(node: ir.Node, version: int) -> None:
     """Check an operator's attributes against its schema.
 
     Args:
-        node: the operator; it is checked only if ONNX itself defines it.
+        node: the operator. Only operators that ONNX itself defines are checked.
         version: opset version of the model.
 
     Raises:
-        InputError: the schema does not define an attribute of the operator, or defines it with
-            another type.
+        InputError: the schema does not define an attribute of the operator, or defines another type
+            for the attribute.
     """
     known = _attribute_types(node.op_type, version) if node.domain in ("", "ai.onnx") else None
     if known is None:
@@ -47,7 +48,8 @@ def check_attributes(node: ir.Node, version: int) -> None:
 def default_attributes(op: str, version: int) -> Mapping[str, Any]:
     """Returns the defaults of an operator's attributes, except defaults that are graphs or tensors.
 
-    The default bounds of Clip before opset 11 are left out, because they stand for no bound.
+    The default bounds of Clip before opset 11 are left out, because they mean that there is no
+    bound.
     """
     return MappingProxyType({}) if op == "Clip" else _defaults(op, version)
 
@@ -70,7 +72,10 @@ def _defaults(op: str, version: int) -> Mapping[str, Any]:
 
 
 def _python_value(value: bytes | float) -> str | float:
-    """Returns a default as str, int or float; a float is the shortest decimal of its float32."""
+    """Returns a default as str, int or float.
+
+    A float32 default becomes the float with the shortest decimal representation of it.
+    """
     if isinstance(value, bytes):
         return value.decode()
     return float(str(np.float32(value))) if isinstance(value, float) else value

@@ -9,20 +9,21 @@ import onnx_ir as ir
 SINCE_IR_VERSION = 4
 """IR version from which an initializer need not be listed as an input.
 
-In earlier versions every initializer is listed as an input too, but a caller cannot replace its
-value.
+In files of earlier versions, every initializer is also listed as an input, but a caller cannot
+replace the value of such an input.
 """
 
 
 def convert_defaults_to_weights(model: ir.Model) -> None:
-    """Turn inputs with a default into weights, which callers cannot set, in place."""
+    """Converts inputs with a default to weights, which callers cannot set; changes the model."""
     model.graph.inputs[:] = [one for one in model.graph.inputs if not one.is_initializer()]
 
 
 def remove_defaults(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
-    """Removes the defaults of inputs, in place, so that later passes cannot constant-fold them.
+    """Removes the defaults of inputs, so that later passes cannot constant-fold the inputs.
 
-    Returns a dict from the name of each such input to its default.
+    The model is changed in place. Returns a dict from the name of each input with a default to the
+    default.
     """
     defaults = {}
     for value in model.graph.inputs:
@@ -34,7 +35,7 @@ def remove_defaults(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
 
 
 def restore_defaults(model: ir.Model, defaults: Mapping[str, ir.TensorProtocol]) -> None:
-    """Restore the defaults that `remove_defaults` removed from the inputs, in place."""
+    """Restores, in place, the defaults of inputs that `remove_defaults` has removed."""
     for value in model.graph.inputs:
         if value.name is not None and value.name in defaults:
             value.const_value = defaults[value.name]

@@ -1,7 +1,8 @@
 """Opens ONNX files as untrusted input: checks size, tensors and external data before use.
 
-The protobuf parser is the only native code that reads the file here. External data is read only
-from regular files below the model's directory, not through links.
+The protobuf parser is the only native code by which this module reads the file. External data
+(tensors in other files) is read only from regular files below the model's directory, not through
+links.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tbe_impl.errors import InputError
 
 TENSORS_MAX = 1 << 20
 REASON_LENGTH_MAX = 400
-"""Maximum length of a text from the file in an error message, in characters.
+"""Maximum number of characters of a text from the file that an error message shows.
 
 Names in a file may have any length.
 """
@@ -57,7 +58,7 @@ _BITS = {
     "UINT2": 2,
     "INT2": 2,
 }
-"""ONNX dtype → bits per element."""
+"""A dict from an ONNX dtype to its bits per element."""
 _FIELDS = {
     "FLOAT": "float_data",
     "COMPLEX64": "float_data",
@@ -67,22 +68,23 @@ _FIELDS = {
     "UINT32": "uint64_data",
     "UINT64": "uint64_data",
 }
-"""ONNX dtype → protobuf field of its elements if there is no raw data.
+"""A dict from an ONNX dtype to the protobuf field with the elements of a tensor.
 
-Other dtypes use ``int32_data``.
+The field is used if the tensor has no raw data. All dtypes that are not in the dict use the field
+``int32_data``.
 """
 REMEDY = "The file is damaged or is no ONNX model: export it again"
 
 
 def open_model(path: Path | str) -> ir.Model:
-    """Open a model; its weights are read lazily.
+    """Opens a model, whose weights are read lazily.
 
     In files of IR versions before 4, every weight is listed as an input. For such files, the
     returned model lists no weight as an input.
 
     Raises:
-        InputError: the file does not exist, is not regular, is damaged or too large, is no ONNX
-            model, or refers to data outside its directory.
+        InputError: the file does not exist, is not a regular file, is damaged, is too large, is not
+            an ONNX model, or refers to data outside of its directory.
     """
     path = Path(path)
     proto = _parse_model(path)
@@ -107,9 +109,9 @@ def open_model(path: Path | str) -> ir.Model:
 
 @contextmanager
 def _silence_log() -> Iterator[None]:
-    """Context manager that suppresses onnx-ir's warnings about a damaged model.
+    """Returns a context manager that suppresses onnx-ir's warnings about a damaged model.
 
-    The damage is reported once, by our own error.
+    Our own error reports the damage.
     """
     log = logging.getLogger("onnx_ir.serde")
     was, log.disabled = log.disabled, True
@@ -120,10 +122,10 @@ def _silence_log() -> Iterator[None]:
 
 
 def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
-    """Copy the types of inputs to outputs of the same name, in place.
+    """Copies the types of inputs to outputs of the same name, in place.
 
-    An input and an output of the same name are one value. Without the copy, the type of the output
-    would override that of the input.
+    An input and an output of the same name are one value. Without the copy, the declared type of
+    the output would override the type of the input.
     """
     for graph in _graphs(proto):
         if isinstance(graph, onnx.FunctionProto):
@@ -246,11 +248,11 @@ def _check_operators(model: ir.Model, path: Path) -> None:
 
 
 LENIENT_OPERATORS = frozenset({"Resize", "Upsample"})
-"""Operators that exporters write without some required inputs; every runtime accepts them."""
+"""Operators for which every runtime accepts that exporters omit some required inputs."""
 
 
 def _check_arity(model: ir.Model, path: Path) -> None:
-    """Raises `InputError` if an ONNX operator has a wrong number of inputs or outputs.
+    """Raises `InputError` if an ONNX operator has too many or too few inputs or outputs.
 
     Also raises `InputError` if the operator's schema requires an input that is missing.
     """
@@ -320,10 +322,10 @@ def _input_error(what: str, path: Path, got: str) -> InputError:
 
 
 def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
-    """Raises `InputError` if the data of a tensor has the wrong size or is in a forbidden file.
+    """Raises `InputError` if the data of a tensor has a wrong size or is in a forbidden file.
 
-    Data outside the model's file must be in a regular file below the model's directory. The path to
-    that file must not contain a link.
+    Data outside of the model's file must be in a regular file below the model's directory. The path
+    to that file must not contain a link.
     """
     directory = Path(os.path.realpath(path)).parent
     for number, tensor in enumerate(_tensors(proto)):
@@ -431,7 +433,7 @@ def _damage_error(tensor: onnx.TensorProto, got: str, path: Path) -> InputError:
 
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yields all tensors of a model: initializers and attributes, nested graphs included."""
+    """Yields all tensors of a model (initializers and attributes), also those in nested graphs."""
     for graph in _graphs(proto):
         if isinstance(graph, onnx.GraphProto):
             yield from graph.initializer

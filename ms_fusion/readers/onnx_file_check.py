@@ -8,7 +8,7 @@ from pathlib import Path
 from tbe_impl.errors import InputError
 
 FILE_BYTES_MAX = (1 << 31) - 1
-"""Size limit of one protobuf message, bytes."""
+"""Maximum size of a model's file, in bytes: the size limit of a protobuf message."""
 
 
 def check_model_file(path: Path) -> None:

@@ -17,7 +17,8 @@ from ms_fusion.readers.onnx_attributes import check_attributes, default_attribut
 INLINE_ELEMENTS_MAX = 64
 """Largest number of elements of an integer or boolean constant that the graph stores.
 
-Such constants are mostly axes and sizes. A constant of one element is stored for any dtype.
+Integer and boolean constants are mostly axes and sizes. A constant with one element is stored
+whatever its dtype.
 """
 UNKNOWN_RANK = ("…",)
 ABSENT_INPUT = ""
@@ -31,11 +32,11 @@ class OnnxProjection:
     Attributes:
         graph: the main graph. The inputs of an operator include the outer values that its
             sub-graphs read.
-        nodes: name of a node of the graph → node of the model.
-        values: name of a value of the graph → value of the model.
+        nodes: a dict from the name of a node of the graph to the node of the model.
+        values: a dict from the name of a value of the graph to the value of the model.
         symbols: symbolic sizes, in order of first occurrence.
-        bodies: for each operator with sub-graphs: name of the operator's node → name of an
-            attribute → its sub-graph. Empty unless requested.
+        bodies: a dict from the name of the node of an operator with sub-graphs to a dict from
+            attribute name to sub-graph. Empty unless requested.
     """
 
     graph: Graph
@@ -50,18 +51,18 @@ def project(model: ir.Model, *, bodies: bool = False) -> OnnxProjection:
 
     Args:
         model: the model.
-        bodies: whether to convert the sub-graphs of operators too; the `values` of the result then
-            include the values of the sub-graphs.
+        bodies: whether to convert the sub-graphs of operators, too. If True, the `values` of the
+            result include the values of the sub-graphs.
 
     Raises:
-        InputError: an operator has an attribute that its schema does not define, or defines with
-            another type.
+        InputError: the schema of an operator does not define an attribute of the operator, or
+            defines another type for the attribute.
     """
     return _Projector(model, bodies).run()
 
 
 def substitute_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Returns the graph with numbers as sizes; a symbolic size absent from `sizes` becomes 1."""
+    """Replaces symbolic sizes by numbers; a size that `sizes` does not contain becomes 1."""
 
     def with_known_sizes(value: Value) -> Value:
         if not value.is_dynamic or value.shape == UNKNOWN_RANK:
@@ -205,7 +206,7 @@ def dtype_name(dtype: ir.DataType | None) -> str:
 
 
 def _attribute(item: ir.Attr) -> Any:
-    """Returns an attribute as a Python value; large tensors and graphs become placeholders."""
+    """Returns an attribute as a Python value, or a placeholder for a large tensor or a graph."""
     value = item.value
     if isinstance(value, (str, int, float, bool)):
         return value
@@ -231,9 +232,9 @@ def _to_tuples(array: Any) -> Any:
 
 
 def _outer_values(node: ir.Node) -> Iterator[ir.Value]:
-    """Yields, once each, the values that a node's sub-graphs read or return.
+    """Yields the values that a node's sub-graphs read or return, without duplicates.
 
-    Values that the sub-graphs define themselves are included.
+    Values that the sub-graphs themselves define are also yielded.
     """
     seen: set[ir.Value] = set()
     for attribute in node.attributes.values():

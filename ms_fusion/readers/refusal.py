@@ -7,7 +7,7 @@ from typing import NoReturn
 from tbe_impl.errors import ParseError
 
 SENTENCE_LENGTH_MAX = 400
-"""Maximum length of a message, in characters; names in a file may have any length."""
+"""Maximum number of characters of an error message, since names in a file may be long."""
 
 
 def refuse(
