@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def print_run(found: AscendcRun) -> None:
-    """Print the result of a run: coloured on a terminal, or as plain text into a file or pipe."""
+    """Prints the result of a run: coloured on a terminal, as plain text into a file or pipe."""
     from rich.console import Console
 
     console = Console()

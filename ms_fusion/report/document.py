@@ -1,13 +1,13 @@
 """Serialises the ledger as versioned JSON with a published schema (docs/ledger.schema.json).
 
-The wire types are msgspec types that describe the JSON. They are derived from the ledger's
-dataclasses, so a new field of a dataclass also appears in the JSON and in the schema.
+The wire types are msgspec types that describe the JSON. The wire types are derived from the
+ledger's dataclasses, so a new field of a dataclass also appears in the JSON and in the schema.
 Values without a JSON form are encoded as follows:
 
-- a field of type float may hold the strings "nan", "inf" or "-inf";
+- a field of type float may have the strings "nan", "inf" or "-inf" as a value;
 - in a field of type Any, a non-finite float becomes an object such as ``{"$float": "nan"}``;
 - in a field of type Any, a tuple or list becomes an array, which is decoded to a tuple;
-- in a field of type Any, a key that starts with ``$`` gets a second ``$`` in front.
+- in a field of type Any, a second ``$`` is put before a key that starts with ``$``.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ def _tuple_converter(parts: list[Converter], make: Callable[[Any], Any]) -> Conv
 
 @functools.cache
 def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
-    """Returns the wire type (the type in the JSON) for a type annotation, and two converters.
+    """Returns a tuple: the wire type (the type in the JSON) for a type annotation, two converters.
 
-    The first converter turns a ledger value of the annotated type into plain JSON. The second one
-    turns a decoded wire value back into a ledger value.
+    The first converter turns a ledger value of the annotated type into plain JSON. The second
+    converter turns a decoded wire value back into a ledger value.
     """
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
@@ -150,7 +150,7 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """Returns the wire type of a dataclass and the two converters, as `_wire` does.
+    """Returns the wire type of a dataclass and the two converters, as `_wire` returns them.
 
     The wire type is a msgspec struct with the name and the field names of the dataclass.
     """
@@ -196,10 +196,10 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
 
 
 def _default(value: Any, dump: Converter) -> Any:
-    """Returns the default of a field as plain JSON, the form that msgspec and the schema need.
+    """Returns the default of a field as plain JSON values, for msgspec and the schema.
 
-    If the default is a dataclass instance or a mapping, returns a msgspec field with a default
-    factory instead, so that the instances of the wire type do not share one object.
+    If the default is a dataclass instance or a mapping, the result is instead a msgspec field with
+    a default factory, so that the instances of the wire type do not share one object.
     """
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -277,7 +277,10 @@ def schema_text() -> str:
 
 
 def _position(text: str, offset: int) -> tuple[int, int, str]:
-    """Returns (line, column, text around it) of an offset in `text`; line and column start at 1."""
+    """Returns (line, column, surrounding text) of an offset in `text`.
+
+    Lines and columns are counted from 1.
+    """
     start = text.rfind("\n", 0, offset) + 1
     return (
         text.count("\n", 0, offset) + 1,
@@ -287,7 +290,7 @@ def _position(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def _place_of_damage(data: bytes) -> tuple[int, int, str]:
-    """Returns the `_position` in `data` at which the standard library's JSON parser fails."""
+    """Returns the `_position` of the place at which the standard library's JSON parser fails."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -304,8 +307,8 @@ def _place_of_damage(data: bytes) -> tuple[int, int, str]:
 def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
     """Returns the place of the JSON value at a path such as ``$.ledger.kernels[0].name``.
 
-    The place has the form of `_position`. If `text` has no value at this path, returns the place of
-    the value at the longest prefix of the path that exists.
+    The place is a result of `_position`. If `text` has no value at this path, the result is the
+    place of the value at the longest existing prefix of the path.
     """
     offset = 0
     skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]

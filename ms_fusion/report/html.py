@@ -38,7 +38,7 @@ from ms_fusion.report.wording import (
 
 REPORT_DIRECTORY = Path(__file__).parent
 SCRIPTS = ("page.js", "graph.js", "bars.js", "details.js", "tables.js", "search.js", "main.js")
-"""Script files, in the order in which the page joins them."""
+"""Names of the script files, in the order in which they are joined in the page."""
 
 _ESCAPES = {
     "<": "\\u003c",
@@ -105,7 +105,7 @@ def _read_static_files(*names: str) -> str:
 def security_policy() -> str:
     """Returns the Content-Security-Policy of the page.
 
-    The policy allows the page's own script and style sheet and no external source.
+    The policy allows only the page's own script and style sheet.
     """
     return (
         f"default-src 'none'; script-src {_digest(_read_static_files(*SCRIPTS))}; style-src "
@@ -143,8 +143,8 @@ def to_html(ledger: Ledger) -> str:
 def metrics(ledger: Ledger) -> list[dict[str, Any]]:
     """Returns the rows of the summary table.
 
-    In each row, ``bars`` holds the lengths of the two bars, without and with fusion, in percent of
-    the longer bar; ``bars`` is None if the value without or with fusion is unknown.
+    In each row, ``bars`` has the lengths of two bars (without fusion, with fusion), in percent of
+    the longer bar. If one of the two values is unknown, ``bars`` is None.
     """
     rows = []
     for (name, old, new, change), (_, first, second, _) in zip(
@@ -170,7 +170,7 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
 def _facts(ledger: Ledger) -> list[tuple[str, str]]:
     """Returns the ledger's environment as pairs of strings (name, value).
 
-    A nested dict or tuple becomes one line.
+    A nested dict or tuple is written as one line.
     """
     found = []
     for key, value in ledger.environment.items():

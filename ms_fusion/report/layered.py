@@ -2,7 +2,7 @@
 
 The method assigns vertices to layers (ranks), reduces edge crossings, and straightens long edges.
 
-The layout is computed once, when the report is written, and not by JavaScript in the HTML page: the
+The layout is computed once, when the report is written, and not by JavaScript in the HTML page. The
 JavaScript library dagre took 4 s for 1,000 operators in boxes (2 cores, Node 20).
 """
 
@@ -17,9 +17,9 @@ Point = tuple[float, float]
 
 SWEEPS = 6
 LINE_WEIGHT = 6.0
-"""Weight of a segment between two dummy vertices; it keeps long edges straight.
+"""Weight of an edge segment between two dummy vertices; a high weight keeps long edges straight.
 
-Other segments have weight 1.
+All other segments have weight 1.
 """
 LINE_WIDTH = 10.0
 
@@ -28,7 +28,8 @@ LINE_WIDTH = 10.0
 class Vertex:
     """A vertex with its size.
 
-    If `pin` is ``top``, the vertex is in the first rank; if it is ``bottom``, in the last rank.
+    If `pin` is ``top``, the vertex is in the first rank (layer). If `pin` is ``bottom``, the vertex
+    is in the last rank.
     """
 
     width: float
@@ -56,8 +57,8 @@ class Placement:
 
     Attributes:
         corners: top left corner of each vertex.
-        routes: points of each link; None if the link spans too many ranks or does not lead
-            downwards.
+        routes: points of each link's polyline; None for a link that spans too many ranks or does
+            not lead downwards.
         width, height: extent of the drawing.
     """
 
@@ -78,8 +79,8 @@ def place(
     """Computes a top-down layout of a graph.
 
     Args:
-        vertices: the vertices; their order breaks ties.
-        links: the edges. A cycle is broken at a link that goes against the order of the vertices.
+        vertices: the vertices, whose order breaks ties.
+        links: the edges. A cycle is broken at a link that leads to a vertex earlier in `vertices`.
         gap: smallest horizontal distance between neighbours of one rank.
         rise: vertical distance between consecutive ranks.
         longest: largest number of ranks that a routed link may span.
@@ -160,9 +161,9 @@ def _separate_positions(
 ) -> list[float]:
     """Returns the positions nearest to `wanted` that keep the distances between neighbours.
 
-    The positions minimise the sum, weighted by `weights`, of squared distances from `wanted`. Two
-    neighbours keep at least their distance in `apart`. After these distances are subtracted, the
-    problem is isotonic regression, which is solved by pooling adjacent violators.
+    The positions minimise the sum, weighted by `weights`, of squared distances from `wanted`.
+    `apart` has the minimum distance of each pair of neighbours. After the minimum distances are
+    subtracted, the problem is isotonic regression, which is solved by pooling adjacent violators.
     """
     shift, shifts = 0.0, [0.0]
     for distance in apart:
@@ -241,7 +242,7 @@ class _Drawing:
         return item >= len(self.vertices)
 
     def order(self) -> None:
-        """Order each layer by the barycentres of its vertices' neighbours; sweep down and up."""
+        """Orders each layer by the barycentres of its vertices' neighbours; sweeps down and up."""
         place = [0.0] * len(self.widths)
 
         def settle(layer: list[int]) -> None:
@@ -265,7 +266,7 @@ class _Drawing:
                 settle(layer)
 
     def spread(self) -> None:
-        """Assign x coordinates that bring linked vertices near each other.
+        """Assigns x coordinates so that linked vertices are near each other.
 
         The order of the vertices in each layer does not change.
         """
@@ -298,7 +299,7 @@ class _Drawing:
             self.x[item] = position
 
     def finish(self, rise: float) -> Placement:
-        """Compute layer heights, corners and routes; the drawing's top left is (0, 0)."""
+        """Computes layer heights, corners and routes; the top left of the drawing is (0, 0)."""
         tops: list[float] = []
         bottoms: list[float] = []
         at = 0.0

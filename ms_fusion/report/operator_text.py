@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tbe_impl.comparing import Difference
 
 PLAIN_WIDTH = 1000
-"""Width of the output to a file or pipe, in columns: so large that no sentence is wrapped."""
+"""Width of the output to a file or pipe, in columns; so large that no sentence is wrapped."""
 
 
 def render_run(found: RunResult, console: Console) -> None:
@@ -142,7 +142,7 @@ def render_bench(found: BenchResult, console: Console) -> None:
 
 
 def to_json_text(found: Any, **more: Any) -> str:
-    """Returns the dataclass instance `found` as a JSON object, with the items of `more` added.
+    """Returns the text of a JSON object with the fields of `found` and the items of `more`.
 
     Non-finite floats become ``"nan"``, ``"inf"`` or ``"-inf"``.
     """

@@ -1,8 +1,8 @@
 """Draws the original operators with a box around the operators of each fused kernel.
 
 Each box is laid out separately and then placed as one vertex of the whole drawing. So a box
-contains only the operators of its kernels. Kernels that share an operator (such as a
-Softmax that is split over two kernels) share a box.
+contains no operators of other kernels. If several kernels contain parts of the same operator (such
+as a Softmax that is split over two kernels), they are drawn in one box.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Overlay:
     Attributes:
         nodes: box of each node.
         groups: box around each group of nodes.
-        routes: points of each edge; empty if the edge is too long to draw.
+        routes: points of each edge; empty for an edge that is too long to draw.
         width, height: extent of the drawing.
     """
 
@@ -49,8 +49,8 @@ class Overlay:
 def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[int]]]:
     """Groups kernels that share a node.
 
-    Returns a pair (kernel indices, node indices) for each group, in the order of the groups' first
-    kernels.
+    Returns a pair (kernel indices, node indices) for each group. The groups are sorted by their
+    first kernel.
     """
     home: dict[int, int] = {}
     members: dict[int, tuple[list[int], list[int]]] = {}
@@ -70,7 +70,7 @@ def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[in
 
 
 class _Group:
-    """One box: its nodes, and the ports at which edges enter and leave it."""
+    """One box, with its nodes and with the ports at which edges enter and leave the box."""
 
     def __init__(self, nodes: list[int], least_width: float):
         self.nodes, self.least_width = nodes, least_width
@@ -84,8 +84,8 @@ class _Group:
 
         Args:
             widths: width of each node of the graph.
-            where: returns the x coordinate of a producer outside the box. The ports at which edges
-                enter are ordered by this coordinate.
+            where: function that returns the x coordinate of a producer outside of the box. The
+                ports at which edges enter are sorted by the coordinates of the edges' producers.
         """
         vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
         producers = sorted(dict.fromkeys(producer for producer, _ in self.entering), key=where)

@@ -1,8 +1,9 @@
-"""Plots predicted savings of the cost model against measured savings: a dot per fused kernel.
+"""Plots the cost model's predicted savings of the fused kernels against the measured savings.
 
-A prediction without a measurement is drawn as a mark in a rug plot below the dots. Both axes are
-symmetric-logarithmic: about linear between −1 µs and 1 µs, and logarithmic beyond. So losses, which
-are negative savings, are visible too.
+Each measured kernel is drawn as a dot. A prediction without a measurement is drawn as a mark in a
+rug plot below the dots. Both axes are symmetric-logarithmic: they are about linear between −1 µs
+and 1 µs, and logarithmic for larger magnitudes. So losses, which are negative savings, are visible,
+too.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ class Predictions:
         made: positions in the rug plot for the kernels that were built but not measured.
         not_made: positions in the rug plot for the fusions that were not built.
         counts: (number of kernels that were built but not measured, number of fusions that were not
-            built). Several of them may share one position in the rug plot.
+            built). Several kernels or fusions may have the same position in the rug plot.
         right: number of dots whose prediction has the same sign as the measurement.
         near: number of dots whose prediction is within a factor of 2 of the measurement.
         ticks_x, ticks_y: (position, label) of each axis tick.
         line: end points (x, y, x, y) of the line on which prediction and measurement are equal;
-            None if it is not drawn.
+            None if this line is not drawn.
     """
 
     dots: tuple[PredictionDot, ...]
@@ -110,7 +111,7 @@ def predictions(ledger: Ledger) -> Predictions | None:
 def symmetric_log(value: float) -> float:
     """Returns sign(`value`) · log₁₀(1 + |`value`|).
 
-    The function is about linear for |`value`| < 1 and logarithmic beyond.
+    The function is about linear for |`value`| < 1, and logarithmic for larger |`value`|.
 
     >>> symmetric_log(9.0), symmetric_log(-99.0)
     (1.0, -2.0)
@@ -140,7 +141,7 @@ class _Axis:
 def _strokes(places: Iterable[float]) -> tuple[float, ...]:
     """Returns the positions rounded to integers, sorted and without duplicates.
 
-    The rounding reduces the number of marks in the drawing.
+    Because of the rounding, the drawing has fewer marks.
     """
     return tuple(sorted({float(round(place)) for place in places}))
 

@@ -13,8 +13,8 @@ import unicodedata
 ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """Unicode general categories of the characters that are escaped.
 
-They are control, format (bidirectional marks, joiners, BOM), private use, surrogate, unassigned,
-and line and paragraph separators.
+The categories are: control characters, format characters (bidirectional marks, joiners, BOM),
+private use, surrogates, unassigned characters, line separators and paragraph separators.
 """
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -38,7 +38,9 @@ def _escape(character: str) -> str:
 def printable_text(text: str, *, limit: int = LIMIT) -> str:
     """Returns `text` as one line of visible characters.
 
-    If `text` has more than `limit` characters before the escaping, it is cut and ends with ….
+    If `text` has more than `limit` characters, it is first cut to `limit` characters, of which the
+    last is ``…``. Then invisible characters are replaced by escape sequences, which may make the
+    result longer than `limit`.
     """
     if len(text) > limit:
         text = text[: limit - 1] + "…"

@@ -1,12 +1,12 @@
-"""Draws the roofline of the fused kernels: arithmetic intensity against speed, both logarithmic.
+"""Draws the roofline plot of the fused kernels, with logarithmic axes.
 
-The plot has one roof for matrix products and one for all other arithmetic. A roof consists of the
-bandwidth and a peak rate, which are read from the ledger's environment. A number that the
-environment does not contain is computed from the times that the cost model predicts for the
-kernels. The bandwidth is then the median of bytes ÷ (time of reading and writing), and the peak
-rate is the median of FLOP ÷ (time of computing). If a kernel was measured above its roof, the roof
-is raised to the speed of this kernel. A kernel that was not timed is plotted at the speed that the
-cost model predicts.
+The plot shows speed over arithmetic intensity. The plot has one roof for matrix products and
+another roof for all other arithmetic. A roof consists of the bandwidth and a peak rate, which are
+read from the ledger's environment. If the environment lacks one of these numbers, the number is
+computed from the times that the cost model predicts for the kernels. The bandwidth is then the
+median of bytes ÷ (time of reading and writing), and the peak rate is the median of FLOP ÷ (time of
+computing). If a kernel was measured above its roof, the roof is raised to the speed of this kernel.
+A kernel that was not timed is plotted at the speed that the cost model predicts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS = {True: "matrix products", False: "other arithmetic"}
 
 @dataclass(frozen=True)
 class RooflineDot:
-    """The dot of one kernel: index of the kernel, position, whether it was timed, title."""
+    """The dot of one kernel: index of the kernel, position, whether the kernel was timed, title."""
 
     kernel: int
     x: float
@@ -57,7 +57,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The data of the drawing, in the drawing's units; an axis tick is (position, label)."""
+    """The data of the drawing, in the drawing's units; an axis tick is a pair (position, label)."""
 
     dots: tuple[RooflineDot, ...]
     ticks_x: tuple[tuple[float, str], ...]
@@ -90,7 +90,7 @@ class _Point:
 
 
 def roofline(ledger: Ledger) -> Roofline | None:
-    """Returns the plot; None if it would contain no kernel.
+    """Returns the data of the plot; None if the plot would contain no kernel.
 
     The plot contains the kernels whose amount of work is known and whose time was measured or
     modelled.
@@ -168,7 +168,7 @@ def _has_matrix_product(kernel: FusedKernel) -> bool:
 
 
 def _roof_from_ledger(ledger: Ledger, name: str) -> float | None:
-    """Returns the number that the ledger's environment has under the key `name`.
+    """Returns the number with the key `name` in the ledger's environment.
 
     Returns None if the number is missing, not finite or not positive.
     """
@@ -193,7 +193,8 @@ def _bandwidth(ledger: Ledger) -> float | None:
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
     """Returns the peak rate in GFLOP/s; None if it is unknown.
 
-    It is the rate of matrix products if `matrix` is True, else the rate of all other arithmetic.
+    The result is the rate of matrix products if `matrix` is True, else the rate of all other
+    arithmetic.
     """
     return _roof_from_ledger(
         ledger, f"{'matrix' if matrix else 'vector'}_gflop_per_s"
@@ -212,7 +213,7 @@ def _median_of_valid(values: Iterable[float]) -> float | None:
 def _decade_range(values: Sequence[float]) -> tuple[int, int]:
     """Returns the exponents of the powers of ten that enclose the values.
 
-    If the values span more than 12 decades, the range covers only the highest 12.
+    If the values span more than 12 decades, the exponents enclose only the highest 12 decades.
     """
     low = math.floor(min(map(math.log10, values)) - 0.05)
     high = math.ceil(max(map(math.log10, values)) + 0.05)

@@ -48,10 +48,10 @@ from ms_fusion.report.wording import (
 UNFUSED_EDGES_SHOWN = 10
 KERNELS_SHOWN = 40
 REJECTED_CANDIDATES_SHOWN = 5
-"""Number of rejected candidates shown per reason."""
+"""Number of rejected fusion candidates that are shown for each reason."""
 TEXT_WIDTH = 100
 COLUMN_GAP = 2
-"""Character cells between two columns of a table."""
+"""Width of the gap between two columns of a table, in character cells."""
 
 _ASCII_REPLACEMENTS = str.maketrans(
     {
@@ -73,7 +73,7 @@ _ASCII_REPLACEMENTS = str.maketrans(
 
 
 class Writer:
-    """Writes text to a console; in ASCII if the console cannot encode Unicode."""
+    """Writes text to a console, in ASCII characters if the console cannot encode Unicode."""
 
     def __init__(self, console: Console):
         self.console = console
@@ -324,7 +324,7 @@ def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
 
 
 def _width(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> int:
-    """Returns the total width of the columns in character cells, gaps included."""
+    """Returns the total width of the columns, including the gaps, in character cells."""
     texts = [[column.header, *cells] for column, *cells in zip(columns, *rows, strict=True)]
     return sum(
         COLUMN_GAP + max(cell_len(line) for text in column for line in str(text).split("\n"))
@@ -424,7 +424,7 @@ def _render_hot_spots(ledger: Ledger, write: Writer) -> None:
 
 
 def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> None:
-    """Print `mark` and, to its right, `content` as a paragraph with a hanging indent."""
+    """Prints `mark` and, to the right of `mark`, `content` as a paragraph with a hanging indent."""
     table = Table.grid(padding=0)
     table.add_column(width=cell_len(mark), no_wrap=True)
     table.add_column(overflow="fold")
@@ -434,7 +434,7 @@ def _print_hanging(write: Writer, mark: str, content: str, style: str = "") -> N
 
 
 def _break_lines(content: str, room: int) -> str:
-    """Wrap the text at `room` character cells.
+    """Breaks the text into lines of at most `room` character cells.
 
     A word that is longer than a line, such as a flag with a list of names, is broken at commas.
     """

@@ -15,7 +15,7 @@ ABSENT_TEXT = "–"
 
 
 def _three_digits(value: float) -> str:
-    """Returns the text of a value: three significant digits, but all digits of the integer part.
+    """Returns the text of a value, with three significant digits or the whole integer part.
 
     Values from 10⁶ on are written with an exponent.
     """
@@ -38,7 +38,7 @@ def _scale_to_unit(value: float, units: tuple[str, ...], step: float) -> str:
 
 
 def bytes_text(value: int | None) -> str:
-    """Returns the text of a number of bytes, with a binary unit; without decimals below 1 KiB."""
+    """Returns the text of a number of bytes, with a binary unit: 3.00 MiB, or 12 B below 1 KiB."""
     if value is None:
         return ABSENT_TEXT
     if abs(value) < 1024:
@@ -47,7 +47,7 @@ def bytes_text(value: int | None) -> str:
 
 
 def decimal_bytes_text(value: int) -> str:
-    """Returns the text of a number of bytes, with a decimal unit as for bandwidths: 1.88 GB."""
+    """Returns the text of a number of bytes, with a decimal unit: 1.88 GB."""
     return (
         f"{value} B"
         if abs(value) < 1000
@@ -86,7 +86,7 @@ def ulp_text(value: float | None) -> str:
 
 
 def percent_text(after: float | None, before: float | None) -> str:
-    """Returns the signed change from `before` to `after` in percent; negative is a saving."""
+    """Returns the signed change from `before` to `after` in percent; a saving is negative."""
     if after is None or not before or not (math.isfinite(after) and math.isfinite(before)):
         return ABSENT_TEXT
     change = round(100 * (after - before) / before, 1)

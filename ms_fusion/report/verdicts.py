@@ -10,7 +10,7 @@ from ms_fusion.ledger import Accuracy, FusedKernel, Ledger
 from tbe_impl.comparing import TOLERANCE
 
 UNFUSED_ERROR_FACTOR = 2.0
-"""Largest ratio (fused error ÷ unfused error) for which the verdict is ``as unfused``."""
+"""Largest ratio (fused error ÷ unfused error) with the verdict ``as unfused``."""
 
 
 def is_good(verdict: str) -> bool:
@@ -19,9 +19,9 @@ def is_good(verdict: str) -> bool:
 
 
 def tolerance_of(values: Iterable[Value]) -> float:
-    """Returns the largest relative error that counts as rounding in the dtypes of the values.
+    """Returns the largest relative error that rounding in the dtypes of the values may cause.
 
-    It is the tolerance of the least precise floating dtype among the values. Returns 0 if
+    The result is the tolerance of the least precise floating dtype among the values. Returns 0 if
     no value has a floating dtype.
     """
     return max((TOLERANCE.get(value.dtype, 0.0) for value in values), default=0.0)
@@ -32,8 +32,8 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 
     Args:
         relative: the relative error.
-        tolerance: the largest relative error that counts as rounding.
-        unfused: the relative error of the unfused computation; None if unknown.
+        tolerance: the largest relative error that rounding may cause.
+        unfused: the relative error of the unfused computation; None if it is unknown.
 
     >>> error_verdict(3e-7, 2e-5), error_verdict(1e-4, 2e-5, 9e-5), error_verdict(1e-4, 2e-5, 1e-6)
     ('rounding', 'as unfused', '100× worse')
@@ -52,7 +52,7 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 
 
 def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
-    """Returns the verdict on a kernel's error; an empty string if no relative error is known.
+    """Returns the verdict on a kernel's error; empty if no relative error is known.
 
     The verdict is ``not run`` if the error in ULP is NaN, which marks a kernel that was not run.
     """

@@ -1,6 +1,6 @@
 """Builds the HTML page's data as JSON values: display texts, sort keys, drawing positions.
 
-Every text has passed `printable_text`; the page inserts texts as text nodes, never as markup.
+`printable_text` has escaped every text. The page inserts the texts as text nodes, never as markup.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def show(text: object) -> str:
 
 
 class _Texts:
-    """Stores each sentence of the page's data once; the data refer to a sentence by its index."""
+    """Stores each sentence of the page's data once.
+
+    The data refer to a sentence by the index of the sentence.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -53,7 +56,10 @@ class _Texts:
 
 
 class _Sources:
-    """Stores each source location once; the page's data refer to it by its index (-1: none)."""
+    """Stores each source location of the page's data once.
+
+    The data refer to a location by its index, or by -1 if a kernel or node has no location.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[Source, int] = {}
@@ -71,7 +77,7 @@ class _Sources:
 
 
 def build_view(ledger: Ledger) -> dict[str, Any]:
-    """Returns the data of the page."""
+    """Returns the data of the page as a dict of JSON values."""
     sources = _Sources()
     graph = ledger.before.graph
     place = {node.name: number for number, node in enumerate(graph.nodes)}
@@ -130,7 +136,7 @@ def _pairs(
 ) -> dict[tuple[int, int], list[str]]:
     """Returns a dict from (producer index, consumer index) to the texts of the edges between them.
 
-    The graph's `inputs` are producers too; their indices follow those of the nodes.
+    The graph's `inputs` are producers, too. Their indices follow the indices of the nodes.
     """
     pairs: dict[tuple[int, int], list[str]] = {}
     for edge in graph.edges:
@@ -147,7 +153,7 @@ def _pairs(
 
 
 def value_text(value: Value | None, name: str = "") -> str:
-    """Returns dtype, shape and size of a value: ``float32[8, 512, 768], 12.0 MiB``.
+    """Returns dtype, shape and size of a value, such as ``float32[8, 512, 768], 12.0 MiB``.
 
     Returns `name` if the value is None.
     """
@@ -159,7 +165,7 @@ def value_text(value: Value | None, name: str = "") -> str:
 
 
 def _tensor(value: Value | None, name: str) -> list[str]:
-    """Returns a value's name, its dtype with shape and size, and its kind."""
+    """Returns three texts: a value's name; its dtype, shape and size; and its kind."""
     return [show(name), value_text(value, ""), "" if value is None else show(value.kind)]
 
 
@@ -168,7 +174,7 @@ def _label(text: str) -> str:
 
 
 def _family(node: Node) -> str:
-    """Returns the colour class of a node: ``product``, ``reduction``, or empty for others."""
+    """Returns the colour class of a node: ``product``, ``reduction``, or empty for other nodes."""
     if is_matrix_product(node.op):
         return "product"
     return "reduction" if node.op.startswith(("Reduce", "ArgM", "CumSum")) else ""
@@ -281,7 +287,7 @@ def _number(value: float | None) -> float | None:
 def _work(work: Work) -> list[str]:
     """Returns the texts that show a kernel's work.
 
-    These are bytes read, bytes written, FLOPs, arithmetic intensity and launches.
+    The texts show bytes read, bytes written, FLOPs, arithmetic intensity and launches.
     """
     intensity = f"{work.arithmetic_intensity:.3g} FLOP/B" if work.bytes else ""
     return [
@@ -360,7 +366,7 @@ def _kernel(
 
 
 def _error_sort_key(entry: Accuracy | None) -> float | None:
-    """Returns the sort key of an error: the relative error if known, else the error in ULP."""
+    """Returns the sort key of an error: the relative error, or the error in ULP if unknown."""
     if entry is None:
         return None
     return _number(entry.fused_max_ulp if entry.fused_max_rel is None else entry.fused_max_rel)

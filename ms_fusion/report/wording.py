@@ -45,7 +45,7 @@ def environment_text(ledger: Ledger) -> str:
 
 
 def flags_text(ledger: Ledger) -> str:
-    """Returns the name of the preset (a set of fusion flags) and the flags that differ from it."""
+    """Returns the name of the preset (a set of fusion flags) and the flags that differ from its flags."""
     environment = ledger.environment
     return shown_flags(
         ledger.flags,
@@ -126,7 +126,7 @@ def difference_text(ledger: Ledger) -> str:
 def fused_operators(ledger: Ledger) -> int:
     """Returns the number of original operators that run in fused kernels.
 
-    An operator that is split over two kernels counts once.
+    An operator that is split over two kernels is counted once.
     """
     return len(
         {name for kernel in ledger.kernels for name in kernel.nodes if name in ledger.before.graph}
@@ -134,7 +134,7 @@ def fused_operators(ledger: Ledger) -> int:
 
 
 def bytes_saved(kernel: FusedKernel) -> int | None:
-    """Returns the bytes of memory traffic that the kernel saves over its separate operators.
+    """Returns the bytes of memory traffic that a kernel saves compared to its separate operators.
 
     Returns None if the traffic of the separate operators was not counted.
     """
@@ -142,10 +142,10 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 
 
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
-    """Returns the `Accuracy` with the largest error; None if none contains an error.
+    """Returns the `Accuracy` record with the largest error; None if no record contains an error.
 
-    An `Accuracy` for inputs with special values (``edges``) counts only if there is no other
-    `Accuracy`. Relative errors are compared if any of them is known, else errors in ULP.
+    A record for inputs with special values (``edges``) is considered only if there is no other
+    record. If any relative error is known, relative errors are compared, else errors in ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
@@ -158,7 +158,7 @@ def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
 def operators_text(operators: Sequence[str]) -> str:
     """Returns operator types in one line, such as ``Mul + 2×Add``.
 
-    Equal types that follow each other are written once, with their number.
+    A sequence of equal types is written as one type with a count.
     """
     parts: list[tuple[str, int]] = []
     for operator in operators:
@@ -192,7 +192,7 @@ def build_text(kernel: FusedKernel) -> str:
 
 
 def generators_text(ledger: Ledger) -> str:
-    """Returns the names of the kernels' generators, joined by "and".
+    """Returns the names of the generators of all kernels, joined by "and".
 
     A name is ``ms_fusion``, ``MindSpore`` or ``ONNX Runtime``.
     """
@@ -202,9 +202,9 @@ def generators_text(ledger: Ledger) -> str:
 
 
 def appearance(kernel: FusedKernel) -> tuple[object, ...]:
-    """Returns all properties of a kernel that a table shows.
+    """Returns a tuple of all properties of a kernel that its table row shows.
 
-    Kernels with equal properties share a row.
+    Kernels with equal properties are shown in one row.
     """
     return (
         kernel.operators,
@@ -222,9 +222,10 @@ def appearance(kernel: FusedKernel) -> tuple[object, ...]:
 
 
 def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
-    """Groups the kernels with equal table rows; returns the kernels' indices in each group.
+    """Groups the kernels whose table rows are equal.
 
-    The groups are in the order of their first kernels.
+    Returns a list of groups, sorted by their first kernel. Each group is a list of indices into
+    `kernels`.
     """
     found: dict[tuple[object, ...], list[int]] = {}
     for place, kernel in enumerate(kernels):
@@ -233,10 +234,11 @@ def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
 
 
 def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
-    """Returns the text of a kernel's largest error, a remark, and whether the error is harmless.
+    """Returns (text of a kernel's largest error, remark, whether the error is harmless).
 
-    The text gives the relative error, or the error in ULP if no relative error is known. The remark
-    is a verdict on the relative error, or the error of the unfused operators in ULP.
+    The text contains the relative error and the remark is a verdict on this error. If no relative
+    error is known, the text contains the error in ULP and the remark the error of the unfused
+    operators in ULP.
     """
     entry = worst_accuracy(kernel.accuracy)
     if entry is None:
@@ -255,17 +257,17 @@ def relative_text(error: float | None) -> str:
 
 
 def times_text(count: int) -> str:
-    """Returns `` ×43`` for a count of 43; empty for a count of 1."""
+    """Returns a count such as `` ×43``, or an empty string for a count of 1."""
     return f" ×{count:,}" if count > 1 else ""
 
 
 def kernel_source_text(kernel: CarriedKernel) -> str:
-    """Returns ``TBE function: swish_impl.py:26`` for a TBE operator; empty for other kernels."""
+    """Returns a text such as ``TBE function: swish_impl.py:26`` for a TBE operator, else ""."""
     return f"TBE function: {kernel.kernel_source}" if kernel.kernel_source else ""
 
 
 def carried_text(ledger: Ledger) -> str:
-    """Returns the net's custom operators by provider: ``2×AddReLU + Swish (custom_ops)``."""
+    """Returns the net's custom operators by provider, as in ``2×AddReLU + Swish (custom_ops)``."""
     whose = dict.fromkeys(kernel.by for kernel in ledger.carried)
     return ", ".join(
         f"{operators_text([one.name for one in ledger.carried if one.by == by])} ({by})"
@@ -285,9 +287,9 @@ RejectionsByReason = list[tuple[str, list[list[RejectedCandidate]]]]
 def rejection_sections(
     candidates: Sequence[RejectedCandidate],
 ) -> list[tuple[str, str, RejectionsByReason]]:
-    """Returns (title, count, candidates grouped by reason) of each section of rejected candidates.
+    """Returns the sections of the rejected fusion candidates: (title, count, groups by reason).
 
-    Near misses of rules have a section of their own.
+    Near misses (groups of operators that a rule nearly matches) have a section of their own.
     """
     near = [one for one in candidates if one.saving_us is None]
     others = [one for one in candidates if one.saving_us is not None]
@@ -312,14 +314,14 @@ def _group_rejections_by_reason(candidates: Iterable[RejectedCandidate]) -> Reje
 
 
 def edges_at_stake(edges: Iterable[UnfusedEdge]) -> list[UnfusedEdge]:
-    """Returns the unfused edges whose fusion would save memory traffic, largest saving first."""
+    """Returns the unfused edges whose fusion would save memory traffic, by descending saving."""
     return sorted(
         (edge for edge in edges if edge.bytes_at_stake), key=lambda edge: -edge.bytes_at_stake
     )
 
 
 def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int]]:
-    """Returns (suggestion, number of edges it would fuse, bytes at stake) for each suggestion.
+    """Returns a tuple for each suggestion: (suggestion, number of edges to fuse, bytes at stake).
 
     The bytes at stake are the memory traffic that the fusion of these edges would save. The
     suggestion with the most bytes comes first.
@@ -335,7 +337,8 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
 def shorten(text: str, width: int) -> str:
     """Returns `text`, with its middle replaced by … if it is longer than `width` characters.
 
-    About two thirds of the kept characters are from the end, because names differ at their ends.
+    About two thirds of the remaining characters are from the end of `text`, because names mostly
+    differ at the end.
     """
     if len(text) <= width:
         return text
