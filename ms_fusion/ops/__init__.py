@@ -1,7 +1,7 @@
-"""One record per operator type; every table of operator names is derived from the records.
+"""Defines one record for each operator type; all tables of operators are derived from them.
 
-In: nothing. Out: `OPERATORS` and selections from it. Must not read files, import MindSpore or know
-how other packages use a record.
+In: nothing. Out: `OPERATORS` and selections from it. Must not read files, import MindSpore or
+depend on the way in which other packages use a record.
 
 Each module describes one family of operators: their formulas, lowering rules and records.
 """
@@ -54,7 +54,7 @@ OPERATORS: Mapping[str, OpInfo] = MappingProxyType(
         )
     }
 )
-"""Operator type → record, in alphabetical order."""
+"""A dict from operator type to record, in alphabetical order."""
 
 ONNX_OPERATORS: Mapping[str, tuple[OpInfo, OnnxOperator]] = MappingProxyType(
     {
@@ -64,19 +64,19 @@ ONNX_OPERATORS: Mapping[str, tuple[OpInfo, OnnxOperator]] = MappingProxyType(
         for form in (OnnxOperator(one) if isinstance(one, str) else one,)
     }
 )
-"""Operator type of ONNX's own domain → (its record, its `OnnxOperator`)."""
+"""A dict from an operator type of ONNX's own domain to (its record, its `OnnxOperator`)."""
 
 UNKNOWN = OpInfo("")
 """The record of an operator type that no module describes."""
 
 
 def operator_info(name: str) -> OpInfo:
-    """Returns the record of an operator type; `UNKNOWN` if there is none."""
+    """Returns the record of an operator type; `UNKNOWN` if it has none."""
     return OPERATORS.get(name, UNKNOWN)
 
 
 def record_name(onnx: str) -> str:
-    """Returns the name of the record for an ONNX operator type; the type if it has no record."""
+    """Returns the name of the record for an ONNX operator type, or the type if it has no record."""
     return ONNX_OPERATORS[onnx][0].name if onnx in ONNX_OPERATORS else onnx
 
 
@@ -91,9 +91,10 @@ def operators_where(condition: Callable[[OpInfo], bool]) -> frozenset[str]:
 
 
 def table(field: Callable[[OpInfo], Any]) -> Mapping[str, Any]:
-    """Returns a dict from operator type to the value of a field; empty values are left out.
+    """Returns a dict from operator type to the value of a field, without empty values.
 
-    `field` returns the value for a record. None and empty strings, tuples and sets count as empty.
+    `field` is a function that returns the value for a record. Empty values are None and empty
+    strings, tuples and sets.
     """
     values = {name: field(operator) for name, operator in OPERATORS.items()}
     return MappingProxyType({name: value for name, value in values.items() if value})

@@ -58,7 +58,7 @@ def _clip(x: Array, low: Any, high: Any) -> Any:
 
 
 def _clip_to_bounds(call: Call) -> Any:
-    """Clips the first operand; each bound is an operand, an attribute of old opsets, or absent."""
+    """Clips the first operand; each bound is an operand, an attribute (old opsets) or absent."""
     x = call.inputs[0]
     for function, name, position in ((np.maximum, "min", 1), (np.minimum, "max", 2)):
         bound = call.optional_input(position)
@@ -68,7 +68,7 @@ def _clip_to_bounds(call: Call) -> Any:
 
 
 def _hard_sigmoid(call: Call) -> Any:
-    """Computes clip(alpha · x + beta, 0, 1); without attributes clip(x / 6 + 0.5, 0, 1)."""
+    """Computes clip(alpha · x + beta, 0, 1), by default with alpha = 1 / 6 and beta = 0.5."""
     x, alpha = call.inputs[0], call.node.attr("alpha")
     scaled = x / 6 if alpha is None else x * alpha
     return _clip(scaled + call.number("beta", default=0.5), 0, 1)
@@ -99,7 +99,7 @@ def _thresholded_relu(call: Call) -> Any:
 
 
 def _swish(call: Call, gate: Callable[[Any], Any]) -> Any:
-    """Computes x · gate(alpha · x); alpha is 1 in MindSpore."""
+    """Computes x · gate(alpha · x); alpha is 1 if the operator has no attribute alpha."""
     x, alpha = call.inputs[0], call.number("alpha", default=1.0)
     return x * gate(x if alpha == 1.0 else x * alpha)
 
@@ -133,8 +133,8 @@ def gelu_gradient(
     Args:
         dy: gradient of the result y of GeLU.
         x: input of GeLU.
-        gate_of: function that computes y / x from x; by default the tanh formula. A caller may pass
-            a DSL operation instead.
+        gate_of: function that computes y / x from x. The default is the tanh formula; a caller may
+            pass a DSL operation instead.
     """
     inner = _clip(x, -20, 20)
     gate = gate_of(inner)

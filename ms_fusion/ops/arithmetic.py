@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Divides; an integer quotient is truncated toward zero, and is 0 if the divisor is 0."""
+    """Divides; an integer quotient is truncated toward zero, and 0 for the divisor 0."""
     if x.dtype.kind not in "iu":
         return np.true_divide(x, y)
     safe = np.where(y == 0, 1, y)
@@ -110,12 +110,12 @@ def bias_axis(node: Node, ndim: int) -> int:
 
 
 def _cast_factor(x: Array, factor: Any) -> Any:
-    """Returns `factor`, cast to the dtype of `x` if `x` is integer or bool, as MindSpore does."""
+    """Returns `factor`; for integer or bool `x`, as in MindSpore, cast to the dtype of `x`."""
     return factor.astype(x.dtype) if x.dtype.kind in "iub" else factor
 
 
 def _subtract_scaled(x: Array, y: Array, factor: Any) -> Any:
-    """Computes x − factor · y; for bool `x`, whether the difference is not 0."""
+    """Computes x − factor · y; the result for bool `x` is whether this difference is not 0."""
     away = _cast_factor(x, factor) * y
     return x != away if x.dtype == bool else x - away
 
@@ -136,8 +136,8 @@ def _lower_divide(call: Call) -> Any:
 def _lower_power(call: Call) -> Any:
     """Computes a power; powers of integers wrap around.
 
-    For a negative exponent −n, a power of integers is the quotient 1 / xⁿ, truncated to an integer;
-    for x = 0 MindSpore's result is the least integer.
+    For a negative exponent −n, a power of integers is the quotient 1 / xⁿ, truncated to an integer.
+    If x = 0 and the exponent is negative, the result is the least integer, as in MindSpore.
     """
     x, y = call.inputs
     power = np.power(x, y)
@@ -154,9 +154,10 @@ def _quotient_from_onnx(call: Call) -> Call:
 
 
 def _modulo_from_onnx(call: Call) -> Call:
-    """Selects Mod for floats and if the attribute `fmod` is set, else FloorMod.
+    """Selects Mod for floats or if the attribute `fmod` is set, else FloorMod.
 
-    The remainder of Mod has the sign of the dividend, that of FloorMod the sign of the divisor.
+    The remainder of Mod has the sign of the dividend. The remainder of FloorMod has the sign of the
+    divisor.
     """
     is_floating = call.inputs[0].dtype.kind == "f"
     return call.in_form(op="Mod" if call.flag("fmod") or is_floating else "FloorMod")

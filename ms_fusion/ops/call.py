@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "numpy.ndarray"
 ONNX_OP = "onnx_op"
-"""Name of a node attribute that holds the operator's ONNX name.
+"""Name of a node attribute whose value is the operator's ONNX name.
 
-The ONNX name is preceded by ``domain.`` if the domain is not ONNX's own.
+If the domain is not ONNX's own, the value begins with the domain and a dot.
 """
 ONNX_VERSION = "onnx_version"
-"""Name of a node attribute that holds the opset version of the operator's domain."""
+"""Name of a node attribute whose value is the opset version of the operator's domain."""
 
 
 def is_float(name: str) -> bool:
@@ -35,7 +35,7 @@ def is_float(name: str) -> bool:
 
 
 def numpy_dtype(name: str) -> numpy.dtype[Any]:
-    """Returns the NumPy dtype of this name; for bfloat16 the dtype of `ml_dtypes`."""
+    """Returns the NumPy dtype of this name; bfloat16 is the dtype of `ml_dtypes`."""
     if name == "bfloat16":
         import ml_dtypes
 
@@ -48,12 +48,14 @@ class Call(msgspec.Struct, frozen=True):
 
     Attributes:
         node: the operator.
-        inputs: the operator's inputs in order, constants included; NumPy arrays, or traced tensors
-            if the operator is lowered. An omitted optional input of ONNX is None.
+        inputs: the operator's inputs in order, including constants. They are NumPy arrays, or
+            symbolic tensors (`tbe_impl.tracing`) if the operator is lowered. An omitted optional
+            input of ONNX is None.
         output: description of the operator's first result in the graph.
         dtype: dtype of floating-point arithmetic.
-        sizes: sizes of the result; each is an integer, an expression that is evaluated at run time,
-            or None if unknown. The whole tuple is None if `output` has the sizes.
+        sizes: tuple of the sizes of the result. Each size is an integer, an expression that is
+            evaluated at run time, or None if it is unknown. If `output` has the sizes, `sizes` is
+            None.
     """
 
     node: Node
@@ -70,7 +72,7 @@ class Call(msgspec.Struct, frozen=True):
         sizes: tuple[Any, ...] | None = None,
         **attributes: Any,
     ) -> Call:
-        """Returns the call with another operator type, other inputs or further attributes."""
+        """Returns a copy of the call with a new operator type, new inputs or more attributes."""
         from dataclasses import replace
 
         attrs = tuple(sorted({**dict(self.node.attrs), **attributes}.items()))
@@ -83,7 +85,7 @@ class Call(msgspec.Struct, frozen=True):
         )
 
     def optional_input(self, position: int) -> Any:
-        """Returns an input; None if it is omitted."""
+        """Returns the input at `position`; None if the input is omitted."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def attribute(self, name: str) -> Any:
@@ -110,8 +112,9 @@ class Call(msgspec.Struct, frozen=True):
     def _argument(self, name: str, position: int | None) -> Array | None:
         """Returns an argument of the operator as a flat array; None if it is absent.
 
-        It is the attribute `name` in graphs of older MindSpore versions, and the input at
-        `position` in graphs of newer versions. Raises `InputError` if the input is computed.
+        In graphs of older MindSpore versions, the argument is the attribute `name`. In graphs of
+        newer versions, it is the input at `position`. Raises `InputError` if this input is not a
+        constant.
         """
         given = None if position is None else self.optional_input(position)
         if given is None:
@@ -122,11 +125,11 @@ class Call(msgspec.Struct, frozen=True):
 
 
 Formula = Callable[[Call], Array]
-"""Function that computes the result of a call.
+"""Function that computes the result of a `Call`.
 
-Operands are NumPy arrays, or traced tensors with NumPy's interface (`tbe_impl.tracing`). Floating
-operands have the dtype of the arithmetic, float64 for a reference; integer and bool operands keep
-their own dtype.
+Operands are NumPy arrays, or symbolic tensors with NumPy's interface (`tbe_impl.tracing`). Floating
+operands have the dtype of the arithmetic, which is float64 for a reference. Integer and bool
+operands have their own dtype.
 """
 
 
@@ -146,14 +149,14 @@ def nary(function: Callable[..., Any]) -> Formula:
 
 
 def fold(function: Callable[[Any, Any], Any]) -> Formula:
-    """Returns the formula that combines all operands by `function`, from the first to the last."""
+    """Returns the formula that combines all operands pairwise by `function`, first to last."""
     return lambda call: reduce(function, call.inputs)
 
 
 def pointwise(function: Callable[[float], float]) -> Formula:
     """Returns a formula that applies a scalar function of `math` to each element.
 
-    The results are exact to one ULP of float64.
+    The error of the results is at most one ULP of float64.
     """
 
     def formula(call: Call) -> Array:
@@ -164,9 +167,9 @@ def pointwise(function: Callable[[float], float]) -> Formula:
 
 
 def static_result_shape(call: Call) -> tuple[Any, ...]:
-    """Returns the sizes of the result: those in the call, else those in the graph.
+    """Returns the sizes of the result: the sizes in the call, or else those in the graph.
 
-    If the shape in the graph is dynamic too, returns the call's argument `shape`.
+    If neither has static sizes, returns the call's argument `shape`.
     """
     if call.sizes is not None:
         return call.sizes

@@ -18,7 +18,8 @@ Array = np.ndarray
 def spatial_attributes(node: Node) -> dict[str, Any]:
     """Returns stride, padding, dilation and groups of a convolution or its gradient.
 
-    MindSpore's stride and dilation may have two more entries in front, for batch and channels.
+    In MindSpore, the tuples of strides and dilations may begin with two more items, for batch and
+    channels. These items are removed.
     """
     padding = tuple(node.attr("pad_list"))
     rank = len(padding) // 2
@@ -43,18 +44,18 @@ def convolution(node: Node, x: Array, weight: Array, bias: Array | None = None) 
 def transposed_convolution(
     node: Node, x: Array, weight: Array, shape: Sequence[int], bias: Array | None = None
 ) -> Array:
-    """Returns the transposed convolution of `x`, plus `bias`; `shape` is the result's shape."""
+    """Returns the transposed convolution of `x`, plus `bias`, with the result shape `shape`."""
     made = gradient_of_x(node, x, weight, shape)
     return made if bias is None else made + bias.reshape(-1, 1, 1)
 
 
 def gradient_of_x(node: Node, grad: Array, weight: Array, shape: Sequence[int]) -> Array:
-    """Returns the gradient of the input x; `shape` is the shape of x."""
+    """Returns the gradient of a convolution with respect to x, whose shape is `shape`."""
     (found,) = backward(_geometry(node, shape, weight.shape), ("x",), grad, weight)
     return found
 
 
 def gradient_of_weight(node: Node, grad: Array, x: Array, shape: Sequence[int]) -> Array:
-    """Returns the gradient of the weight; `shape` is the shape of the weight."""
+    """Returns the gradient of a convolution with respect to the weight, whose shape is `shape`."""
     (found,) = backward(_geometry(node, x.shape, shape), ("weight",), grad, None, x)
     return found

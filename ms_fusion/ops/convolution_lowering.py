@@ -30,8 +30,8 @@ def convolution(call: Call) -> Any:
 def transposed_convolution(call: Call) -> Any:
     """Lowers a 2-D transposed convolution of (x, weight, size of the result, bias).
 
-    It is the gradient of a convolution with respect to its input. The size of the result is taken
-    from the call; the bias is optional.
+    A transposed convolution is the gradient of a convolution with respect to its input. The size of
+    the result is taken from the `Call`. The bias is optional.
     """
     x, weight, bias = call.inputs[0], call.inputs[1], call.optional_input(3)
     image, sizes = tensor_of(x), [*tensor_of(x).shape[:1], *static_result_shape(call)[1:]]
@@ -42,7 +42,7 @@ def transposed_convolution(call: Call) -> Any:
 
 
 def _parameters(call: Call, padding: str, rank: int) -> dict[str, Any]:
-    """Returns the parameters of a DSL convolution; adds an axis of size 1 to a single axis."""
+    """Returns the parameters of a DSL convolution; adds an axis of size 1 if there is only one axis."""
     own = spatial_attributes(call.node)
     more = max(2 - rank, 0)
     return {

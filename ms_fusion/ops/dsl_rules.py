@@ -1,4 +1,4 @@
-"""Makes lowering rules from operations of the DSL."""
+"""Creates lowering rules from DSL operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ms_fusion.ops.op_info import LoweringRule
 
 
 def dsl_operation(operation: Any) -> LoweringRule:
-    """Returns the rule that applies one DSL operation to all operands.
+    """Returns the lowering rule that calls one DSL operation with all operands.
 
     The operands must have the same shape and dtype.
     """

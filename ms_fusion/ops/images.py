@@ -40,7 +40,7 @@ def _resize_formula(
     nearest: bool = False,
     back: bool = False,
 ) -> Formula:
-    """Returns a formula that resizes an image or, if `back`, computes the gradient of resizing."""
+    """Returns a formula that resizes an image, or that computes its gradient if `back` is True."""
 
     def formula(call: Call) -> Array:
         given, made = call.inputs[0].shape, call.output.shape
@@ -56,7 +56,7 @@ def _resize_formula(
 
 
 def _max_pool_windows(call: Call, pooled: Array | Value) -> pooling_windows.PoolingWindows:
-    """Returns the windows of max pooling; `pooled` has the shape of the result."""
+    """Returns the windows of max pooling; `pooled` is an array of the shape of the result."""
     return pooling_windows.windows(call.node, call.inputs[0].shape, pooled.shape)
 
 

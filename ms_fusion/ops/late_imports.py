@@ -1,4 +1,4 @@
-"""Imports the modules that formulas and lowering rules use, when a formula or rule first runs.
+"""Imports modules for formulas and lowering rules lazily, when a formula or rule first runs.
 
 Some processes only read the tables of operators and run no formula, for example to enable a preset
 (a named set of MindSpore's fusion flags). Such processes need not import NumPy and the DSL.
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class LateName:
-    """A function or class of a module that is not imported yet; a call imports the module.
+    """Stands for a function or class of a module that is imported at the first call.
 
     Args:
         module: name of the module.

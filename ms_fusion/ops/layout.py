@@ -48,7 +48,7 @@ def _tile(call: Call) -> Array:
 
 
 def _one_hot(call: Call) -> Array:
-    """Computes OneHot of (indices, depth, on, off) along an axis, by default the last."""
+    """Computes OneHot of (indices, depth, on, off) along an axis; the default is the last axis."""
     indices, axis = call.inputs[0], int(call.number("axis", 4, default=-1.0))
     depth = int(call.number("depth", 1))
     on, off = call.inputs[2], call.inputs[3]
@@ -98,7 +98,7 @@ def _slice(call: Call) -> Array:
 def _gather(call: Call) -> Array:
     """Computes Gather of the inputs (table, indices, axis).
 
-    A negative index counts from the end. For an index out of range the result is 0, whereas
+    A negative index is counted from the end. For an index out of range, the result is 0, whereas
     MindSpore raises an error.
     """
     table, given = call.inputs[:2]
@@ -129,13 +129,16 @@ def _stack(call: Call) -> Array:
 
 
 def _split(call: Call) -> Any:
-    """Computes all results of Split along an axis; the attribute `size_splits` has their sizes."""
+    """Computes all results of Split along an axis; the attribute `size_splits` lists their sizes."""
     ends = np.cumsum(call.attribute("size_splits"))[:-1]
     return np.split(call.inputs[0], [int(end) for end in ends], int(call.attribute("axis")))
 
 
 def _pad(call: Call) -> Array:
-    """Pads by `paddings`, (before, after) of each axis, with `value`; both are attributes."""
+    """Pads the input with the attribute `value`.
+
+    The attribute `paddings` has a pair (before, after) for each axis.
+    """
     return np.pad(
         call.inputs[0], call.attribute("paddings"), constant_values=call.node.attr("value", 0)
     )

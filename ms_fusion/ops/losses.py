@@ -18,10 +18,10 @@ from ms_fusion.ops.op_info import (
 
 
 def _kl_divergence(call: Any) -> Any:
-    """Computes target · (ln target − x) for the inputs (x, target), then applies the reduction.
+    """Computes and reduces target · (ln target − x) for the inputs (x, target).
 
-    The reduction mode is ``none``, ``sum``, ``mean`` or ``batchmean``. The term of an element is 0
-    if its target is not positive.
+    The reduction mode is ``none``, ``sum``, ``mean`` or ``batchmean``. For an element whose target
+    is not positive, the value before the reduction is 0.
     """
     x, wanted = call.inputs[:2]
     none = wanted <= 0
@@ -44,7 +44,7 @@ def _reduction_mode(call: Any) -> str:
 
 
 def _reduction_divisor(how: str, x: Array) -> float:
-    """Returns the divisor of the sum for the reduction mode `how`."""
+    """Returns the number by which the reduction mode `how` divides the sum of all elements."""
     return float({"mean": x.size, "batchmean": x.shape[0] if x.ndim else 1}.get(how, 1))
 
 

@@ -45,7 +45,7 @@ def _log_softmax(call: Call) -> Array:
 
 
 def _log_softmax_gradient(call: Any) -> Any:
-    """Computes dy − e^y · Σ dy for the inputs (y, gradient dy of y)."""
+    """Computes dy − e^y · Σ dy for the inputs (y, dy); dy is the gradient of y."""
     y, dy = call.inputs[:2]
     axis = (call.integers("axis", 2) or (-1,))[0]
     return dy - np.exp(y) * np.sum(dy, axis=axis, keepdims=True)
@@ -69,7 +69,7 @@ def _normalise(x: Array, axes: tuple[int, ...], epsilon: float, root: Root) -> A
 
 
 def _axes_from(call: Call) -> tuple[int, ...]:
-    """Returns the last axes of the first operand, from the attribute `begin_norm_axis` on."""
+    """Returns the axes of the first operand from `begin_norm_axis` (an attribute) to the last."""
     ndim = call.inputs[0].ndim
     return tuple(range(int(call.attribute("begin_norm_axis")) % ndim, ndim))
 
@@ -106,7 +106,10 @@ def _instance_norm(call: Call, root: Root = _reciprocal_root) -> Any:
 
 
 def _softmax_from_onnx(call: Call) -> Call:
-    """Refuses a softmax over several axes: before opset 13, it covers all axes from `axis` on."""
+    """Refuses a softmax over several axes.
+
+    Before opset 13, an ONNX softmax is computed over all axes from `axis` to the last.
+    """
     axis, ndim = int(call.attribute("axis")), call.inputs[0].ndim
     if call.number(ONNX_VERSION) < 13 and axis % max(ndim, 1) != ndim - 1:
         raise InputError(

@@ -10,18 +10,19 @@ from ms_fusion.ops.late_imports import np
 from tbe_impl.errors import InputError
 
 UNBOUNDED = 2**62
-"""Least end of a slice in ONNX that denotes the end of the axis."""
+"""A slice in ONNX whose end is at least this number ends at the end of the axis."""
 
 
 def view(
     sizes_of: Callable[[Call, tuple[int, ...]], tuple[int, ...] | None],
 ) -> Callable[[Call], Call]:
-    """Returns the adapter of an operator that only changes the shape, or broadcasts.
+    """Returns a function that rewrites an ONNX operator as a Reshape or BroadcastTo.
 
     Args:
-        sizes_of: function of the call and the sizes of the operand. It returns the sizes of the
-            result, of which one may be −1, or None if constants do not determine them. Only if it
-            returns None, the sizes in the graph are used, because a file may declare wrong shapes.
+        sizes_of: function of the `Call` and the sizes of its first operand. It returns the sizes of
+            the result; one size may be −1. If constants do not determine the sizes, it returns
+            None. Then the sizes in the graph are used. They are not preferred, because a file may
+            declare wrong shapes.
     """
 
     def adapter(call: Call) -> Call:
@@ -74,12 +75,12 @@ def expanded_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def identity(call: Call) -> Call:
-    """Expresses Identity as a Reshape to the same sizes."""
+    """Rewrites Identity as a Reshape to the same sizes."""
     return call.in_form(sizes=tuple(call.inputs[0].shape))
 
 
 def strided_slice(call: Call) -> Call:
-    """Expresses Slice of (x, starts, ends, axes, steps) as a StridedSlice over all axes."""
+    """Rewrites Slice of (x, starts, ends, axes, steps) as a StridedSlice over all axes."""
     x = call.inputs[0]
     starts, ends = call.integers("starts", 1) or (), call.integers("ends", 2) or ()
     axes = call.integers("axes", 3) or tuple(range(len(starts)))
@@ -111,7 +112,7 @@ def strided_slice(call: Call) -> Call:
 
 
 def split(call: Call) -> Call:
-    """Expresses Split of (x, sizes of the parts); without sizes the parts are equal."""
+    """Rewrites Split of (x, sizes of the parts); without sizes, all parts have equal size."""
     x, count = call.inputs[0], len(call.node.outputs)
     axis = int(call.attribute("axis")) % max(x.ndim, 1)
     size = x.shape[axis]
@@ -125,7 +126,10 @@ def split(call: Call) -> Call:
 
 
 def pad(call: Call) -> Call:
-    """Expresses Pad of (x, pads, value, axes); `pads` lists begin paddings, then end paddings."""
+    """Rewrites Pad of (x, pads, value, axes).
+
+    `pads` lists the paddings before each axis, then the paddings after each axis.
+    """
     x, value = call.inputs[0], call.optional_input(2)
     pads, axes = call.integers("pads", 1) or (), call.integers("axes", 3)
     if call.node.attr("mode", "constant") != "constant" or min(pads, default=0) < 0:

@@ -13,13 +13,13 @@ from tbe_impl.errors import InputError
 
 
 def place_windows(call: Call, spans: Sequence[int], sizes: Sequence[Any]) -> PoolingWindows:
-    """Returns the windows of a convolution or pooling, but does not count the windows.
+    """Returns the windows of a convolution or pooling, without the number of windows.
 
     Args:
-        call: the operator, with ONNX's attributes.
-        spans: sizes of a window.
-        sizes: spatial sizes of the image. With ``auto_pad``, a size must be an integer unless the
-            stride is 1.
+        call: the `Call` of the operator, with ONNX's attributes.
+        spans: extent of a window on each spatial axis.
+        sizes: spatial sizes of the image. If ``auto_pad`` is set and the stride of an axis is not
+            1, the size of this axis must be an integer.
 
     Raises:
         InputError: the paddings depend on an unknown size, or an attribute has too few numbers.
@@ -63,7 +63,7 @@ def sliding_windows(call: Call, spans: Sequence[int]) -> PoolingWindows:
     """Returns the windows of a convolution or pooling of the first input.
 
     Raises:
-        InputError: as `place_windows`.
+        InputError: any error of `place_windows`.
     """
     where = place_windows(call, spans, call.inputs[0].shape[2:])
     counts = (
@@ -76,7 +76,7 @@ def sliding_windows(call: Call, spans: Sequence[int]) -> PoolingWindows:
 
 
 def convolution(call: Call) -> Call:
-    """Rewrites a convolution of (x, weight, bias), or a transposed one, into MindSpore's form.
+    """Rewrites a convolution or transposed convolution of (x, weight, bias) into MindSpore's form.
 
     Raises:
         InputError: the weight has an unknown size.
@@ -95,7 +95,7 @@ def convolution(call: Call) -> Call:
 
 
 def transposed_convolution(call: Call) -> Call:
-    """Rewrites a 2-D ConvTranspose of (x, weight, bias); computes the sizes of its result.
+    """Rewrites a 2-D ConvTranspose of (x, weight, bias), and computes the sizes of its result.
 
     Raises:
         InputError: the paddings are not explicit, or the image has an unknown size.
@@ -126,11 +126,11 @@ def transposed_convolution(call: Call) -> Call:
 
 
 def pooling(call: Call) -> Call:
-    """Rewrites a max or average pooling; adds its windows as the attribute `windows`.
+    """Rewrites a max or average pooling; the new attribute `windows` contains its windows.
 
     Raises:
-        InputError: the operator has a second result, a window may reach beyond the padding, or the
-            mean of windows over an edge needs an unknown size.
+        InputError: the operator has a second result; or a window may extend beyond the padding; or
+            a mean over windows at an edge depends on an unknown size.
     """
     where = sliding_windows(call, call.integers("kernel_shape") or ())
     if call.flag("ceil_mode") or len(call.node.outputs) > 1:
@@ -142,10 +142,12 @@ def pooling(call: Call) -> Call:
 
 
 def average_pooling(call: Call) -> Call:
-    """Rewrites an average pooling; the mean includes the padding if ``count_include_pad`` is set.
+    """Rewrites an average pooling.
+
+    If ``count_include_pad`` is set, the elements of the padding are included in the mean.
 
     Raises:
-        InputError: as `pooling`.
+        InputError: any error of `pooling`.
     """
     made = pooling(call)
     where: PoolingWindows = made.attribute("windows")

@@ -1,4 +1,4 @@
-"""The record of one operator: its meaning, its costs, and how each kind of fusion treats it."""
+"""Defines the record of an operator: its formula, its costs, and its treatment by fusion."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ INT32 = frozenset({"int32"})
 SINGLE_AND_HALF = frozenset({"float32", "float16"})
 SINGLE_HALF_AND_INT32 = SINGLE_AND_HALF | INT32
 CAST_FROM_FLOAT = frozenset({"float16", "float32", "float64", "int32", "int64"})
-"""Target dtypes for which a fused Cast of floats gives the same results as MindSpore's own Cast.
+"""Target dtypes for which a fused Cast of floats has the same results as MindSpore's Cast.
 
 For other target dtypes the results differ for NaN, inf and out-of-range values.
 """
 ROOT_STEPS = 15
-"""Vector steps of a square root; `ms_fusion.devices` measures the rate of steps by it."""
+"""Cost of a square root, in vector steps; `ms_fusion.devices` measures the time of a step by it."""
 EXP_CAUTION = "its exponential is exact to 3e-4 only"
 LoweringRule = Callable[[Any], Any]
-"""Maps an `ms_fusion.ops.call.Call` of traced tensors to the traced result."""
+"""Function from an `ms_fusion.ops.call.Call` with symbolic tensors to the result's DSL tensor."""
 
 
 class Trait(enum.Flag):
@@ -33,39 +33,40 @@ class Trait(enum.Flag):
 
     Attributes:
         NONE: no property.
-        VIEW: changes only the shape; alone it moves no byte and launches no kernel.
+        VIEW: changes only the shape. Outside of a fused kernel, it moves no bytes and launches no
+            kernel.
         BOOKKEEPING: a framework node that computes nothing and launches no kernel.
         CONTROL: calls another graph.
         RANDOM: the results are random and differ in each run.
         COMMUTATIVE: the two operands may be swapped.
-        CORRECTLY_ROUNDED: fusion changes no bit of the result, except by contraction (a product
-            and a sum become one fused multiply-add).
+        CORRECTLY_ROUNDED: the result is correctly rounded. So fusion changes the result only by
+            contraction (a product and a sum become one fused multiply-add).
         REDUCTION: sums or compares along axes.
         ROW_REDUCTION: needs a whole row before it produces a result.
         MATRIX_UNIT: runs on the device's matrix unit.
         CONVOLUTION: a 2-D convolution or one of its gradients.
         POOLING: has windows that may overlap.
         DATA_MOVEMENT: moves elements to other positions.
-        ONEDNN: our kernels call oneDNN for it.
-        HAS_LIBRARY_KERNEL: MindSpore has a library kernel for it. It is fused only if a flag such
-            as `--enable_cluster_ops` names it.
+        ONEDNN: our kernels call oneDNN to compute the operator.
+        HAS_LIBRARY_KERNEL: MindSpore has a library kernel for the operator, and fuses it only if a
+            flag such as `--enable_cluster_ops` names it.
         IN_PLACE: overwrites an input.
-        FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for it on CPU. MindSpore casts float64
-            inputs to float32, and the result back to float64.
-        NO_CPU_KERNEL: MindSpore has no kernel for it on CPU. MindSpore raises an error before it
-            forms groups, so no flag fuses the operator on CPU.
-        ANY_LAYOUT: an elementwise operator or a reduction that our generator builds for any order
-            of the axes of an image.
+        FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for the operator on CPU. MindSpore
+            casts float64 inputs to float32, and the result back to float64.
+        NO_CPU_KERNEL: MindSpore has no kernel for the operator on CPU. MindSpore raises an error
+            before it forms groups, so no flag fuses the operator on CPU.
+        ANY_LAYOUT: an elementwise operator or a reduction that our generator can build for NCHW and
+            NHWC images.
         LIMITED_DOMAIN: returns NaN for operands outside a limited range, for example below 0.
-        FORWARDING: only forwards its operands, or a view of them.
-        PRECISE_ON_ACCELERATORS: the preset `precise` lets MindSpore fuse it on GPU and Ascend,
-            since it is correctly rounded and never contracted (not measured, since no such device
-            was available).
+        FORWARDING: returns its operands, or a view of them, unchanged.
+        PRECISE_ON_ACCELERATORS: the preset `precise` fuses the operator on GPU and Ascend, since
+            the operator is correctly rounded and never contracted. This was not measured, since no
+            such device was available.
         NON_NEGATIVE: the result is never negative.
-        KEEPS_NON_NEGATIVE: the result is non-negative if the first input is.
-        KEEPS_ALL_NON_NEGATIVE: the result is non-negative if all inputs are.
-        IDENTITY_ON_NON_NEGATIVE: returns a non-negative first input unchanged.
-        LINEAR: linear in one operand if the others are constants.
+        KEEPS_NON_NEGATIVE: the result is non-negative if the first input is non-negative.
+        KEEPS_ALL_NON_NEGATIVE: the result is non-negative if all inputs are non-negative.
+        IDENTITY_ON_NON_NEGATIVE: the result is the first input if it is non-negative.
+        LINEAR: linear in one operand if the other operands are constants.
         FLAG_INPUT: has a flag as its third input. MindSpore's JSON of a fused kernel does not
             contain the value of this flag.
     """
@@ -101,7 +102,7 @@ class Trait(enum.Flag):
 
 
 class WorkRule(enum.Enum):
-    """How `ms_fusion.cost.work` counts bytes and FLOPs of an operator."""
+    """The rule by which `ms_fusion.cost.work` counts bytes and FLOPs of an operator."""
 
     UNKNOWN = "estimate: reads its inputs, writes its outputs, one FLOP per output element"
     NONE = "nothing"
@@ -124,16 +125,17 @@ class WorkRule(enum.Enum):
 
 
 class Cluster(enum.Enum):
-    """Whether MindSpore clusters an operator on CPU, that is, puts it into a fused subgraph.
+    """Condition under which MindSpore clusters an operator (puts it into a fused subgraph) on CPU.
 
     Attributes:
         NEVER: never.
         BY_DEFAULT: even without a flag.
         BY_DEFAULT_FOR_MINDSPORE: even without a flag, but only for MindSpore's own kernel
             generator.
-        BY_FLAG: if `--enable_cluster_ops` names it; MindSpore's own generator can build it.
-        BY_FLAG_FOR_OTHERS: if `--enable_cluster_ops` names it; MindSpore's own generator cannot
-            build it. Some of these operators cannot be built by any generator.
+        BY_FLAG: if `--enable_cluster_ops` names the operator. MindSpore's own generator can build
+            it.
+        BY_FLAG_FOR_OTHERS: if `--enable_cluster_ops` names the operator. MindSpore's own generator
+            cannot build it. For some of these operators, no generator can.
         BY_DEFAULT_FOR_OTHERS: even without a flag, but only for kernel generators other than
             MindSpore's.
     """
@@ -150,14 +152,14 @@ FOR_OTHER_GENERATORS = frozenset({Cluster.BY_FLAG_FOR_OTHERS, Cluster.BY_DEFAULT
 
 
 class Expand(enum.Enum):
-    """Whether MindSpore expands an operator into basic operators on CPU.
+    """Condition under which MindSpore expands an operator into basic operators on CPU.
 
     Attributes:
         NEVER: never.
         BY_DEFAULT: even without a flag.
-        BY_FLAG: if `--enable_expand_ops` names it.
-        BY_FLAG_FOR_OURS: if `--enable_expand_ops` names it. Our presets (named sets of MindSpore's
-            fusion flags) do so if the kernels are built by our own generator.
+        BY_FLAG: if `--enable_expand_ops` names the operator.
+        BY_FLAG_FOR_OURS: if `--enable_expand_ops` names the operator. Our presets (named sets of
+            MindSpore's fusion flags) name the operator if our own generator builds the kernels.
     """
 
     NEVER = enum.auto()
@@ -167,17 +169,18 @@ class Expand(enum.Enum):
 
 
 class Split(enum.Flag):
-    """Properties of an operator that limit which neighbours MindSpore fuses it with.
+    """Properties of an operator that limit the neighbours with which MindSpore fuses it.
 
-    They were measured on MindSpore 2.10. MindSpore's split pass, which divides a fused subgraph
-    into kernels, sees the operator after its expansion into basic operators.
+    The properties were measured on MindSpore 2.10. MindSpore's split pass divides a fused subgraph
+    into kernels after the operator's expansion into basic operators.
 
     Attributes:
         NONE: none of these properties.
         ENDS_IN_REDUCTION: the expansion ends in a reduction, which is not fused with a consumer.
         BEGINS_WITH_REDUCTION: the expansion begins with a reduction and ends elementwise.
         ENDS_IN_BROADCAST: the expansion ends in a broadcast, which is not fused with a reduction.
-        OPAQUE: is not fused with any operator, since it moves elements or adds them up one by one.
+        OPAQUE: the operator is not fused with any operator, since it moves elements or accumulates
+            them one by one.
     """
 
     NONE = 0
@@ -188,16 +191,19 @@ class Split(enum.Flag):
 
 
 class SourceExpansion(msgspec.Struct, frozen=True, kw_only=True):
-    """How our presets expand an operator with a scalar argument when MindSpore parses a net.
+    """The expansion of an operator with a scalar argument when MindSpore parses a net.
 
-    Such an operator cannot be clustered: MindSpore's description of a kernel lacks the scalar.
+    Our presets (named sets of MindSpore's fusion flags) apply this expansion.
+
+    An operator with a scalar argument cannot be clustered, since MindSpore's description of a
+    kernel lacks the scalar.
 
     Attributes:
         formula: function of (x, scalar) that MindSpore parses. Its code uses `np` as the name of
             `mindspore.ops`, which has the functions `where`, `abs`, `exp`, `maximum` … of NumPy.
         function: qualified name of MindSpore's function of (x, scalar).
-        cells: MindSpore's Cells with this operator; for each the qualified name, and the path of
-            the scalar in an instance.
+        cells: a pair for each of MindSpore's Cells with this operator: the qualified name of the
+            Cell, and the attribute path of the scalar in an instance.
         least_scalar: smallest scalar for which the operator is expanded.
     """
 
@@ -208,27 +214,28 @@ class SourceExpansion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
-    """How MindSpore's fusion passes treat an operator; measured on MindSpore 2.10 on CPU.
+    """The treatment of an operator by MindSpore's fusion passes, measured on MindSpore 2.10 on CPU.
 
     Attributes:
-        cluster: whether it is clustered (put into a fused subgraph) on CPU.
-        cluster_level: lowest `--fusion_ops_level` at which it is clustered on CPU by default.
-        expand: whether it is expanded on CPU.
-        ascend_level: lowest `--fusion_ops_level` at which it is clustered on Ascend by default
-            (read from MindSpore's source); None for never.
+        cluster: condition under which the operator is clustered (put into a fused subgraph) on CPU.
+        cluster_level: lowest `--fusion_ops_level` at which the operator is clustered on CPU by
+            default.
+        expand: condition under which the operator is expanded on CPU.
+        ascend_level: lowest `--fusion_ops_level` at which the operator is clustered on Ascend by
+            default, according to MindSpore's source; None if it is never clustered by default.
         basics: number of basic operators after expansion.
-        expansion: types of the basic operators to which MindSpore expands it before clustering;
-            empty if they are not known, or if the operator's result depends on anything else than
-            its inputs.
-        split: properties that limit which neighbours the split pass leaves in the same kernel.
+        expansion: types of the basic operators into which MindSpore expands the operator before
+            clustering. Empty if these types are not known, or if the operator's result does not
+            depend on its inputs alone.
+        split: properties that limit the neighbours with which the operator can be in one kernel.
         constants: indices of the inputs that must be constants, such as axes and shapes.
-        expands_float16: whether it is expanded in float16.
-        ignores_expand_flag: whether it is not expanded even if a flag such as
+        expands_float16: whether the operator is expanded in float16.
+        ignores_expand_flag: True if the operator is not expanded even if a flag such as
             `--enable_expand_ops` names it.
-        becomes: operator type into which MindSpore's simplification may change it; empty if it
-            keeps its type.
-        source_expansion: how our presets expand it when MindSpore parses a net; None if they do
-            not.
+        becomes: operator type into which MindSpore's simplification may change the operator; empty
+            if the type is never changed.
+        source_expansion: expansion by our presets when MindSpore parses a net; None if our presets
+            do not expand the operator.
     """
 
     cluster: Cluster = Cluster.NEVER
@@ -246,41 +253,43 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CLUSTERED_BY_DEFAULT = MindSporeFusion(cluster=Cluster.BY_DEFAULT, ascend_level=0)
-"""Clustered by default, on CPU and on Ascend."""
+"""An operator that MindSpore clusters by default, on CPU and on Ascend."""
 CLUSTERED_BY_DEFAULT_ON_ASCEND = MindSporeFusion(cluster=Cluster.BY_FLAG, ascend_level=0)
-"""Clustered by default on Ascend, and on CPU if a flag names it."""
+"""An operator that MindSpore clusters by default on Ascend, and on CPU if a flag names it."""
 CLUSTERED_BY_FLAG = MindSporeFusion(cluster=Cluster.BY_FLAG)
-"""Clustered on CPU if a flag names it, also for MindSpore's own generator."""
+"""An operator that MindSpore clusters on CPU if a flag names it, for any generator."""
 CLUSTERED_BY_FLAG_FOR_OTHERS = MindSporeFusion(cluster=Cluster.BY_FLAG_FOR_OTHERS)
-"""Clustered on CPU if a flag names it, but not for MindSpore's own generator."""
+"""An operator clustered on CPU if a flag names it, but not for MindSpore's own generator."""
 
 
 class MindSporeGenerator(msgspec.Struct, frozen=True, kw_only=True):
-    """How MindSpore's own kernel generator treats an operator on CPU; measured on 2.10.
+    """The treatment of an operator by MindSpore's own kernel generator on CPU, measured on 2.10.
 
     `auto`, `basic`, `aggressive` and `precise` are presets (named sets of MindSpore's fusion
-    flags). To cluster an operator is to put it into a fused subgraph. A string is empty if its
-    statement does not apply to the operator.
+    flags). To cluster an operator means to put it into a fused subgraph. A string attribute is
+    empty if it does not apply to the operator.
 
     Attributes:
         crashes: whether the generator crashes on the operator.
-        crash_dtypes: dtypes for which the generator crashes; empty if it crashes for all dtypes or
-            never. The dtype bfloat16 crashes the generator with every operator.
+        crash_dtypes: dtypes for which the generator crashes; empty if it crashes for all dtypes, or
+            for no dtype. The dtype bfloat16 crashes the generator with every operator.
         wrong: description of the error in the generator's results.
-        wrong_for: function of (working dtype, dtype of the result) that returns whether the results
-            are wrong and the kernel must be refused; None if no kernel is refused.
-        refusal: reason that the user gets if the kernel is refused; if it is empty, the user gets
-            `wrong`.
-        unsafe: why no preset clusters this operator, which MindSpore clusters by default.
-        inaccurate: why `auto` and `basic` do not cluster this operator, which MindSpore clusters by
-            default.
-        inaccurate_expansion: why `auto` and `basic` do not expand this operator, which MindSpore
-            expands by default.
+        wrong_for: function of two dtypes: the dtype in which the operator computes, and the dtype
+            of the result. It returns whether the results are wrong, so that the kernel must be
+            refused. None if no kernel is refused.
+        refusal: reason that is reported if the kernel is refused. If it is empty, `wrong` is
+            reported.
+        unsafe: reason why no preset clusters this operator, which MindSpore clusters by default.
+        inaccurate: reason why `auto` and `basic` do not cluster this operator, which MindSpore
+            clusters by default.
+        inaccurate_expansion: reason why `auto` and `basic` do not expand this operator, which
+            MindSpore expands by default.
         auto_cluster: measurement that shows why `auto` clusters this operator, which MindSpore does
             not cluster by default.
         auto_expand: measurement that shows why `auto` expands this operator, which MindSpore does
             not expand by default.
-        not_auto: why `auto` neither clusters nor expands this operator, although a flag could.
+        not_auto: reason why `auto` neither clusters nor expands this operator, although flags for
+            this exist.
         for_speed: whether `aggressive` clusters or expands the operator in spite of `not_auto`.
         precise: whether `precise` clusters the operator on CPU, since the fused result has the same
             bits as the unfused result.
@@ -302,13 +311,13 @@ class MindSporeGenerator(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifiedFlag(msgspec.Struct, frozen=True):
-    """The verified effect of a flag that fuses an operator, with MindSpore's own generator.
+    """The verified effect of a flag by which an operator is fused, with MindSpore's own generator.
 
     Attributes:
         dtypes: dtypes for which the flag was verified.
         takes_producer: whether the operator then fuses with its producer.
         takes_consumer: whether the operator then fuses with its consumer.
-        caution: warning to give with a suggestion of the flag; empty if there is none.
+        caution: warning that a suggestion of the flag contains; empty if there is none.
     """
 
     dtypes: frozenset[str] = frozenset({"float32"})
@@ -318,19 +327,19 @@ class VerifiedFlag(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes of the flags or of the model by which an operator gets fused, verified on small nets.
+    """Changes of the flags or of the model by which an operator is fused, verified on small nets.
 
     Attributes:
         cluster_flag: verified effect of adding the operator to `--enable_cluster_ops`; None if this
             is not suggested.
         expand_flag: verified effect of adding the operator to `--enable_expand_ops`; None if this
             is not suggested.
-        no_flag: reason why no flag is suggested although MindSpore accepts one; empty if there is
+        no_flag: reason why no flag is suggested, although MindSpore has a flag; empty if there is
             no such reason.
-        rewriting: equivalent expression of basic operators; empty if there is none.
-        rewriting_operators: operator types of `rewriting`.
-        caution: remark about the inaccuracy of the fused operator, which each suggestion contains;
-            empty if there is none.
+        rewriting: equivalent expression with basic operators; empty if there is none.
+        rewriting_operators: types of the operators in `rewriting`.
+        caution: remark about the inaccuracy of the fused operator, which is part of each
+            suggestion; empty if there is none.
     """
 
     cluster_flag: VerifiedFlag | None = None
@@ -342,7 +351,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(enum.Enum):
-    """How an operator keeps the samples of a batch separate.
+    """The way in which an operator keeps the samples of a batch separate.
 
     `ms_fusion.mindspore.specialize` contains the rule for each member.
     """
@@ -374,11 +383,11 @@ class BatchRule(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: the rule.
-        axis: for `Batch.ALONG_AXES`, name and default of the attribute that holds the axes. In
-            newer graphs, input 1 holds the axes.
+        axis: for `Batch.ALONG_AXES`, name and default of the attribute with the axes. In graphs of
+            newer MindSpore versions, input 1 has the axes.
         sizes: indices of the inputs whose values may be sizes that depend on the batch size, such
-            as the target shape of a BroadcastTo. If there is such an input, the operator may
-            create a batch although no input has a batch axis; all samples are then equal.
+            as the target shape of a BroadcastTo. An operator with such an input may create a batch
+            although no input has a batch axis. All samples of this batch are equal.
     """
 
     kind: Batch
@@ -387,13 +396,14 @@ class BatchRule(msgspec.Struct, frozen=True):
 
 
 class OnnxOperator(msgspec.Struct, frozen=True):
-    """An operator type of ONNX's own domain whose meaning a record describes.
+    """An operator type of ONNX's own domain that corresponds to a record.
 
     Attributes:
         name: operator type in ONNX.
-        adapter: function that expresses a call with ONNX's inputs and attributes by those of the
-            record; None if they are the same. It may choose another record by the operator type of
-            its result. It raises `InputError` for a use that a generated kernel cannot compute.
+        adapter: function that rewrites a `Call` with ONNX's inputs and attributes into a `Call`
+            with the inputs and attributes of the record; None if they are the same. The operator
+            type of the new `Call` may select another record. The function raises `InputError` for a
+            call that a generated kernel cannot compute.
     """
 
     name: str
@@ -405,26 +415,27 @@ class OpInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         name: operator type in MindSpore's graphs and in composite JSON.
-        onnx: operator types of ONNX with this meaning that a generated kernel may contain. An item
-            is a string if the inputs and attributes are those of the record, else an
-            `OnnxOperator`.
-        formula: NumPy formula that defines the operator in float64; None if it is not known.
-        lowering: rule that lowers the operator to DSL operations, where this gives better code than
-            the traced formula; None to trace the formula.
+        onnx: the corresponding operator types of ONNX that a generated kernel may contain. An item
+            is a string if the ONNX operator has the same inputs and attributes as the record, else
+            an `OnnxOperator`.
+        formula: NumPy formula that defines the operator in float64; None if there is none.
+        lowering: rule that lowers the operator to DSL operations, if the rule results in better
+            code than tracing `formula` does. None if `formula` is traced instead.
         traits: yes-or-no properties.
-        work: how bytes and FLOPs are counted.
-        flops: FLOPs per element; `work` defines which elements count. None if `work` does not need
-            them.
+        work: rule by which bytes and FLOPs are counted.
+        flops: FLOPs per element; `work` defines which elements are counted. None if `work` does not
+            use `flops`.
         steps: vector steps per element in our generated kernels.
         overwrites: indices of the inputs that an optimizer overwrites.
-        batch: how the operator keeps the samples of a batch separate; None if it may mix them.
-        mindspore: how MindSpore's fusion passes treat the operator.
-        mindspore_generator: how MindSpore's own kernel generator treats the operator.
+        batch: rule by which the operator keeps the samples of a batch separate; None if it may mix
+            samples.
+        mindspore: treatment of the operator by MindSpore's fusion passes.
+        mindspore_generator: treatment of the operator by MindSpore's own kernel generator.
         whole: whether MindSpore passes the operator to our generator unexpanded, although MindSpore
             could expand it. The expansion would compute in float32 and return float32.
         excluded: reason why the operator is never clustered for our generator; empty if it may be
             clustered.
-        advice: changes that fuse the operator.
+        advice: changes of the flags or of the model by which the operator is fused.
     """
 
     name: str

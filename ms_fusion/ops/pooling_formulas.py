@@ -1,6 +1,6 @@
 """Computes pooling and its gradients in NumPy.
 
-In average pooling, elements of the padding count for the mean only if `PoolingWindows.ends` is set.
+In average pooling, the mean includes elements of the padding only if `PoolingWindows.ends` is set.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Array = np.ndarray
 def _window_elements(
     where: PoolingWindows, x: Array, filler: Any
 ) -> Iterator[tuple[tuple[Any, ...], Array]]:
-    """Yields (slices, values) for each offset within a window.
+    """Yields (slices, values) for each position within a window.
 
-    `values` are the elements of the padded x at this offset in all windows. `slices` select them in
-    the padded x. The padding is filled with `filler`.
+    `values` is an array of the elements of the padded x at this position of all windows. The tuple
+    `slices` selects these elements in the padded x. The padding has the value `filler`.
     """
     padded, _ = _pad(where, x, filler)
     dilations = where.dilations or (1,) * len(where.spans)
@@ -67,7 +67,7 @@ def max_pool(where: PoolingWindows, x: Array) -> Array:
 def max_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
     """Returns the gradient of max pooling.
 
-    The gradient of a window goes to the window's first maximum, or to the window's first NaN.
+    The gradient of a window is added to the window's first maximum, or to the window's first NaN.
     """
     total, inner = _pad(where, np.zeros_like(x), 0)
     level, free = max_pool(where, x), np.ones(gradient.shape, bool)
@@ -104,8 +104,8 @@ def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> A
 def window_divisors(where: PoolingWindows, rank: int) -> Array:
     """Returns the number by which average pooling divides the sum of each window.
 
-    This is `where.divisor`; if that is 0, it is the number of the window's elements that lie in
-    `where.counted_ranges`.
+    The result is `where.divisor`. If `where.divisor` is 0, the result is the number of the window's
+    elements that are in `where.counted_ranges`.
     """
     if where.divisor:
         return np.full((1,) * rank, where.divisor)

@@ -36,7 +36,7 @@ def max_pool(call: Call) -> TracedArray:
 def max_pool_gradient(call: Call) -> TracedArray:
     """Lowers the gradient of max-pooling; the operands are (x, y, gradient of y).
 
-    The gradient of a window goes to the window's first maximum.
+    The gradient of a window is added to the window's first maximum.
     """
     x, _, gradient = (tensor_of(item) for item in call.inputs)
     where = windows(call.node, call.inputs[0].shape, call.inputs[1].shape)
@@ -83,7 +83,7 @@ def _reduce_windows(x: Tensor, where: PoolingWindows, kind: str, **more: Any) ->
 
 
 def _divide_by_window_size(where: PoolingWindows, given: Tensor) -> Tensor:
-    """Divides each window's value by its number of valid elements, or by a fixed divisor."""
+    """Divides each window's value by the number of its valid elements, or by a fixed divisor."""
 
     def in_window_dtype(*index: Expr) -> Any:
         count: Any = where.divisor or 1
@@ -100,7 +100,8 @@ def _sum_window_gradients(
 ) -> Tensor:
     """Sums for each element the gradients of all windows that contain the element.
 
-    If `positions` is given, a window counts only for the element that is the window's argmax.
+    If `positions` is given, the gradient of a window is added only to the element that is the
+    window's argmax.
     """
     over = [
         IterVar(Range(-(-span // step)), f"o{axis}", "reduce")

@@ -21,17 +21,20 @@ class PoolingWindows:
     """Windows that slide over the spatial axes.
 
     Attributes:
-        axes: indices of the spatial axes. Each further tuple has one entry per spatial axis.
-        sizes: extents of x. If `after` is given, they may be expressions evaluated at run time.
+        axes: indices of the spatial axes. All attributes below except `divisor` are tuples with one
+            entry per spatial axis.
+        sizes: extents of x. If `after` is given, the extents may be expressions that are evaluated
+            at run time.
         spans: numbers of elements of a window.
         strides: strides of the windows.
         starts: padding before the first element.
         counts: number of windows.
-        ends: extent of x plus the padding after it, if elements of the padding count for the mean
-            of a window; else empty.
-        divisor: fixed divisor of a window's mean; 0 to divide by the number of its elements.
+        ends: extent of x plus the padding after x, if the mean of a window includes elements of the
+            padding; else empty.
+        divisor: number by which the sum of each window is divided. If it is 0, the sum is divided
+            by the number of the window's elements.
         dilations: distances between the elements of a window; empty if all are 1.
-        after: padding after the last element; empty if it follows from `counts`.
+        after: padding after the last element; empty if the padding is derived from `counts`.
     """
 
     axes: tuple[int, ...]
@@ -55,14 +58,14 @@ class PoolingWindows:
 
     @property
     def counted_ranges(self) -> tuple[tuple[int, int], ...]:
-        """For each axis, the half-open range of the indices whose elements count for a mean."""
+        """For each axis, the half-open range of the indices whose elements a mean includes."""
         if self.ends:
             return tuple((-start, end) for start, end in zip(self.starts, self.ends, strict=True))
         return tuple((0, size) for size in self.sizes)
 
     @property
     def pads(self) -> tuple[tuple[int, int], ...]:
-        """For each axis, the padding (before, after); a negative value removes elements instead."""
+        """For each axis, the padding (before, after); a negative padding crops x."""
         if self.after:
             return tuple(zip(self.starts, self.after, strict=True))
         every = zip(self.starts, self.counts, self.strides, self.reaches, self.sizes, strict=True)
@@ -81,8 +84,8 @@ def sliding_windows(
 ) -> PoolingWindows:
     """Returns the windows for the padding mode ``SAME`` or ``VALID``.
 
-    ``VALID`` has no padding. ``SAME`` has ⌈size ÷ stride⌉ windows; if the padding is odd, the end
-    has one element more than the start.
+    ``VALID`` has no padding. ``SAME`` has ⌈size ÷ stride⌉ windows. If the total padding of an axis
+    is odd, the padding at the end has one element more than at the start.
     """
     if mode == "VALID":
         counts = [
@@ -107,11 +110,13 @@ def windows(
     """Returns the windows of a pooling operator or its gradient.
 
     Args:
-        node: the operator; its attributes describe the windows if `given` is empty. If it has the
-            attribute `windows`, which the adapter of an ONNX operator adds, that is the result.
+        node: the operator. If `given` is empty, the attributes of the operator describe the
+            windows. If the operator has the attribute `windows`, which `ms_fusion.ops.onnx_windows`
+            adds, the result is the value of this attribute.
         shape: shape of the input x.
-        pooled: shape of the result y; with explicit padding it gives the number of windows.
-        given: window, strides, padding mode and data format if they are inputs of the operator, as
+        pooled: shape of the result y. If the padding is explicit, the number of windows is taken
+            from this shape.
+        given: (window, strides, padding mode, data format) if these are inputs of the operator, as
             for AvgPool and its gradient; else empty.
 
     Raises:
@@ -163,9 +168,10 @@ def _padded_windows(
 ) -> PoolingWindows:
     """Returns the windows of a pooling with padding mode PAD, or of 3-D average pooling.
 
-    The attribute `pad_list` is explicit padding, with two entries per axis; without it, the padding
-    mode `mode` determines the padding. If `count_include_pad`, elements of the padding count for
-    the mean. `divisor_override` is a fixed divisor of the mean.
+    The attribute `pad_list` is explicit padding, with two entries per axis. Without this attribute,
+    the padding mode `mode` determines the padding. If the attribute `count_include_pad` is True,
+    the mean includes elements of the padding. The attribute `divisor_override` is a fixed divisor
+    of the mean.
     """
     found = sliding_windows(axes, sizes, spans, strides, mode)
     listed = [int(one) for one in node.attr("pad_list") or ()] if mode == "PAD" else []
@@ -186,13 +192,13 @@ def _padded_windows(
 
 
 def count_elements(where: PoolingWindows, number: int, index: Any, extremes: Any) -> Any:
-    """Returns how many elements of a window count for its mean, along one spatial axis.
+    """Returns the number of elements in the mean of a window, along one spatial axis.
 
     Args:
         where: the windows.
-        number: number of the spatial axis.
+        number: position of the spatial axis in `where.axes`.
         index: number of the window along this axis; an integer, an array or a DSL expression.
-        extremes: functions (minimum, maximum) of two numbers of this type.
+        extremes: functions (minimum, maximum) of two numbers of the type of `index`.
     """
     minimum, maximum = extremes
     first, span = index * where.strides[number] - where.starts[number], where.spans[number]
@@ -213,8 +219,8 @@ def window_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
 def average_pool_windows(call: Call) -> PoolingWindows:
     """Returns the windows of average pooling.
 
-    The inputs are (x, window, strides, padding mode, data format), or only x, with attributes for
-    the others.
+    The inputs are (x, window, strides, padding mode, data format). If x is the only input, the
+    operator has attributes for the others.
     """
     given = window_arguments(call.inputs[1:]) if len(call.inputs) > 1 else ()
     return windows(call.node, call.inputs[0].shape, call.output.shape, given)

@@ -39,7 +39,7 @@ def _matrix_product(call: Call) -> Array:
 
 
 def _product_from_gemm(call: Call) -> Call:
-    """Expresses alpha · a · b + beta · c as a product with a third operand beta · c."""
+    """Rewrites Gemm, alpha · a · b + beta · c, as a product with a third operand beta · c."""
     addend, beta = call.optional_input(2), call.number("beta", default=1.0)
     rest = () if addend is None else (addend if beta == 1.0 else addend * beta,)
     return call.in_form(inputs=(*call.inputs[:2], *rest))

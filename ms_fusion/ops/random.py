@@ -13,7 +13,7 @@ from ms_fusion.ops.op_info import (
 
 
 def _dropout_gradient(call: Any) -> Any:
-    """Computes dy · mask / keep_prob for the inputs (gradient dy of y, mask)."""
+    """Computes dy · mask / keep_prob for the inputs (dy, mask); dy is the gradient of y."""
     dy, mask = call.inputs[:2]
     return dy * mask / call.number("keep_prob", 2)
 

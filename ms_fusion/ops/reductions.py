@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def _reduction_axes(call: Call) -> tuple[int, ...]:
     """Returns the axes of a reduction.
 
-    If no axes are given, returns all axes, or none if `skip_mode` is set.
+    If the operator has no axes, returns all axes, or no axes if `skip_mode` is set.
     """
     ndim = call.inputs[0].ndim
     named = call.integers("axis", 1) if len(call.inputs) > 1 else call.integers("axis")
@@ -68,7 +68,7 @@ def _composed_reduction(
     before: Callable[[Any], Any] = lambda x: x,
     after: Callable[[Any], Any] = lambda x: x,
 ) -> Formula:
-    """Returns the formula after(function(before(x))); `function` reduces over the axes."""
+    """Returns the formula after(function(before(x))), in which `function` reduces over the axes."""
 
     def formula(call: Call) -> Any:
         x, axes = before(call.inputs[0]), _reduction_axes(call)
@@ -116,18 +116,20 @@ def _bias_add_grad(call: Call) -> Array:
 
 
 def bias_gradient_axes(node: Node, ndim: int) -> tuple[int, ...]:
-    """Returns the axes that BiasAddGrad reduces: all except axis 1, or except the last for NHWC.
+    """Returns the axes that BiasAddGrad reduces: all except the channel axis.
+
+    The channel axis is axis 1, or the last axis for NHWC.
 
     Args:
         node: the operator BiasAddGrad.
-        ndim: rank of its input, the gradient of y.
+        ndim: rank of the operator's input, the gradient of y.
     """
     kept = bias_axis(node, ndim)
     return tuple(axis for axis in range(ndim) if axis != kept)
 
 
 def _reduction_rule(word: Any) -> LoweringRule:
-    """Returns a rule that reduces over the given axes, or over all axes if none are given.
+    """Returns a lowering rule that reduces over the operator's axes, by default over all axes.
 
     Sums of float16, bfloat16 and bool accumulate in a wider dtype.
     """

@@ -34,7 +34,7 @@ class ResizeSizes:
 
 
 def resize_sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> ResizeSizes:
-    """Returns height and width of the shapes `source` and `result` of a forward operator.
+    """Returns the heights and widths in the shapes `source` and `result` of a forward operator.
 
     Raises:
         InputError: a shape does not have four axes.
@@ -53,7 +53,7 @@ def resize_sizes(node: Node, source: Sequence[Any], result: Sequence[Any]) -> Re
 
 
 def nearest_resize_sizes(call: Any, source: Sequence[Any], result: Sequence[Any]) -> ResizeSizes:
-    """Returns the same as `resize_sizes`, for the `Call` of a nearest-neighbour operator.
+    """Returns the result of `resize_sizes` for the `Call` of a nearest-neighbour operator.
 
     Raises:
         InputError: `align_corners` or `half_pixel_centers` is set, or a shape does not have four

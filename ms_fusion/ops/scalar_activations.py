@@ -1,7 +1,7 @@
 """Activation functions with a scalar argument that MindSpore's description of a kernel lacks.
 
-These operators cannot be clustered. Our presets expand the functions and Cells of MindSpore that
-use them.
+These operators cannot be clustered. So our presets (sets of fusion flags) expand MindSpore's
+functions and Cells that use these operators.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ARGUMENT_MISSING = "its scalar argument is missing from the kernel's description
 
 
 def _hard_shrink(x: Array, threshold: Any) -> Any:
-    """Computes x where |x| exceeds the threshold, else 0; 0 for NaN."""
+    """Computes x if |x| > threshold, else 0; the result for NaN is 0."""
     return np.where(x > threshold, x, np.where(x < -threshold, x, 0.0))
 
 
@@ -42,12 +42,12 @@ def _celu_with_operand(call: Call) -> Call:
 
 
 def _shrink_gradient(dy: Array, x: Array, threshold: Any) -> Any:
-    """Computes the gradient of SoftShrink and HShrink: 0 where |x| ≤ threshold, else dy."""
+    """Computes the gradient of SoftShrink and HShrink: dy if |x| > threshold, else 0."""
     return np.where((x >= -threshold) & (x <= threshold), 0 * dy, dy)
 
 
 def _soft_shrink(x: Array, threshold: Any) -> Any:
-    """Computes sign(x) · (|x| − threshold) where |x| exceeds the threshold, else 0; 0 for NaN."""
+    """Computes sign(x) · (|x| − threshold) if |x| > threshold, else 0; the result for NaN is 0."""
     return np.where(x > threshold, x - threshold, np.where(x < -threshold, x + threshold, 0.0))
 
 
@@ -60,13 +60,14 @@ def _scalar_activation(
     least_scalar: float = 0.0,
     **fields: Any,
 ) -> OpInfo:
-    """Returns the record of an activation function that our presets expand in the source.
+    """Returns the record of an activation function that our presets expand in the user's source.
 
     Args:
         name: type of the operator.
         formula: function of the input and the scalar.
         function: name of MindSpore's function in `mindspore.ops`.
-        cell: name of MindSpore's Cell in `mindspore.nn`, and the attribute that holds the scalar.
+        cell: pair: name of MindSpore's Cell in `mindspore.nn`, and the Cell's attribute with the
+            scalar.
         least_scalar: see `SourceExpansion`.
         fields: further fields of `OpInfo`.
     """

@@ -21,7 +21,7 @@ CPU_CLUSTER_OPS = _names_clustered(Cluster.BY_DEFAULT, Cluster.BY_DEFAULT_FOR_MI
 """Operators that MindSpore clusters on CPU by default."""
 
 MINDSPORE_GENERATOR_ONLY_OPS = _names_clustered(Cluster.BY_DEFAULT_FOR_MINDSPORE)
-"""Subset of `CPU_CLUSTER_OPS` that is clustered by default for MindSpore's own generator only.
+"""Subset of `CPU_CLUSTER_OPS` that is clustered by default only for MindSpore's generator.
 
 For other generators, the presets enable the clustering of these operators by a flag.
 """
@@ -32,7 +32,7 @@ CPU_CLUSTERABLE_OPS = _names_clustered(Cluster.BY_FLAG)
 CPU_CLUSTERABLE_BY_OWN_GENERATOR_ONLY = _names_clustered(*FOR_OTHER_GENERATORS)
 """Operators that can be clustered on CPU, but that MindSpore's own generator does not build.
 
-Some of them are built by no generator.
+Some of these operators cannot be built by any generator.
 """
 
 CPU_EXPAND_OPS = _names_expanded(Expand.BY_DEFAULT)
@@ -48,7 +48,7 @@ ASCEND_CLUSTER_OPS = operators_where(lambda operator: operator.mindspore.ascend_
 """Operators that MindSpore clusters on Ascend by default."""
 
 ASCEND_CLUSTER_OPS_LEVEL_1 = operators_where(lambda operator: operator.mindspore.ascend_level == 1)
-"""Further operators that MindSpore clusters on Ascend from `--fusion_ops_level=1` on."""
+"""Further operators that MindSpore clusters on Ascend at `--fusion_ops_level=1` and above."""
 
 REDUCTIONS = operators_with(Trait.REDUCTION)
 CORRECTLY_ROUNDED_OPS = operators_with(Trait.CORRECTLY_ROUNDED)

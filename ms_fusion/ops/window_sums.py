@@ -1,4 +1,4 @@
-"""Helpers for sums over windows of images: float32 accumulators, conditions, means."""
+"""Provides helpers for sums over windows of images: float32 accumulators, conditions, means."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tbe_impl.dsl.tensor import Tensor, compute, fresh_name
 
 
 def widen(x: Tensor) -> Tensor:
-    """Casts float16 and bfloat16 tensors to float32 for accumulation; returns others unchanged."""
+    """Casts float16 and bfloat16 tensors to float32; returns tensors of other dtypes unchanged."""
     return dsl.cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
 
 
 def conjunction(one: Expr | None, other: Expr) -> Expr:
     """Returns the logical and of two conditions.
 
-    A condition that is None counts as true.
+    None means a condition that is always true.
     """
     return other if one is None else make_binary("and", one, other)
 
