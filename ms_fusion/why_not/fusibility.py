@@ -29,7 +29,7 @@ LEVEL_1_OPERATORS = operators_where(lambda operator: operator.mindspore.cluster_
 VALUE_DEPENDENT_INPUTS: Mapping[str, tuple[int, ...]] = table(
     lambda operator: operator.mindspore.constants
 )
-"""A dict from an operator type to the indices of the inputs that must be constants (such as axes)."""
+"""A dict from an operator type to the indices of its inputs that must be constants (as axes)."""
 
 FLOAT32_ONLY_EXPANSIONS = operators_where(lambda operator: not operator.mindspore.expands_float16)
 """Operators expanded on CPU in float32 but not in float16 (measured on MindSpore 2.10)."""
