@@ -42,7 +42,10 @@ def transposed_convolution(call: Call) -> Any:
 
 
 def _parameters(call: Call, padding: str, rank: int) -> dict[str, Any]:
-    """Returns the parameters of a DSL convolution; adds an axis of size 1 if there is only one axis."""
+    """Returns the parameters of a DSL convolution.
+
+    If there is only one spatial axis, a second axis of size 1 is added.
+    """
     own = spatial_attributes(call.node)
     more = max(2 - rank, 0)
     return {

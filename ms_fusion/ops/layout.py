@@ -129,7 +129,10 @@ def _stack(call: Call) -> Array:
 
 
 def _split(call: Call) -> Any:
-    """Computes all results of Split along an axis; the attribute `size_splits` lists their sizes."""
+    """Computes all results of Split along an axis.
+
+    The attribute `size_splits` lists the sizes of the results.
+    """
     ends = np.cumsum(call.attribute("size_splits"))[:-1]
     return np.split(call.inputs[0], [int(end) for end in ends], int(call.attribute("axis")))
 
