@@ -45,7 +45,7 @@ def environment_text(ledger: Ledger) -> str:
 
 
 def flags_text(ledger: Ledger) -> str:
-    """Returns the name of the preset (a set of fusion flags) and the flags that differ from its flags."""
+    """Returns the name of the preset (a set of fusion flags) and the flags that differ from it."""
     environment = ledger.environment
     return shown_flags(
         ledger.flags,
