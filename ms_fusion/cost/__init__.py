@@ -3,15 +3,15 @@
 The counts are exact under these assumptions:
 
 - an operator reads its tensors once from main memory and writes its results once (no caches);
-- scalars, and arguments such as axes and shapes, cost nothing;
-- changing only the shape (Reshape, ExpandDims …) moves no byte and launches no kernel (measured on
-  MindSpore 2.10 on CPU);
-- a fused kernel reads each distinct input once, writes its outputs once, and is one launch; an
-  in-place write counts the size of the overwritten tensor;
+- reading scalars, and arguments such as axes and shapes, costs nothing;
+- an operator that changes only the shape (Reshape, ExpandDims …) moves no byte and launches no
+  kernel (measured on MindSpore 2.10 on CPU);
+- a fused kernel reads each distinct input once, writes its outputs once, and is one launch;
+- an in-place write writes as many bytes as the overwritten tensor has;
 - some of our kernels process a result a second time, for example to apply relu to the result of a
-  oneDNN product or convolution. The bytes of these second passes are not counted here; the ledger
+  oneDNN product or convolution. The bytes of these second passes are not counted here. The ledger
   (the report on all fused kernels of a run) adds them;
-- sizes not known before run time count as 1.
+- a size that is not known before run time is assumed to be 1.
 
 `benefit` returns the saving of a fusion in µs, with its terms. `estimate_benefit` computes the
 saving from given costs instead of a graph.

@@ -1,30 +1,30 @@
-"""Computes the time in µs that one fused kernel saves over its separate operators, term by term.
+"""Computes the time that one fused kernel saves compared to its separate operators, in µs.
 
     benefit = bytes not moved ÷ bandwidth + launches saved × launch cost
               − loss ÷ bandwidth − recomputation ÷ rate − hidden
 
-- *bytes not moved*: internal results, and inputs shared by several operators; `ms_fusion.cost.work`
-  defines the counts.
-- *loss*: bytes that one kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If matrix
-  products are library calls, relu and a residual sum read and write the result of the call again;
-  these bytes count as loss.
+- *bytes not moved*: bytes of internal results, and of inputs that several operators read.
+  `ms_fusion.cost.work` counts these bytes.
+- *loss*: bytes that the fused kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If
+  matrix products are library calls, relu and a residual sum read and write the result of the call
+  again. The bytes of these passes are part of the loss.
 - *recomputation*: operators before a pooling are recomputed for each overlapping window. In our CPU
   kernels, a value that is read both directly and at other positions is recomputed for each position
-  (`ms_fusion.cost.transposed_reads`). All cores share this work if the kernel is large enough to be
-  parallel.
-- *hidden*: part of the saved memory time that does not shorten the run. It occurs if matrix
-  products are library calls: memory traffic then overlaps with computation, and a kernel takes
-  max(bytes ÷ bandwidth, computing time). *Hidden* is the decrease of bytes ÷ bandwidth minus the
-  decrease of this maximum. The computing time of a library call is the time for the FLOPs of its
-  product; its epilogue costs nothing. The computing time of our own kernel is the time for its
-  vector steps (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product is computed
-  on tiles that are still in the nearest cache, so it runs at the rate of this cache.
-- *bandwidth*: bandwidth of the smallest cache or memory that can hold all bytes moved by the
-  operator that moves the most. The bytes of several operators are not added, because operators
-  reuse each other's memory.
+  (`ms_fusion.cost.transposed_reads`). If the kernel is large enough to be parallel, all cores share
+  the recomputation.
+- *hidden*: part of the saved memory time that does not shorten the run, because memory traffic
+  overlaps with computation. This term is 0 unless matrix products are library calls. The time of a
+  kernel is then max(bytes ÷ bandwidth, computing time). *Hidden* is the decrease of bytes ÷
+  bandwidth minus the decrease of this maximum. The computing time of a library call is the time for
+  the FLOPs of its product. Its epilogue takes no time. The computing time of our own kernel is the
+  time for its vector steps (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product
+  is computed on tiles that are still in the nearest cache, so it runs at the rate of this cache.
+- *bandwidth*: bandwidth of the smallest cache or memory that can contain all bytes of the operator
+  with the most bytes. The bytes of several operators are not added, because operators reuse each
+  other's memory.
 
 A kernel is refused if its smallest tile needs more than a given share of the on-chip memory (80 %
-by default). A kernel is also refused if it contains independent matrix products that share no
+by default). A kernel is also refused if it contains independent matrix products that have no common
 input.
 """
 
@@ -46,9 +46,9 @@ from ms_fusion.ops.op_info import Trait
 POOLINGS = operators_with(Trait.POOLING)
 """Pooling operators, whose windows may overlap."""
 RELU = frozenset({"ReLU", "Maximum"})
-"""Operators that compute relu: ReLU in a model, Maximum in a graph lowered for a library call."""
+"""Operators that compute relu: ReLU in a model, and Maximum in a graph for a library call."""
 MIN_PARALLEL_ELEMENTS = 1 << 19
-"""A CPU kernel with at least this many input and output elements is parallel, as in `tbe_impl`."""
+"""Minimum number of input and output elements of a parallel CPU kernel, as in `tbe_impl`."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,16 @@ class Benefit:
     """The benefit of building one fused kernel, with the terms of the formula.
 
     Attributes:
-        saved_bytes: bytes not moved.
+        saved_bytes: bytes that fusion does not move.
         saved_launches: number of launches saved.
-        loss_bytes: bytes re-read because tiles hold whole rows, or moved by passes over the result
-            of a library call.
-        recomputed_flops: FLOPs repeated because pooling windows overlap.
+        loss_bytes: bytes that are re-read because tiles contain whole rows, and bytes that are
+            moved by passes over the result of a library call.
+        recomputed_flops: FLOPs that are repeated because pooling windows overlap.
         on_chip_bytes: bytes of one tile.
         hidden_us: part of the saved memory time that overlaps with computation.
         us: the benefit in µs; negative if the kernel is slower than its separate operators.
-        refusal_reason: why the kernel must not be built, regardless of its benefit; empty if it
-            may be built.
+        refusal_reason: reason why the kernel must not be built, regardless of its benefit; empty if
+            it may be built.
     """
 
     saved_bytes: int
@@ -104,9 +104,9 @@ def benefit(
         graph: graph with known or assumed sizes.
         device: the device.
         split: function that splits the body into library calls (matrix products with simple
-            epilogues) and the operators between them. These parts share one launch, and pass
-            results to each other through memory.
-        capacity_share: share of the on-chip memory that a tile may fill.
+            epilogues) and the operators between the library calls. These parts are executed in one
+            launch, and pass results to each other through memory.
+        capacity_share: fraction of the on-chip memory that a tile may fill.
     """
     body = fused.fused_body
     parts = split(body)
@@ -176,10 +176,11 @@ def _kernel_time_us(
     rate: float,
     repeated: float = 0.0,
 ) -> float:
-    """Returns the time in µs of a kernel that moves `moved` bytes at `rate` bytes per second.
+    """Returns the time of a kernel that moves `moved` bytes at `rate` bytes per second, in µs.
 
-    `repeated` is the number of vector steps that the kernel spends on recomputing values. If the
-    operators contain matrix products, the kernel is a library call, and its epilogue costs nothing.
+    `repeated` is the number of vector steps (units of arithmetic time) for values that the kernel
+    recomputes. If the operators contain matrix products, the kernel is a library call, and its
+    epilogue takes no time.
     """
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
@@ -191,7 +192,7 @@ def _kernel_time_us(
 
 
 def _recomputed_steps_per_core(part: Graph, device: Device) -> float:
-    """Returns the vector steps per core that a kernel spends on recomputing values."""
+    """Returns the number of vector steps per core for values that a kernel recomputes."""
     elements = sum(part.values[name].elements for name in (*part.inputs, *part.outputs))
     return recomputed_steps(part) / (device.cores if elements >= MIN_PARALLEL_ELEMENTS else 1)
 
@@ -202,7 +203,7 @@ class _EpiloguePasses:
 
     Attributes:
         more_bytes: bytes of the result that the passes read and write again.
-        read_bytes: bytes of the residuals; the passes read them, the library call does not.
+        read_bytes: bytes of the residuals, which only the passes read, not the library call.
         is_tiled: whether the passes run over tiles that are still in the nearest cache.
     """
 
@@ -250,7 +251,7 @@ def _recomputed_flops(part: Graph) -> int:
 
 
 def _has_unrelated_products(products: Sequence[Node], body: Graph) -> bool:
-    """Whether the kernel has several independent matrix products that share no common input."""
+    """Whether the kernel has several independent matrix products without a common input."""
     if len(products) < 2 or upstream_products(body):
         return False
     return not set(products[0].inputs).intersection(*(node.inputs for node in products[1:]))

@@ -1,6 +1,6 @@
-"""Estimates the saving of fusing two operators into one kernel, from given costs of the operators.
+"""Estimates the saving of fusing two operators into one kernel from the operators' costs.
 
-`ms_fusion.cost.benefit` derives the costs from a graph instead.
+The caller states these costs. `ms_fusion.cost.benefit` derives costs from a graph instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUSION_TYPES: Mapping[str, Any] = {
     "cross_operator": "cross-operator",
     "pipeline": "pipeline",
 }
-"""Fusion type as passed to `estimate_benefit` → kind of fusion rule."""
+"""A dict from a fusion type, an argument of `estimate_benefit`, to the kind of a fusion rule."""
 COSTS = ("hbm_read", "hbm_write", "schedule_cost", "tiling_loss")
 
 
@@ -30,11 +30,12 @@ class Estimate:
     """The saving of a fusion of two operators.
 
     Attributes:
-        hbm_save_gb: GB not read or written.
-        schedule_save_ms: launch time saved, ms.
-        performance_loss_gb: GB re-read because one kernel's tiles are not optimal.
-        us: total saving in µs; None without a device, since bytes and times have no common unit.
-        device: name of the device; empty without a device.
+        hbm_save_gb: saved reads and writes, GB.
+        schedule_save_ms: saved launch time, ms.
+        performance_loss_gb: reads that are repeated because the tiles of one kernel are not optimal
+            for both operators, GB.
+        us: total saving, µs; None if no device is given, since bytes and times have no common unit.
+        device: name of the device; empty if no device is given.
     """
 
     hbm_save_gb: float
@@ -47,7 +48,8 @@ class Estimate:
     def is_worth_it(self) -> bool:
         """Whether fusion saves time.
 
-        If no device is given, whether it saves bytes and does not increase the launch time.
+        If no device is given, the result is whether fusion saves bytes and does not increase the
+        launch time.
         """
         if self.us is not None:
             return self.us > 0
@@ -71,17 +73,17 @@ def estimate_benefit(
 ) -> Estimate:
     """Estimates the saving of fusing two operators of known costs into one kernel.
 
-    For reads, writes and scheduling, the fused kernel costs as much as the operator with the higher
-    cost. Its tiling loss is the sum of the losses of both operators. Before this loss is
-    subtracted, the bytes saved are:
+    The fused kernel's reads, writes and schedule cost are each the larger of the costs of the two
+    operators. Its tiling loss is the sum of the losses of both operators. Before this loss is
+    subtracted, the saved bytes are:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 
     Args:
-        op1, op2: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes), ``schedule_cost`` in ms,
-            ``tiling_loss`` in GB re-read.
+        op1, op2: costs of each operator: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes),
+            ``schedule_cost`` in ms, and ``tiling_loss`` in GB that are re-read.
         fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the estimate is the
-            same for all of them.
+            same for all three types.
         device: name of a device, such as ``ascend910b``, whose bandwidth converts bytes to µs.
 
     Raises:

@@ -13,11 +13,12 @@ from ms_fusion.ops.selections import RANDOM_OPS
 
 
 def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
-    """Returns the totals of a whole graph; a fused kernel counts as one node.
+    """Returns the totals of a whole graph, in which a fused kernel is one node.
 
     Args:
         graph: the graph.
-        beforehand: names of nodes that run once, before the first call; their work is not counted.
+        beforehand: names of nodes that run only once, before the first call. The work of these
+            nodes is not counted.
     """
     total = Work()
     for node in graph.nodes:
@@ -37,7 +38,8 @@ def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
 def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
     """Returns the names of the nodes that depend on parameters and constants only.
 
-    They can be folded as long as the parameters do not change. Random operators are left out.
+    These nodes can be folded to constants as long as the parameters do not change. Random operators
+    are left out.
     """
     known = {
         name for name, value in graph.values.items() if value.kind in ("parameter", "constant")
@@ -52,11 +54,11 @@ def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
 
 
 def peak_memory_bytes(graph: Graph) -> int:
-    """Returns the largest sum of bytes alive at once when the nodes run in the graph's order.
+    """Returns the largest total size of values alive at once, if nodes run in the graph's order.
 
-    Inputs, parameters and constants are alive throughout and count once. A result is alive from its
-    node to its last reader; an output of the graph is alive to the end. Views and in-place results
-    need no memory.
+    Inputs, parameters and constants are always alive, and are counted once. A result is alive from
+    its node to its last reader; an output of the graph is alive to the end. Views and in-place
+    results need no memory.
     """
     storage: dict[str, str] = {}
     for node in graph.nodes:
@@ -91,7 +93,7 @@ def peak_memory_bytes(graph: Graph) -> int:
 
 
 def _aliased_input(node: Node, position: int) -> str | None:
-    """Returns the input that occupies the same memory as output `position`; None if none does."""
+    """Returns the input that has the same memory as output `position`; None if there is none."""
     if not node.inputs:
         return None
     known = operator_info(node.op)

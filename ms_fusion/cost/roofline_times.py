@@ -11,8 +11,8 @@ from ms_fusion.ledger import Stages, Work
 def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
     """Returns the times of the four stages of one kernel, in µs.
 
-    They are launches × launch cost, bytes read ÷ bandwidth, FLOPs ÷ rate, and
-    bytes written ÷ bandwidth.
+    The four times are: launches × launch cost, bytes read ÷ bandwidth, FLOPs ÷ rate, and bytes
+    written ÷ bandwidth.
     """
     return Stages(
         launch_us=work.launches * device.launch_us,
@@ -23,10 +23,10 @@ def stages(work: Work, device: Device, *, matrix: bool = False) -> Stages:
 
 
 def roofline_bound(parts: Stages) -> str:
-    """Returns ``compute`` if the FLOPs of a kernel take longer than its bytes, else ``memory``."""
+    """Returns ``compute`` if a kernel's FLOPs take more time than its bytes, else ``memory``."""
     return "compute" if parts.compute_us > parts.read_us + parts.write_us else "memory"
 
 
 def predicted_saving_us(before: Iterable[Stages], after: Stages) -> float:
-    """Returns the time in µs that the kernel `after` saves over the separate kernels `before`."""
+    """Returns the time that the kernel `after` saves compared to the kernels `before`, in µs."""
     return sum(parts.total_us for parts in before) - after.total_us

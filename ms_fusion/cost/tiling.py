@@ -1,18 +1,18 @@
-"""Models the tiling of a kernel: on-chip bytes of one tile, and bytes re-read because of tiles.
+"""Models the tiling of a kernel: on-chip bytes of a tile, and bytes that tiles read again.
 
-A single matrix product uses square t × t tiles, each a third of the on-chip memory. Let M be the
-number of rows of the product, and r the number of whole rows that fit half of the usable on-chip
-memory. Other operators in the same kernel change the tiling:
+A single matrix product uses square tiles of t × t elements, each of which fills a third of the
+on-chip memory. Let M be the number of rows of the product. Let r be the number of whole rows that
+fit in half of the usable on-chip memory. Other operators in the same kernel change the tiling:
 
 - a reduction *before* the product needs a separate pass for its statistics, so that the operand of
   the reduction is read once more;
-- with a softmax between the product and a second product, rows of the first product are streamed
-  (online softmax). A tile holds r rows of the first operand and of the last result, and both right
-  operands are read ⌈M/r⌉ times instead of ⌈M/t⌉ times;
-- with another reduction after the product, or a second product that depends on it, tiles hold r
-  whole rows. The product's right operand is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
+- if a softmax is between the product and a second product, rows of the first product are streamed
+  (online softmax). A tile contains r rows of the first operand and of the last result. The right
+  operands of both products are read ⌈M/r⌉ times instead of ⌈M/t⌉ times;
+- if another reduction follows the product, or if a second product depends on the product, tiles
+  contain r whole rows. The product's right operand is read ⌈M/r⌉ times instead of ⌈M/t⌉ times.
 
-Without a product, a tile holds one row of the widest reduction for each live value.
+If the kernel has no product, a tile contains one row of the widest reduction for each live value.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ms_fusion.ops.op_info import Trait
 
 CAPACITY_SHARE = 0.8
 ROW_REDUCTIONS = operators_with(Trait.ROW_REDUCTION)
-"""Operators that need a whole row before they produce a result."""
+"""Operators that must read a whole row before they produce a result."""
 
 
 ONLINE_REDUCTIONS = frozenset({"Softmax"})
-"""Reductions that can be computed while rows are streamed (online), if a product follows."""
+"""Reductions before a product that can be computed while rows are streamed (online)."""
 CONVOLUTIONS = frozenset({"Conv2D", "Conv2DTranspose"})
 """Convolutions, modelled as matrix products: pixels are the rows, channels are the columns."""
 
@@ -44,7 +44,7 @@ class Tiling:
 
     Attributes:
         on_chip_bytes: bytes of the smallest tile.
-        loss_bytes: bytes re-read because of the tiles.
+        loss_bytes: bytes that are re-read because of the tiles.
     """
 
     on_chip_bytes: int
@@ -93,7 +93,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
 
 
 def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
-    """Returns a dict from a value's name to the names of the matrix products that it depends on."""
+    """Returns a dict from a value to the matrix products on which the value depends, by name."""
     found: dict[str, frozenset[str]] = {name: frozenset() for name in part.values}
     for node in part.nodes:
         before = frozenset[str]().union(*(found[name] for name in node.inputs))
@@ -103,7 +103,7 @@ def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
 
 
 def upstream_products(part: Graph) -> list[Node]:
-    """Returns the matrix products on whose result another product depends, directly or not."""
+    """Returns the matrix products on which another product depends, directly or indirectly."""
     return _upstream_products(part, _source_products(part))
 
 
@@ -119,9 +119,9 @@ def _upstream_products(part: Graph, behind: Mapping[str, frozenset[str]]) -> lis
 
 
 def _is_row_reduction(node: Node) -> bool:
-    """Whether a node is a row reduction: it needs a whole row before it produces a result.
+    """Whether a node must read a whole row before it produces a result (a row reduction).
 
-    Batch normalisation is one only in training, when it computes statistics.
+    Batch normalisation is a row reduction only in training, when it computes statistics.
     """
     if node.op == "BatchNorm":
         return bool(node.attr("is_training") or node.attr("training_mode"))
@@ -131,8 +131,8 @@ def _is_row_reduction(node: Node) -> bool:
 def _row_bytes(node: Node, body: Graph) -> int:
     """Returns the bytes of one row of a node's first input.
 
-    The row's length is the product of the sizes of the reduced axes, or the size of the last axis
-    if no axis is reduced.
+    The number of elements of a row is the product of the sizes of the reduced axes. If no axis is
+    reduced, it is the size of the last axis.
     """
     source = body.values[node.inputs[0]]
     reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)
@@ -148,7 +148,7 @@ def _last_axis_bytes(body: Graph, name: str) -> int:
 
 
 def _peak_live_values(nodes: Sequence[Node]) -> int:
-    """Returns the largest number of values alive at once when the operators run in this order."""
+    """Returns the largest number of values alive at once, if operators run in this order."""
     last = {name: place for place, node in enumerate(nodes) for name in node.inputs}
     alive: set[str] = set()
     most = 1
@@ -160,9 +160,9 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 
 
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Returns the bytes of a product's right operand that are re-read because of whole-row tiles.
+    """Returns the bytes of a product's right operand that tiles of whole rows read again.
 
-    `row_bytes` is the number of bytes that a tile holds for each of its rows.
+    `row_bytes` is the number of bytes per row of a tile.
     """
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]

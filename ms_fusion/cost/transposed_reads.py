@@ -1,9 +1,10 @@
 """Counts reads and recomputation caused by transposes of the last axis inside a kernel.
 
 A transpose of a tensor in memory is computed tile by tile. If the kernel itself computes the
-operand, there is no tensor to read in tiles. The operand is then computed in the order of the
-transposed elements, so neighbouring elements are computed from distant addresses. Each such read
-counts as many vector steps as an element of a transpose.
+operand of the transpose, there is no tensor in memory that could be read in tiles. The operand is
+then computed in the order of the transposed elements, so neighbouring elements are computed from
+distant addresses. Each read of a distant address is assumed to cost as many vector steps (units of
+arithmetic time) as an element of a transpose.
 
 A value that is read both directly and at other positions, such as the rotated halves of a rotary
 embedding, is computed once for each position.
@@ -20,13 +21,13 @@ from ms_fusion.ops.op_info import Trait
 DATA_MOVEMENT_OPERATORS = operators_with(Trait.DATA_MOVEMENT)
 """Operators that move elements to other positions."""
 PLACES_MAX = 256
-"""Maximum number of (value, path) pairs that a search visits; further pairs are not counted."""
+"""Maximum number of (value, path) pairs that a search visits; other pairs are ignored."""
 
 
 def values_to_materialize(graph: Graph) -> tuple[str, ...]:
     """Returns the names of the computed values that should be stored before they are transposed.
 
-    They are the values whose computation takes more than one read per element on average.
+    These are the values for which `count_reads` exceeds the number of elements of the value.
     """
     found = [
         node
@@ -38,10 +39,10 @@ def values_to_materialize(graph: Graph) -> tuple[str, ...]:
 
 
 def count_reads(source: str, graph: Graph) -> int:
-    """Returns the number of elements read from outside the kernel to compute the value `source`.
+    """Returns the number of elements that are read from outside the kernel to compute `source`.
 
-    An element read at several positions counts once for each position. A one-dimensional operand
-    stays in cache and does not count.
+    An element that is read at several positions is counted once for each position. A
+    one-dimensional operand stays in cache and is not counted.
     """
     seen: set[tuple[str, tuple[str, ...]]] = set()
     waiting: list[tuple[str, tuple[str, ...], int]] = [(source, (), graph.values[source].elements)]
@@ -66,12 +67,13 @@ def count_reads(source: str, graph: Graph) -> int:
 
 
 def recomputed_steps(graph: Graph) -> int:
-    """Returns the vector steps that a kernel spends on recomputing values for other positions.
+    """Returns the vector steps of a kernel for values that it recomputes for other positions.
 
     A value is computed once for each different path from a result back to the value, since each
-    data-movement operator on a path changes the positions at which the value is read. If two paths
-    read only one half of the value each, together they count as one computation. Reductions, and
-    values that are stored before their transpose (`values_to_materialize`), are computed once.
+    data-movement operator on a path changes the positions at which the value is read. If each of
+    two paths reads only one half of the value, the two paths together are counted as one
+    computation. Reductions, and values that are stored before their transpose
+    (`values_to_materialize`), are computed once.
     """
     kept = {
         *values_to_materialize(graph),

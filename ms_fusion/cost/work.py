@@ -1,4 +1,4 @@
-"""Counts bytes, FLOPs and launches of an operator or fused kernel; one rule per operator family."""
+"""Counts bytes, FLOPs and launches of an operator or fused kernel, by a rule per family."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def is_matrix_product(op: str) -> bool:
 def work_of(node: Node, graph: Graph) -> Work:
     """Returns the work of running the node once.
 
-    A fused kernel reads each distinct input once and writes its outputs once, with the FLOPs of all
-    its operators. An operator without a rule (`has_rule`) reads its inputs, writes its outputs and
-    does one FLOP per output element.
+    A fused kernel reads each distinct input once, writes its outputs once, and has the FLOPs of all
+    its operators. For an operator without a rule (`has_rule`), the estimate is: it reads its
+    inputs, writes its outputs, and has one FLOP per output element.
     """
     if node.body is not None:
         return _fused_kernel_work(node, node.body, graph)
@@ -40,7 +40,7 @@ def _flops(node: Node) -> int:
 
 
 def _bytes(values: Iterable[Value]) -> int:
-    """Returns the total bytes of the values; a value of one element counts 0."""
+    """Returns the total bytes of the values, except for values of one element."""
     return sum(value.bytes for value in values if value.elements > 1)
 
 
@@ -71,7 +71,7 @@ def _add_n_work(node: Node, graph: Graph) -> Work:
 def _assign_work(node: Node, graph: Graph) -> Work:
     """Returns the work of an Assign, AssignAdd or AssignSub.
 
-    They overwrite their first input; Assign does not read it.
+    These operators overwrite their first input. Assign does not read its first input.
     """
     target, *rest = graph.inputs_of(node)
     read = rest if node.op == "Assign" else (target, *rest)
@@ -79,7 +79,7 @@ def _assign_work(node: Node, graph: Graph) -> Work:
 
 
 def _first_input_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a Transpose, BroadcastTo or Tile; it reads only its first input."""
+    """Returns the work of a Transpose, BroadcastTo or Tile, which reads only its first input."""
     return Work(0, _bytes(graph.inputs_of(node)[:1]), _bytes_written(node, graph), 1)
 
 
@@ -94,7 +94,7 @@ def _normalisation_work(node: Node, graph: Graph) -> Work:
 
 
 def _matmul_work(node: Node, graph: Graph) -> Work:
-    """Counts 2 m n k FLOPs; k is the size of the reduced axis of the left operand."""
+    """Returns the work of a product of m × k and k × n matrices, with 2 m n k FLOPs."""
     left, right = graph.inputs_of(node)[:2]
     out = graph.outputs_of(node)[0]
     if len(left.shape) >= 2 and len(out.shape) >= 2 and len(right.shape) >= 2:
@@ -110,8 +110,8 @@ def _matmul_work(node: Node, graph: Graph) -> Work:
 def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
     """Returns a flag of an operator; False if it is absent.
 
-    It is the attribute `name` in graphs of older MindSpore versions, and the input at `position`
-    in graphs of newer versions.
+    In graphs of older MindSpore versions, the flag is the attribute `name`. In graphs of newer
+    versions, it is the input at `position`.
     """
     if not name:
         return False
@@ -122,9 +122,9 @@ def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
 
 
 def _conv2d_work(node: Node, graph: Graph) -> Work:
-    """Counts 2 FLOPs for each output element and each weight of its output channel.
+    """Returns the work of a convolution: 2 FLOPs per output element and weight of its channel.
 
-    Axis 0 of the filter is the axis of the output channels.
+    Axis 0 of the filter (the weights) is the axis of the output channels.
     """
     weight = graph.inputs_of(node)[1]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
@@ -132,7 +132,7 @@ def _conv2d_work(node: Node, graph: Graph) -> Work:
 
 
 def _conv2d_backprop_input_work(node: Node, graph: Graph) -> Work:
-    """Counts as many FLOPs as the forward convolution.
+    """Returns the work of the gradient of the input, with the FLOPs of the forward convolution.
 
     The inputs are the gradient, the filter, and a shape or bias.
     """
@@ -142,7 +142,7 @@ def _conv2d_backprop_input_work(node: Node, graph: Graph) -> Work:
 
 
 def _conv2d_backprop_filter_work(node: Node, graph: Graph) -> Work:
-    """Counts as many FLOPs as the forward convolution.
+    """Returns the work of the gradient of the filter, with the FLOPs of the forward convolution.
 
     The inputs are the gradient, the convolution's input and a shape; the output is the gradient of
     the filter.
@@ -160,14 +160,14 @@ def _convolution_work(node: Node, graph: Graph, flops: int) -> Work:
 
 
 def _is_argument(value: Value) -> bool:
-    """Whether a value is a shape, axes or paddings: a small integer constant."""
+    """Whether a value is a small integer constant, such as a shape, axes or paddings."""
     return value.kind == "constant" and (len(value.shape) <= 1 and "float" not in value.dtype)
 
 
 def _pooling_work(node: Node, graph: Graph) -> Work:
-    """Counts one FLOP for each output element and each element of its window.
+    """Returns the work of a pooling: one FLOP per output element and element of its window.
 
-    For a gradient, the output elements are those of the forward pooling.
+    For a gradient, the output elements of the forward pooling are counted.
     """
     window = node.attr("kernel_size") or node.attr("kernel_shape") or 1  # in MindSpore, in ONNX
     size = prod(window) if isinstance(window, tuple | list) else int(window) ** 2
@@ -179,7 +179,7 @@ def _pooling_work(node: Node, graph: Graph) -> Work:
 
 
 def _optimizer_work(node: Node, graph: Graph) -> Work:
-    """Returns an optimizer's work: it reads each tensor once, and writes weight and moments."""
+    """Returns the work of an optimizer, which reads each tensor and writes weight and moments."""
     inputs, positions = graph.inputs_of(node), operator_info(node.op).overwrites
     written = sum(inputs[position].bytes for position in positions if position < len(inputs))
     return Work(
@@ -188,20 +188,20 @@ def _optimizer_work(node: Node, graph: Graph) -> Work:
 
 
 def _gather_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a Gather: it reads the indices and only the selected rows."""
+    """Returns the work of a Gather, which reads the indices and only selected rows of the table."""
     indices = [value for value in graph.inputs_of(node)[1:] if value.elements > 1]
     written = _bytes_written(node, graph)
     return Work(0, written + _bytes(indices), written, 1)
 
 
 def _slice_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a Slice or StridedSlice: it reads only the selected elements."""
+    """Returns the work of a Slice or StridedSlice, which reads only the selected elements."""
     written = _bytes_written(node, graph)
     return Work(0, written, written, 1)
 
 
 def _data_movement_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a Concat, Split, Stack, Pad …: it moves bytes without arithmetic."""
+    """Returns the work of a Concat, Split, Stack, Pad …, which moves bytes without arithmetic."""
     operands = [value for value in _distinct_inputs(node, graph) if not _is_argument(value)]
     return Work(0, _bytes(operands), _bytes_written(node, graph), 1)
 
