@@ -1,5 +1,6 @@
-"""Certifies the accuracy of fused kernels: runs them and compares with a float64 replay in NumPy.
+"""Certifies the accuracy of fused kernels: compares their results with float64 results of NumPy.
 
-In: compiled kernels with their descriptions and inputs. Out: certificates with errors in ULP. Must
+In: compiled kernels with their descriptions and inputs. Out: certificates, which are records of the
+    errors in ULP. Must
 not change a kernel or a fusion decision.
 """

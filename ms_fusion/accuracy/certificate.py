@@ -1,8 +1,8 @@
-"""Certifies kernels: compares a compiled kernel with its operators, computed in NumPy in float64.
+"""Certifies kernels: compares a compiled kernel with a float64 reference computed in NumPy.
 
 One child process calls the kernel's shared library, since the kernel may crash. Another child
-process runs MindSpore's operators one by one. `ms_fusion.accuracy.replay` computes the reference in
-NumPy. All three get the same inputs.
+process runs the kernel's operators one by one in MindSpore. `ms_fusion.accuracy.replay` computes
+the reference in NumPy. All three computations get the same inputs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DTYPES = frozenset(DTYPE_BYTES) - {"int4", "complex64", "complex128"}
 
 _UNFUSED_ENVIRONMENT = {"MS_DEV_GRAPH_KERNEL_FLAGS": "--opt_level=0", "GLOG_v": "4"}
 WORKER = "ms_fusion.accuracy.kernel_worker"
-"""The module whose child process runs compiled kernels."""
+"""The module of the child process that runs compiled kernels."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ class CompiledKernel:
 
     @property
     def results(self) -> tuple[Value, ...]:
-        """The tensors that the kernel writes; for an ``Assign``, this is the overwritten input."""
+        """The tensors that the kernel writes.
+
+        The tensor that an ``Assign`` writes is the overwritten input.
+        """
         return tuple(
             self.graph.values[name]
             if target is None
@@ -77,7 +80,7 @@ class CompiledKernel:
 
 
 class _CertificationError(Exception):
-    """Raised if a kernel cannot be certified; the message is the reason."""
+    """A kernel cannot be certified; the message is the reason."""
 
 
 def certify(
@@ -91,31 +94,34 @@ def certify(
     max_bytes: int = MAX_BYTES,
     compiled_worker: str = WORKER,
 ) -> dict[str, tuple[Accuracy, ...]]:
-    """Returns a dict from a kernel's full name to its accuracy for each kind of test inputs.
+    """Returns a dict from a kernel's full name to a tuple of `Accuracy` records.
 
-    The kinds are captured inputs (if there are any), seeded random inputs, and edge cases.
+    The tuple has a record for each kind of test inputs: captured inputs (if there are any), seeded
+    random inputs, and edge cases.
 
     Args:
         kernels: fused kernels of one capture.
         kernel_directory: directory that contains the kernels' files (``….so``, ``….json``,
             ``….info``) at any depth.
-        flags: flag string with which the kernels were compiled; it selects the calling convention.
-        captured: full name of a kernel → its inputs in a run, in order; see
+        flags: flag string with which the kernels were compiled. The calling convention depends on
+            it.
+        captured: a dict from the full name of a kernel to its inputs in a run, in order; see
             `ms_fusion.accuracy.tensor_dump`.
-        timeout_s: time limit for all kernels together; kernels that are not finished by then are
-            recorded as not run.
-        seed: seed of the sampled inputs.
-        max_bytes: size limit for the tensors of a kernel (see `MAX_BYTES`); a kernel that exceeds
-            it is not run.
-        compiled_worker: the module whose child process calls the compiled kernels.
+        timeout_s: time limit for all kernels together, s. Kernels that are not finished at the
+            limit are recorded as not run.
+        seed: seed of the random inputs.
+        max_bytes: size limit for the tensors of a kernel (see `MAX_BYTES`). A kernel that exceeds
+            this limit is not run.
+        compiled_worker: the module of the child process that calls the compiled kernels.
 
     The reference is computed in NumPy in float64, from the operators that the kernel's ``.info``
-    file describes. This file has exact constants; MindSpore's graph dumps round them to six digits.
-    For a float64 output the error is uncertain by about one ULP, since the reference itself is
-    float64.
+    file describes. This file contains exact constants, whereas MindSpore's graph dumps round
+    constants to six digits. For a float64 output the error is uncertain by about one ULP, since the
+    reference itself is float64.
 
-    If a kernel is missing, crashes, hangs or cannot be replayed, the function does not raise. The
-    kernel then gets one entry with NaN instead of errors and with the reason in `note`.
+    If a kernel is missing, crashes, hangs, or has no reference, the function raises no error. The
+    result for such a kernel is one record with NaN instead of errors, and with the reason in
+    `note`.
     """
     found: dict[str, tuple[Accuracy, ...]] = {}
     deadline = time.monotonic() + timeout_s
@@ -143,7 +149,7 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds a kernel's files; checks the library's digest, and that the files describe `kernel`.
+    """Finds the files of `kernel`; checks the library's digest and the described operators.
 
     Raises:
         _CertificationError: the files are missing or wrong, or the kernel cannot be certified.
@@ -182,7 +188,7 @@ def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> C
 
 
 def _escape_glob(name: str) -> str:
-    """Returns a file name with its glob characters escaped."""
+    """Returns a file name, in which glob characters are escaped."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in Path(name).name)
 
 
@@ -195,7 +201,7 @@ def _target(graph: Graph, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Bench:
-    """Sends requests to the child processes; each request runs one kernel, or its operators.
+    """Sends requests to two child processes, which run a kernel or the kernel's operators.
 
     Attributes:
         directory: directory of the files through which tensors are passed.

@@ -52,7 +52,7 @@ def main(
     """Answers requests until standard input ends.
 
     `arguments` are the mode, ``compiled`` or ``unfused``, and the file descriptor for answers. If
-    `before` is given, it is called with each request before the request is answered.
+    `before` is given, the function calls `before` with each request, before it answers the request.
     """
     mode, descriptor = arguments
     handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
@@ -73,12 +73,13 @@ def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
     """Calls the kernel of the request once and saves its outputs.
 
     The item ``unwritten`` of the answer lists the indices of the outputs that the kernel did not
-    write. To detect them, all bytes of the output buffers are set to 0xFF (NaN for floats) before
-    the call.
+    write. To detect unwritten outputs, all bytes of the output buffers are set to 0xFF (NaN for
+    floats) before the call.
 
     The request has ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs``
-    (.npz file), ``results`` (.npz file to write) and ``outputs``. ``outputs`` is a list of {bytes,
-    target}; target is the index of the input that the output overwrites, or null.
+    (.npz file), ``results`` (.npz file to write) and ``outputs``. ``outputs`` is a list with an
+    object {bytes, target} for each output. ``target`` is the index of the input that the output
+    overwrites, or null.
     """
     library = ctypes.CDLL(request["library"], mode=os.RTLD_NOW | os.RTLD_LOCAL)
     entry = getattr(library, request["symbol"])
@@ -128,9 +129,9 @@ def _memory() -> dict[str, Any]:
 
 
 def _copy_with_guard(data: np.ndarray) -> np.ndarray:
-    """Copies `data` to a new buffer with an aligned address, and appends guard bytes.
+    """Copies `data` to a new buffer with an aligned address, and appends guard bytes to the copy.
 
-    A kernel that writes past the end of `data` changes these bytes.
+    A kernel that writes past the end of the copy changes the guard bytes.
     """
     raw = np.empty(data.size + GUARD_BYTES + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -145,7 +146,7 @@ def _address(buffer: np.ndarray) -> int:
 
 
 def load(path: str | Path) -> list[np.ndarray]:
-    """Loads the byte arrays that `save` wrote, in order."""
+    """Loads the byte arrays that `save` wrote, in the order of `save`."""
     with np.load(path, allow_pickle=False) as file:
         return [file[f"t{number}"] for number in range(len(file.files))]
 
@@ -164,9 +165,9 @@ def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
 def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the operators of the request one by one in MindSpore and saves the results.
 
-    The request has ``nodes`` (list of {op, inputs, output, attrs}), ``values`` (name → {shape,
-    dtype, data}), ``inputs`` (.npz file), ``input_names``, ``output_names`` and ``results`` (.npz
-    file to write).
+    The request has ``nodes`` (list of objects {op, inputs, output, attrs}), ``values`` (object from
+    name to {shape, dtype, data}), ``inputs`` (.npz file), ``input_names``, ``output_names`` and
+    ``results`` (.npz file to write).
     """
     values: Mapping[str, Any] = request["values"]
     known: dict[str, Any] = {}
@@ -188,7 +189,7 @@ def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Constant:
-    """A constant, which an operator reads as a tensor or as Python integers."""
+    """A constant that an operator reads as a tensor or as Python integers."""
 
     def __init__(self, value: Mapping[str, Any]):
         self.value = value
@@ -221,7 +222,7 @@ def _bytes(tensor: Any, dtype: str) -> np.ndarray:
 def _apply(
     op: str, operands: Sequence[Any], attrs: Mapping[str, Any], output: Mapping[str, Any]
 ) -> Any:
-    """Runs one MindSpore operator eagerly."""
+    """Runs one MindSpore operator in PyNative mode."""
     import mindspore
     from mindspore import ops
 

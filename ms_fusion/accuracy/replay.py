@@ -1,8 +1,8 @@
-"""Replays the body of a fused kernel in NumPy to compute the reference result.
+"""Computes the reference result of a fused kernel in NumPy, from the operators in its body.
 
 All floating-point values are float64, or another dtype on request. Intermediate results are not
-rounded to the operators' own dtypes, except by a Cast. Integers and bools keep their dtypes;
-integers wrap around as in C.
+rounded to the operators' own dtypes, except by a Cast. Integers and bools keep their dtypes.
+Integers wrap around as in C.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def replay(
     dtype: Any = np.float64,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, Array]:
-    """Computes `graph` on `inputs`; returns its outputs, as arrays by value name.
+    """Computes `graph` for `inputs`; returns a dict from the name of an output to its array.
 
     Args:
         graph: the body of a fused kernel, or any other graph whose operators all have a formula.
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
-        constants: dict from the name of a constant to its exact value. For constants that are not
-            in the dict, the value in `graph` is used; MindSpore's dumps round it to six digits.
+        constants: dict from the name of a constant to its exact value. For other constants, the
+            value in `graph` is used, which MindSpore's dumps round to six digits.
 
     The output of an ``Assign`` is the new content of the parameter that the ``Assign`` overwrites.
 
@@ -66,7 +66,7 @@ def replay(
 
 
 def unknown_operators(graph: Graph) -> tuple[str, ...]:
-    """Returns the operator types in `graph` that have no formula, each once, in order."""
+    """Returns the operator types in `graph` that have no formula, in order, without duplicates."""
     return tuple(
         dict.fromkeys(node.op for node in graph.nodes if operator_info(node.op).formula is None)
     )
@@ -75,7 +75,7 @@ def unknown_operators(graph: Graph) -> tuple[str, ...]:
 def _compute(
     node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtype[Any]
 ) -> dict[str, Array]:
-    """Returns the results that the operator's formula computes, by name."""
+    """Returns a dict from the name of a result to its value by the operator's formula."""
     formula = operator_info(node.op).formula
     if formula is None:
         raise InputError(
@@ -131,7 +131,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
-    """Returns a constant, rounded to its own dtype; floating-point values are cast to `dtype`."""
+    """Returns a constant, rounded to its own dtype and, if floating-point, then cast to `dtype`."""
     value = graph.values.get(name)
     data = exact.get(name, value.data if value else None)
     if value is None or data is None or isinstance(data, str):
@@ -152,7 +152,7 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
 
 
 def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Casts an array to `dtype` if `name`, its value's dtype, is floating-point, else to `name`."""
+    """Casts an array to `dtype` if the dtype `name` is floating-point, else to `name`."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:

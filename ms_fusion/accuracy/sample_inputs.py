@@ -1,4 +1,4 @@
-"""Samples kernel inputs: random ordinary values, and values with edge cases mixed in."""
+"""Draws inputs for kernels: random values, and random values with edge cases among them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def _draw_above_one(random: np.random.Generator, shape: tuple[int, ...]) -> Arra
 def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     """Returns random inputs with the shapes and dtypes of the graph, reproducible by `seed`.
 
-    Floats have a normal distribution with a standard deviation of 2. An input is drawn from
-    0.1 … 0.9 instead if an operand of a `POSITIVE_ONLY` operator depends on it. If the graph
-    returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If the graph still returns
-    NaN, all floats are drawn from 1.1 … 3. If that gives NaN too, the inputs of the first attempt
-    are returned. Integers are small. Indices are in range.
+    Floats have a normal distribution with a standard deviation of 2. If an operand of a
+    `POSITIVE_ONLY` operator depends on an input, this input is drawn from 0.1 … 0.9 instead. If the
+    graph returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If the graph still
+    returns NaN, all floats are drawn from 1.1 … 3. If the graph returns NaN for these inputs, too,
+    the inputs of the first attempt are returned. Integers are small. Indices are in range.
     """
     drawn: dict[str, Array] = {}
     for everywhere, fussy in (
@@ -64,8 +64,8 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     The special values fill the first elements of each floating-point input, at most half of the
     input. For two consecutive floating-point inputs x and y of sufficient size, each pair of
     special values (a, b) occurs as (x[i], y[i]) at some index i. The other elements keep their
-    random values. A reduction thus gets rows with special values and rows without them. An input
-    of one element is not changed.
+    random values. So a reduction reads rows with special values and rows without special values. An
+    input of one element is not changed.
     """
     inputs = seeded_inputs(graph, seed)
     period = 1
@@ -84,7 +84,7 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def special_values(dtype: str) -> Array:
-    """Returns NaN, ±inf, ±0, ±1, 0.5, the dtype's extreme numbers, and thresholds of exp.
+    """Returns NaN, ±inf, ±0, ±1, 0.5, the extreme numbers of the dtype, and thresholds of exp.
 
     The thresholds are numbers near which exp overflows or underflows in float32.
     """
@@ -136,7 +136,7 @@ def _draw(graph: Graph, seed: int, everywhere: Draw, fussy: Draw) -> dict[str, A
 
 
 def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
-    """Returns the names of the operands of `operators`, and of all values that they depend on."""
+    """Returns the names of the operands of `operators` and of all values on which they depend."""
     reaching: set[str] = set()
     for node in reversed(graph.nodes):
         if node.op in operators or any(name in reaching for name in node.outputs):
@@ -145,7 +145,7 @@ def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
 
 
 def _integer_range(graph: Graph, value: Value) -> tuple[int, int]:
-    """Returns the half-open range from which elements of an integer input are drawn.
+    """Returns the half-open range from which the elements of an integer input are drawn.
 
     Indices are in the range of the table that they index. Other integers are small.
     """

@@ -1,8 +1,8 @@
-"""Reads kernel inputs and outputs of a real run from MindSpore's synchronous tensor dump on CPU.
+"""Reads inputs and outputs of kernels in a run from MindSpore's synchronous tensor dump on CPU.
 
 The dump is enabled if `MINDSPORE_DUMP_CONFIG` names a configuration file before MindSpore starts.
-In MindSpore 2.10 the dump includes fused kernels. If a kernel overwrites an input, the dump has the
-content of this input after the launch.
+In MindSpore 2.10 the dump includes fused kernels. If a kernel overwrites an input, the dump
+contains the values of this input after the launch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _MAX_FILES = 200_000
 
 @dataclass(frozen=True)
 class KernelTensors:
-    """Input and output tensors of one launch of a kernel, in order; read from disk on access."""
+    """Input and output tensors of one launch of a kernel, in order.
+
+    A tensor is read from disk when it is accessed.
+    """
 
     input_files: tuple[Path, ...] = ()
     output_files: tuple[Path, ...] = ()
@@ -124,7 +127,7 @@ class _KernelFiles:
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Adds a tensor's file; keeps only files of the first iteration and the first launch."""
+        """Adds the file of a tensor, unless it is of a later iteration or launch."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
@@ -138,7 +141,10 @@ class _KernelFiles:
 
 
 def _full_names(directory: Path) -> dict[str, str]:
-    """Maps each kernel's name in file names (with ``_`` instead of ``/``) to its full name."""
+    """Returns a dict from a kernel's name in file names to its full name.
+
+    In file names, ``_`` replaces ``/``.
+    """
     names: dict[str, str] = {}
     for order in sorted(directory.rglob(_ORDER)):
         for line in order.read_text("utf-8", errors="replace").splitlines()[1:]:
@@ -148,7 +154,7 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """Maps each file name that is only a number to the long name that the number replaces.
+    """Returns a dict from a file name that is only a number to the long name that it replaces.
 
     If a name is too long for the file system, MindSpore uses a number instead and writes the long
     name to a table beside the file.

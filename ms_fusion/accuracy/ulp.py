@@ -14,7 +14,7 @@ _FORMATS = {
     "float32": (23, -126, 127),
     "float64": (52, -1022, 1023),
 }
-"""Dtype → (fraction bits, smallest exponent of a normal number, largest exponent of a number)."""
+"""A dict from a dtype to (fraction bits, smallest normal exponent, largest exponent)."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,13 @@ class UlpDifference:
 
     Attributes:
         max_ulp: largest difference in ULP, the distance between neighbouring numbers of the output
-            dtype at the reference. For integers and bools it is the largest absolute difference.
+            dtype at the reference. For integers and bools, `max_ulp` is the largest absolute
+            difference.
         max_abs: largest absolute difference.
-        max_rel: `max_abs` divided by the largest finite magnitude of the reference, or `max_abs`
-            if that magnitude is 0.
-        mismatched: number of elements that are NaN or inf only in the result or only in the
-            reference, or inf of different signs.
+        max_rel: `max_abs` divided by the largest finite magnitude of the reference. If this
+            magnitude is 0, `max_rel` is `max_abs`.
+        mismatched: number of elements of three kinds: NaN in only one of result and reference, inf
+            in only one of them, or inf of different signs.
         elements: number of compared elements.
     """
 
@@ -40,18 +41,18 @@ class UlpDifference:
 
 
 def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference:
-    """Returns the largest difference between `result`, of `dtype`, and the float64 `reference`.
+    """Returns the largest differences between `result`, of `dtype`, and the float64 `reference`.
 
-    One ULP is the distance between neighbouring numbers of `dtype` at the reference; for a
-    subnormal reference it is the smallest subnormal number. So the difference of a correctly
+    One ULP is the distance between neighbouring numbers of `dtype` at the reference. For a
+    subnormal reference, one ULP is the smallest subnormal number. So the difference of a correctly
     rounded result is at most 0.5 ULP. Special cases:
 
     - If both elements are NaN, the difference is 0. If only one is NaN, the difference is inf.
     - −0 and +0 are equal.
-    - If the reference rounds to inf in `dtype`, the result inf is right. The difference
-      of a finite result is then measured in ULPs of the largest finite number.
-    - If the result is inf but the reference rounds to a finite number, the result counts as the
-      number that would follow the largest finite number.
+    - If the reference rounds to inf in `dtype`, the difference of the result inf is 0. The
+      difference of a finite result is then measured in ULPs of the largest finite number.
+    - If the result is inf but the reference rounds to a finite number, the difference is computed
+      as if the result were the number that would follow the largest finite number.
     - If the reference is inf, the difference of any other result is inf.
 
     Precondition: `result` and `reference` have the same number of elements.
@@ -106,12 +107,12 @@ def _exact_difference(got: Array, wanted: Array) -> UlpDifference:
 
 
 def _magnitude(values: Array) -> float:
-    """Returns the largest finite magnitude of `values`, or 1 if that magnitude is 0."""
+    """Returns the largest finite magnitude of `values`, or 1 if this magnitude is 0."""
     return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
 
 
 def worst_difference(differences: tuple[UlpDifference, ...]) -> UlpDifference:
-    """Merges the differences of several outputs; takes maxima of errors, sums of element counts."""
+    """Merges the differences of several outputs: maxima of errors, sums of element counts."""
     return UlpDifference(
         max((one.max_ulp for one in differences), default=0.0),
         max((one.max_abs for one in differences), default=0.0),

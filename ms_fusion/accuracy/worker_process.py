@@ -1,4 +1,4 @@
-"""Runs a child process that answers requests, so that the parent survives a crash or a hang."""
+"""Runs a child process that answers requests; its crash or hang does not affect the parent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LATCHED_VARIABLES = (
 
 
 class WorkerError(Exception):
-    """Raised if a request failed; the message is the reason."""
+    """A request failed; the message is the reason."""
 
 
 class Worker:
@@ -40,7 +40,8 @@ class Worker:
         mode: the argument before FD.
         directory: working directory of the child.
         environment: additional environment variables.
-        restarts: maximum number of restarts; after them each request raises `WorkerError`.
+        restarts: maximum number of restarts. If more restarts would be necessary, each request
+            raises `WorkerError`.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """Kills the child process if it runs."""
+        """Kills the child process if it is running."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -132,7 +133,10 @@ class Worker:
             os.close(theirs)
 
     def _read_line(self, deadline: float) -> bytes | None:
-        """Returns the next line of the answer pipe; empty at end of file, None after `deadline`."""
+        """Returns the next line of the answer pipe.
+
+        The result is empty at the end of the file, and None after `deadline`.
+        """
         while b"\n" not in self.pending:
             ready, _, _ = select.select(
                 [self.answers], [], [], max(0.0, deadline - time.monotonic())
