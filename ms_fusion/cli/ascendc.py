@@ -190,10 +190,10 @@ def build_request(kernel: Path, **options: Any) -> Any:
 
 
 def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
-    """Returns the fields of ``--tiling``: ``a=1,b=2``, ``a=1,2,3`` (an array) or a JSON file.
+    """Returns a dict of the fields in ``--tiling``: ``a=1,b=2``, ``a=1,2,3`` (an array) or a file.
 
     Raises:
-        InputError: a text has another form, or the file is no JSON object of numbers.
+        InputError: a text has another form, or the JSON file does not contain an object of numbers.
 
     >>> parse_tiling(["a=1,2,3,b=0.5"])
     {'a': '1,2,3', 'b': '0.5'}
@@ -234,7 +234,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _flat(prefix: str, value: dict[str, Any], path: Path) -> list[tuple[str, Any]]:
-    """Returns the fields of nested objects with dotted names."""
+    """Returns a dict from the dotted names of fields in nested objects to their values."""
     found: list[tuple[str, Any]] = []
     for name, one in value.items():
         if isinstance(one, dict):

@@ -1,4 +1,4 @@
-"""Contains helpers that several commands share: log lines, progress, checks of arguments."""
+"""Contains helpers for several commands: log lines, progress, checks of arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Progress = Callable[[str], None]
 
 
 class Command(click.Command):
-    """A command that refuses an argument or option whose value is empty or only white space."""
+    """A command that refuses arguments and options with a blank value."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parses the arguments; raises `click.BadParameter` for a blank value."""
@@ -52,14 +52,17 @@ def info(text: str) -> None:
 
 
 def record_debug_option(context: click.Context, _: click.Parameter, given: bool) -> bool:
-    """Record ``--debug`` in the context; it may stand before or after the command's name."""
+    """Records ``--debug`` in the context; users may write it before or after the command's name."""
     told: dict[str, bool] = context.ensure_object(dict)
     told["debug"] = given or told.get("debug", False)
     return told["debug"]
 
 
 def check_places(*files: Path | None) -> None:
-    """Raise `InputError` if a file's directory is missing; commands call this before long work."""
+    """Raises `InputError` if the directory of a file to write is missing.
+
+    Commands call this function before long work.
+    """
     for file in files:
         if file is not None and not file.parent.is_dir():
             raise InputError(
@@ -70,9 +73,9 @@ def check_places(*files: Path | None) -> None:
 
 
 def check_can_make(directory: Path) -> None:
-    """Raise `InputError` if a directory cannot be created; commands call this before long work.
+    """Raises `InputError` if a directory cannot be created.
 
-    This function creates nothing.
+    Commands call this function before long work. It creates no directory.
     """
     there = directory.absolute()
     while not there.exists():
@@ -90,10 +93,10 @@ def check_can_make(directory: Path) -> None:
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """Yield a function that shows the progress of long work.
+    """Yields a function that shows the progress of long work.
 
-    If standard error is a terminal, it shows a bar with the current step. Each `Milestone` becomes
-    a log line.
+    If standard error is a terminal, the function shows a bar with the current step. It writes each
+    `Milestone` as a log line.
     """
     from rich.console import Console
     from rich.markup import escape

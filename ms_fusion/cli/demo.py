@@ -1,4 +1,4 @@
-"""Explains a transformer block without and with fusion and writes the report."""
+"""Explains the fusion of a transformer block and writes the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INPUT = "8x128x256:float32"
 
 
 def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> Ledger:
-    """Explain the transformer block of `ms_fusion.cli.demo_block` and write its reports.
+    """Explains the transformer block in `ms_fusion.cli.demo_block` and writes its reports.
 
     Writes ``fusion.html`` and ``fusion.json`` into `output`.
 
@@ -40,7 +40,7 @@ def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> 
 
 
 def last_line(ledger: Ledger, output: Path) -> str:
-    """Returns a line: number of fused kernels, number of operators in them, path of the report."""
+    """Returns a line with the number of fused kernels and their operators and the report's path."""
     operators = sum(len(kernel.operators) for kernel in ledger.kernels)
     return (
         f"fused kernels: {len(ledger.kernels)}, operators: {operators}, "

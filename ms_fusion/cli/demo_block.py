@@ -19,7 +19,7 @@ class Attention(nn.Cell):
         self.mask = mindspore.Parameter(-1e4 * future, name="mask", requires_grad=False)
 
     def split(self, x):
-        """Splits the last axis: (batch, length, width) → (batch, heads, length, head width)."""
+        """Splits the last axis: (batch, length, width) → (batch, heads, length, width / heads)."""
         batch, length, _ = x.shape
         return x.reshape(batch, length, self.heads, self.head_width).transpose(0, 2, 1, 3)
 
@@ -50,7 +50,8 @@ class FeedForward(nn.Cell):
 class Block(nn.Cell):
     """Layer norm and attention, then layer norm and feed-forward.
 
-    A residual connection adds the input of each of these two pairs to its output.
+    Each of these two pairs has a residual connection, which adds the input of the pair to its
+    output.
 
     Args:
         width: size of a token's vector.

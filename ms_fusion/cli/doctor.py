@@ -1,8 +1,8 @@
-"""Checks this machine and environment for obstacles to fusion; each finding has a remedy.
+"""Checks this machine and environment for obstacles to fusion, and gives remedies.
 
-A check is a function without arguments that returns one `Check`. `CHECKS` holds the checks in
-execution order. No check imports a framework: MindSpore may crash, so it runs in a child process
-with a time limit.
+A check is a function without arguments that returns one `Check`. `CHECKS` lists the checks in
+execution order. No check imports a framework in this process. MindSpore may crash, so it runs in a
+child process with a time limit.
 
 This module exceeds 500 lines because it is the list of all checks, in the order of the report.
 """
@@ -67,7 +67,7 @@ class Diagnosis:
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 0 without warnings (hints allowed), 1 with warnings, 2 if broken."""
+        """Exit code: 2 if a check is ``broken``, else 1 if a check is ``warning``, else 0."""
         return max((EXIT_CODES[check.status] for check in self.checks), default=0)
 
     def to_json(self) -> str:
@@ -101,7 +101,7 @@ def version_of(package: str) -> str | None:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Returns the leading integers of a version.
+    """Returns the leading integers of a version string.
 
     >>> version_key("1.26.4rc1")
     (1, 26, 4)
@@ -152,7 +152,7 @@ def check_processor() -> Check:
 
 
 def cores_usable() -> int:
-    """Returns the number of cores available to this process."""
+    """Returns the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -427,8 +427,8 @@ def check_convolution() -> Check:
 def check_generator() -> Check:
     """Check whether ms_fusion's generator can build the kernels.
 
-    The check uses the result that is recorded for this machine. If there is no record, the
-    generator is tried now, in a child process.
+    The check uses the recorded result of the generator's self-test on this machine. If there is no
+    record, the self-test runs now, in a child process.
     """
     from ms_fusion.mindspore.presets import generator_proof
 
@@ -470,7 +470,10 @@ def check_fusion() -> Check:
 
 
 def judge_trial(seen: dict[str, object]) -> Check:
-    """Judge the result of `run_trial`: the small net must be fused, with correct values."""
+    """Returns the `Check` for the result of `run_trial`.
+
+    The small net must be fused, and its values must be correct.
+    """
     bodies, error = seen["bodies"], seen["max_abs_error"]
     assert isinstance(bodies, list) and isinstance(error, float)
     fused = [body for body in bodies if len(body) > 1]
@@ -487,7 +490,7 @@ def judge_trial(seen: dict[str, object]) -> Check:
 
 
 def run_trial(directory: Path, timeout_s: float) -> str:
-    """Run `ms_fusion.cli.doctor_net` in a child process; return its failure, or an empty string."""
+    """Runs `ms_fusion.cli.doctor_net` in a child process; returns the failure, empty on success."""
     command = [sys.executable, "-m", "ms_fusion.cli.doctor_net", str(directory)]
     log = directory / "log"
     options = {"cwd": directory, "env": child_environment(), "stdin": subprocess.DEVNULL}

@@ -1,7 +1,7 @@
 """Fuses a small net in the doctor's child process and compares its result with float64.
 
 ``python -m ms_fusion.cli.doctor_net DIRECTORY`` writes ``DIRECTORY/result.json``. This module
-imports nothing from ms_fusion, so that it tests only MindSpore's fusion on this machine.
+imports nothing from ms_fusion, so that only MindSpore's fusion is tested.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def formula(x: Any, y: Any) -> Any:
 
 
 def prepare(directory: Path) -> None:
-    """Let MindSpore write its kernels and logs into `directory`, and enable fusion.
+    """Makes MindSpore write its kernels and logs into `directory`, and enables fusion.
 
-    Must be called before MindSpore is imported.
+    This function must be called before MindSpore is imported.
     """
     kernels = directory / "kernels"
     kernels.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def prepare(directory: Path) -> None:
 
 
 def fused_bodies(directory: Path) -> list[list[str]]:
-    """Returns the operators of each kernel that this run generated and built.
+    """Returns a list of operators for each kernel that this run generated and built.
 
     The operators are read from MindSpore's metadata files.
     """

@@ -159,7 +159,7 @@ def fuse(
 
 
 def _split_assumptions(text: str) -> list[str]:
-    """Split assumptions about symbolic sizes, such as ``n=2,t=16``, at the commas.
+    """Splits assumptions about symbolic sizes, such as ``n=2,t=16``, at the commas.
 
     A text with at most one ``=`` is not split, since the name of a size may contain commas.
     """

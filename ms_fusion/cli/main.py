@@ -1,14 +1,14 @@
 """Defines the commands of `ms-fusion`: converts arguments to calls, without logic.
 
-A command checks its arguments before it imports NumPy, ONNX or MindSpore, so that invalid arguments
-are refused quickly.
+Each command checks its arguments before it imports NumPy, ONNX or MindSpore, so that it refuses
+invalid arguments quickly.
 
 Exit codes:
 
 - 0: done;
 - 1: done with findings (`doctor`, `lint-flags`, `cache verify`, `tbe run --check`);
-- 2: not done; one sentence on standard error names the cause and the remedy;
-- 3: `fuse` had fused the model already.
+- 2: not done, for a reason that one sentence on standard error names, with the remedy;
+- 3: not done, since `fuse` had already fused the model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "hint": "cyan", "warning": "yellow", "broken": "bold red"}
 DEVICE = click.Choice(["CPU", "GPU", "Ascend"])
 EXIT_CODES = {"already-fused": 3}
-"""A dict from an error's code to its exit code; other errors have exit code 2."""
+"""A dict from an error's code to its exit code; all other errors have exit code 2."""
 
 
 @click.group(
@@ -378,7 +378,7 @@ def show_diagnosis(found: Diagnosis) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the program and return its exit code; errors become one sentence on standard error."""
+    """Runs the program and returns its exit code; reports an error in one sentence."""
     told: dict[str, bool] = {}
     try:
         return int(cli.main(arguments, prog_name="ms-fusion", standalone_mode=False, obj=told) or 0)
@@ -403,7 +403,7 @@ def run(arguments: list[str]) -> int:
 
 
 def fail(sentence: str, code: int = 2) -> int:
-    """Print an error in one line, with control characters escaped; return the exit code."""
+    """Prints an error in one line, with escaped control characters; returns the exit code."""
     click.echo(f"ms-fusion: {printable_text(sentence)}", err=True)
     return code
 

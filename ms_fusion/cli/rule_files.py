@@ -11,16 +11,16 @@ from ms_fusion.target import run_file
 from tbe_impl.errors import InputError
 
 RULE_LIST_NAMES = ("RULES", "fusion_rules")
-"""Accepted names for the list of rules in a file."""
+"""Accepted names of the variable with the list of rules in a file."""
 
 
 def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
-    """Load the comma-separated rules: names of known rules, or Python files that define rules.
+    """Loads comma-separated rules: names of known rules, or Python files that define rules.
 
-    The name of a known rule is returned unchanged. ``my_rules.py`` stands for the rules in the list
-    ``RULES`` (or ``fusion_rules``) of this file, ``my_rules.py:GATE`` for its object ``GATE``. A
-    rule in a file is a `Rule`, or a dict as for `ms_fusion.onnx.fuse.rule_dicts`. The file is
-    executed as Python code, so it must be trusted like any program.
+    The name of a known rule is returned unchanged. ``my_rules.py`` denotes the rules in the list
+    ``RULES`` (or ``fusion_rules``) of this file. ``my_rules.py:GATE`` denotes the object ``GATE``
+    of this file. A rule in a file is a `Rule`, or a dict as for `ms_fusion.onnx.fuse.rule_dicts`.
+    The file is executed as Python code, so it must be trusted like any program.
 
     Raises:
         InputError: a file does not exist or fails, or the named object is not a rule.
@@ -32,9 +32,9 @@ def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
 
 
 def plain_rule_names(text: str) -> tuple[str, ...]:
-    """Returns the names of known rules in a comma-separated list; skips rules in Python files.
+    """Returns the names of known rules in a comma-separated list, without the Python files.
 
-    The files are not executed.
+    The Python files are not executed.
 
     Raises:
         InputError: one of the files does not exist.
@@ -47,9 +47,9 @@ def plain_rule_names(text: str) -> tuple[str, ...]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Splits ``my_rules.py:GATE`` into the file and the name of the object in the file.
+    """Splits a text such as ``my_rules.py:GATE`` into a file and the name of an object in the file.
 
-    The file is "" if `name` is the name of a known rule. Raises `InputError` if the file does not
+    If `name` is the name of a known rule, the file is "". Raises `InputError` if the file does not
     exist.
     """
     file, _, wanted = (

@@ -69,14 +69,14 @@ def _check_chip(name: str) -> None:
 
 
 def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
-    """Parse an array description.
+    """Parses an array description.
 
     Forms: ``16x32:float16``, ``1x1x4x4x16:float16:NC1HWC0`` (with a format), ``:int32`` (a scalar)
-    or ``file.npy``. A size of -1 is unknown at build time; -2 stands for any number of unknown
+    or ``file.npy``. A size of -1 is unknown at build time. A shape of -2 has any number of unknown
     sizes. If a size is unknown, the array's actual sizes follow an @: ``-1x128@64x128:float32``.
 
     Raises:
-        InputError: the text is malformed; the message names the error.
+        InputError: the text is malformed. The message names the error.
     """
     return _attach_array(*_parse_description(text, option=option))
 
@@ -84,7 +84,7 @@ def description_of(text: str, *, option: str = "--input") -> ArrayDescription:
 def _parse_description(
     text: str, *, option: str = "--input"
 ) -> tuple[ArrayDescription, Path | None]:
-    """Returns the description, and the path of the array's file (None if it has no file).
+    """Returns (description of an array, path of the array's file or None).
 
     The file is not read.
     """
@@ -119,7 +119,7 @@ def _parse_description(
 
 
 def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescription:
-    """Returns the description, with the array from `file` unless `file` is None."""
+    """Returns the description of an array; adds the array in `file` unless `file` is None."""
     if file is None:
         return described
     import numpy as np
@@ -132,7 +132,7 @@ def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescri
 
 
 def _dynamic_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the build-time shape, in which sizes may be unknown.
+    """Returns the shape at build time, in which sizes may be unknown.
 
     Raises `InputError` if the actual shape has another rank or differs in a known size.
     """
