@@ -4,8 +4,8 @@ In: the composite JSON of kernels, from MindSpore. Out: built kernels, and a rea
 that was not built. Must not build a kernel in the server process: each kernel is built in a worker
 process of its own.
 
-MindSpore starts its server as a script ``kernel_build_server_akg.py`` in a directory that can be
-set; we set it to the directory of our scripts. Our scripts first change to the kernel directory.
-They refuse kernels that MindSpore's generator compiles wrongly. MindSpore then runs the operators
-of these kernels one by one.
+MindSpore starts its compile server as a script ``kernel_build_server_akg.py`` in a configurable
+directory. We set this to the directory of our scripts. Our scripts first make the kernel directory
+the working directory. They refuse kernels that MindSpore's generator would compile wrongly.
+MindSpore then runs the operators of these kernels one by one.
 """

@@ -1,4 +1,4 @@
-"""Builds each kernel in its own process: a crash or hang of the generator affects one kernel only.
+"""Builds each kernel in its own process, so that a crash or hang affects only one kernel.
 
 MindSpore itself uses a process pool instead. If a worker process of the pool dies, MindSpore waits
 minutes for the kernel that the worker was building.
@@ -18,13 +18,13 @@ from tbe_impl.errors import FusionError
 REASON_CHARACTERS = 1000
 """Maximum length of each string in a `BuildFailure`.
 
-A failure of this size fits into the buffer of a pipe, so that a worker can send it and end before
-the failure is read.
+A failure of this size fits into the buffer of a pipe. So a worker can send the failure and end
+before the server reads it.
 """
 
 
 class BuildFailure(NamedTuple):
-    """Failure of the build of a kernel.
+    """The failure to build a kernel.
 
     Attributes:
         why: the error message.
@@ -41,13 +41,13 @@ def build_in_processes(
     """Builds all kernels in parallel processes.
 
     Args:
-        kernels: descriptions of the kernels; `build` is called with each of them.
-        build: builds one kernel; raises an error on failure.
+        kernels: descriptions of the kernels. `build` is called with each description.
+        build: function that builds one kernel, and raises an error on failure.
         workers: maximum number of processes at a time.
         seconds: time limit for each kernel.
 
     Returns:
-        A dict that maps each kernel that could not be built to its failure.
+        A dict from the description of a kernel that could not be built to the failure.
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))
@@ -91,7 +91,7 @@ def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Conn
 
 
 def _receive_failure(told: Connection) -> BuildFailure | None:
-    """Returns the failure that a worker sent before it ended; None if it sent none."""
+    """Returns the failure that a worker sent before it ended; None if the worker sent none."""
     try:
         return told.recv() if told.poll() else None
     except (EOFError, OSError):

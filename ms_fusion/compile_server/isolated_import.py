@@ -9,10 +9,10 @@ from types import ModuleType
 
 
 def import_alone(name: str) -> ModuleType:
-    """Imports a module, but replaces its parent packages by empty modules during the import.
+    """Imports a module while empty modules replace its parent packages.
 
-    So the ``__init__`` of the packages is not run. If the import fails, the module is imported
-    normally.
+    So the ``__init__`` of the parent packages is not run. If this import fails, the module is
+    imported in the normal way.
 
     Args:
         name: name of the module, such as ``package.part.module``.

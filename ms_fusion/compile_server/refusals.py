@@ -1,7 +1,7 @@
-"""Records in a file which kernels the compile server did not build, and why.
+"""Records the kernels that the compile server did not build, with the reasons, in a file.
 
 The process that compiles the net reads the file. Several processes of a distributed training may
-share the file, so each line contains the id of the compiling process.
+share the file, so each line contains the id of the process that compiles the net.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from ms_fusion.mindspore.flags.generator_limits import KernelRefusal
 FILE = "refused_kernels.jsonl"
 """Name of the file of refusals, which is in the kernel directory.
 
-Each line is a JSON array: the id of the compiling process, then the fields of a `KernelRefusal`.
+Each line is a JSON array: the id of the process that compiles the net, then the fields of a
+`KernelRefusal`.
 """
 
 
 def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | None = None) -> None:
     """Appends refused kernels to the file of refusals in `directory`.
 
-    `process` is the id of the process that compiles the net; None for this process.
+    `process` is the id of the process that compiles the net. None means this process.
     """
     if not found:
         return
@@ -36,7 +37,7 @@ def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | No
 
 
 def length(directory: Path) -> int:
-    """Returns the length of the file of refusals in bytes, for `read_since`; 0 if there is none."""
+    """Returns the length of the file of refusals in bytes, for `read_since`; 0 without a file."""
     try:
         return (directory / FILE).stat().st_size
     except OSError:
@@ -44,7 +45,7 @@ def length(directory: Path) -> int:
 
 
 def read_since(directory: Path, start: int) -> tuple[KernelRefusal, ...]:
-    """Returns the refusals for this process that the file contains after its first `start` bytes.
+    """Returns the refusals for this process in the file of refusals after the byte `start`.
 
     Duplicates and incomplete lines are skipped. `start` is an earlier result of `length`.
     """

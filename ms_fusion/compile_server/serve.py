@@ -68,7 +68,7 @@ def _exit_with_parent(parent: int) -> None:
 def _redirect_output(file: str) -> None:
     """Redirects standard output and standard error to a file.
 
-    So the messages and stack traces of the kernel generator go to this file.
+    So the messages and stack traces of the kernel generator are written to this file.
     """
     log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     os.dup2(log_file, 1)
@@ -85,11 +85,11 @@ def _accept_guarded(builder: Any, text: str) -> Any:
 
 
 def _compile_guarded(builder: Any) -> bool:
-    """Builds all kernels that can be built; always returns True, which means success.
+    """Builds all kernels that can be built; always returns True (success).
 
-    MindSpore then looks for the files of the kernels, and runs the operators of a kernel without
-    files one by one. If the result were False, MindSpore would keep the kernel in its list of
-    pending kernels, and wait for it at the next request.
+    MindSpore then looks for the files of the kernels. If the files of a kernel are missing,
+    MindSpore runs the operators of this kernel one by one. If the result were False, MindSpore
+    would keep the kernel in its list of pending kernels, and wait for it at the next request.
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
@@ -139,28 +139,31 @@ def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
 
 
 class _Generator(Protocol):
-    """A kernel generator. The argument `text` of its methods is a kernel in composite JSON."""
+    """Interface of a kernel generator.
+
+    The argument `text` of the methods is a kernel in composite JSON.
+    """
 
     def reuse_cached(self, text: str) -> bool:
-        """Copies a kernel from the compile cache to the kernel directory, where MindSpore finds it.
+        """Copies a kernel from the compile cache to the kernel directory for MindSpore.
 
         Returns False if the cache does not contain the kernel.
         """
 
     def builder(self) -> Callable[[str], object]:
-        """Loads the generator; returns its function that builds a kernel from composite JSON."""
+        """Loads the generator; returns a function that builds a kernel from composite JSON."""
 
     def stand_in(self, text: str, why: str) -> bool:
         """Creates a slow substitute for a kernel that could not be built; returns False on failure.
 
-        For MindSpore's generator the method does nothing and returns True, since MindSpore itself
-        runs the operators of such a kernel one by one.
+        For MindSpore's generator, the method does nothing and returns True, since MindSpore itself
+        runs the operators of a refused kernel one by one.
         """
 
 
 @dataclass(frozen=True)
 class _OurGenerator:
-    """Our generator; it is loaded only if a kernel is not in the compile cache.
+    """Our generator, which is loaded only if a kernel is not in the compile cache.
 
     Attributes:
         directory: directory in which MindSpore looks for the libraries of the kernels.
