@@ -1,4 +1,4 @@
-"""Defines the fusion rules, one per file; `DEFAULT_RULES` lists them in the order of matching.
+"""Defines the fusion rules; `DEFAULT_RULES` lists the rules in the order of matching.
 
 In: a `Graph`. Out: matches, each with a reason if a check refuses it. Must not depend on a
 framework.
@@ -38,4 +38,4 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     LAYER_NORM_LINEAR_ACTIVATION,
     ATTENTION,
 )
-"""The rules, smaller fusions first: a match of one rule may be part of a later rule's match."""
+"""The rules in ascending order of size: a match may be part of a later rule's match."""

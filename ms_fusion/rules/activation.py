@@ -1,4 +1,4 @@
-"""Matches elementwise activations, given as one operator or decomposed into several."""
+"""Matches elementwise activations that are one operator, or are decomposed into several."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from ms_fusion.rules.softmax import SOFTMAX_AXIS, masked_softmax
 
 
 def attention(q: Pattern, k: Pattern, v: Pattern) -> OneOf:
-    """Returns the pattern of two matrix products around a softmax of scores.
+    """Returns the pattern of a matrix product, a softmax of its scores, and a second product.
 
     The scores may be scaled and masked.
     """

@@ -11,9 +11,9 @@ _ROOT = str(math.sqrt(2))
 
 
 def gelu(x: Pattern) -> OneOf:
-    """Returns the pattern of GELU, exact or with tanh, in the operand orders of common exporters.
+    """Returns the pattern of GELU in two forms, in the operand orders of common exporters.
 
-    The exact form is ½ x (1 + erf(x/√2)); the other is ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
+    The exact form is ½ x (1 + erf(x/√2)). The tanh form is ½ x (1 + tanh(√(2/π)(x + 0.044715 x³))).
     """
     inner = OneOf(Op("Div", x, _ROOT), Op("Mul", x, str(SQRT_HALF)))
     gate = Op("Add", Op("Erf", inner), "1.0")

@@ -9,7 +9,7 @@ from ms_fusion.rewrite import Match, NodeCheck
 def is_over_last_axes(what: str) -> NodeCheck:
     """Returns a check that accepts an operator only over the last axis or the last several axes.
 
-    An operator whose axes or rank are not known is accepted too.
+    The check also accepts an operator whose axes or rank are unknown.
 
     Args:
         what: name of the computation, such as ``softmax``; the text of the reason contains it.
@@ -28,9 +28,9 @@ def is_over_last_axes(what: str) -> NodeCheck:
 def check_last_axis(match: Match) -> str:
     """Checks that a match normalises over the last axis; returns the reason if it does not.
 
-    The reason is an empty string if the match passes. Each mean and sum must reduce the last axis
-    only and keep it as an axis of size 1. Epsilon must be a constant. A sum must be divided by the
-    length of a row, and scale and shift must be vectors of this length.
+    The returned reason is an empty string if the match passes. Each mean and sum must reduce only
+    the last axis and must keep this axis with size 1. Epsilon must be a constant. A sum must be
+    divided by the length of a row, and scale and shift must be vectors of this length.
     """
     row = match.graph.values[match.nodes[-1].outputs[0]].shape[-1:]
     if any(
@@ -51,7 +51,7 @@ def check_last_axis(match: Match) -> str:
 
 
 def _axes_of(node: Node, graph: Graph) -> tuple[int, ...]:
-    """Returns the axes of a reduction or softmax, counted from 0; an empty tuple if not known.
+    """Returns the axes of a reduction or softmax, counted from 0; an empty tuple if unknown.
 
     The axes are the second input, or the attribute ``axes`` or ``axis``.
     """

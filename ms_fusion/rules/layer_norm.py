@@ -24,9 +24,10 @@ def _variance(centred: Pattern) -> OneOf:
 
 
 def _divides_by_count(node: Node, graph: Graph) -> str:
-    """Refuses a division of a sum, unless the divisor is the number of terms of the sum.
+    """Returns the reason to refuse the division of a sum, or an empty string to accept it.
 
-    The unbiased variance, for example, is refused: its divisor is smaller by 1.
+    The divisor must be the number of terms of the sum. For example, the unbiased variance is
+    refused, because its divisor is smaller by 1.
     """
     total, divisor = graph.values[node.inputs[0]], number_of(graph.values[node.inputs[1]])
     terms = graph.values[graph.producers[total.name].inputs[0]]
@@ -49,7 +50,7 @@ def _divide_by_deviation(centred: Pattern) -> OneOf:
 
 
 def scaled_norm(x: Pattern) -> Op:
-    """Returns the pattern of (x − mean) / √(variance + ε) · scale, decomposed into operators."""
+    """Returns the pattern of (x − mean) / √(variance + ε) · scale as several basic operators."""
     return Op("Mul", _divide_by_deviation(_subtract_mean(x)), "scale")
 
 
