@@ -1,7 +1,7 @@
 """Lists the names of MindSpore's operators and back-end passes, by MindSpore version and device.
 
-Each version has one JSON file, written by `ms_fusion.vocabulary.build` from MindSpore's libraries
-and Python files.
+For each version there is one JSON file, which `ms_fusion.vocabulary.build` has extracted from
+MindSpore's libraries and Python files.
 
 In: a version, a device. Out: sets of names. Must not import MindSpore.
 """
@@ -23,8 +23,9 @@ class Vocabulary:
 
     Attributes:
         version: version of MindSpore.
-        operators: operators of all devices; MindSpore's libraries do not separate them by device.
-        passes: device → names of the passes of its back end.
+        operators: operators of all devices together, since MindSpore's libraries do not show the
+            device of an operator.
+        passes: a dict from a device to the names of the passes of its back end.
     """
 
     version: str
@@ -39,10 +40,10 @@ def versions() -> tuple[str, ...]:
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """Returns the names of a MindSpore version, or of the newest known version for an unknown one.
+    """Returns the names of a MindSpore version; the newest known version replaces an unknown one.
 
     Args:
-        version: version of MindSpore; default: the installed one.
+        version: version of MindSpore. The default is the installed version.
     """
     known = versions()
     wanted = version or _installed_version()

@@ -2,10 +2,11 @@
 
 Usage: ``python -m ms_fusion.vocabulary.build [DIRECTORY OF MINDSPORE]``.
 
-MindSpore is read, not imported. Its shared libraries name each operator in a symbol
-(``mindspore::prim::kPrimAdd``, ``mindspore::ops::gAdd``) and each pass in a string. Its Python
-files define the primitives and register kernels. The CPU wheel also contains the Ascend and GPU
-libraries, so one wheel gives the names of all devices.
+MindSpore's files are read, but MindSpore is not imported. MindSpore's shared libraries contain the
+name of each operator in a symbol (``mindspore::prim::kPrimAdd``, ``mindspore::ops::gAdd``) and the
+name of each pass in a string. MindSpore's Python files define the primitives and register kernels.
+The CPU wheel also contains the Ascend and GPU libraries, so one wheel contains the names for all
+devices.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BACK_ENDS = {
     "GPU": ("plugin/libmindspore_gpu.so*",),
     "Ascend": ("plugin/libmindspore_ascend.so*",),
 }
-"""Device → library patterns of its back end, below ``lib``."""
+"""A dict from a device to glob patterns of the libraries of its back end, below ``lib``."""
 _SYMBOL = re.compile(rb"_ZN9mindspore(?:4prim|3ops)(\d+)(?=[kg])")
 _NAME = re.compile(rb"(?:kPrim|k|g)([A-Z]\w*)")
 _STRING = re.compile(rb"(?<![^\0])[A-Za-z][A-Za-z0-9_]{2,79}(?=\0)")
@@ -40,7 +41,8 @@ _NON_OPERATOR_CLASS = re.compile(r"Primitive\w*")
 def build(root: Path) -> dict[str, object]:
     """Extracts the vocabulary of the MindSpore that is installed in the directory `root`.
 
-    Returns a dict with its version, its operators, and the passes of each device's back end.
+    Returns a dict with MindSpore's version, its operators, and the passes of each device's back
+    end.
     """
     version = re.search(r"__version__ = '([^']+)'", (root / "version.py").read_text("utf-8"))
     assert version is not None, f"{root} holds no MindSpore"
@@ -74,7 +76,7 @@ def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
 
 
 def _add_tails(strings: set[str]) -> set[str]:
-    """Returns the strings together with all their tails that begin at a word boundary.
+    """Returns the strings, and all tails of the strings that begin at a word boundary.
 
     The tails are needed because a linker may store a string as the tail of a longer string (tail
     merging).
@@ -94,7 +96,7 @@ def _operators(content: bytes) -> Iterator[str]:
 def _primitives(directory: Path) -> Iterator[str]:
     """Yields the operators of a directory's Python files.
 
-    They are the subclasses of Primitive and the operators with a kernel registration.
+    These operators are the subclasses of Primitive and the operators with a kernel registration.
     """
     bases: dict[str, set[str]] = {}
     for path in sorted(directory.rglob("*.py")):
