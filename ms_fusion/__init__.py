@@ -65,7 +65,7 @@ _HOMES = {
 
 
 _DOCUMENTED_MODULES = {name: f"ms_fusion.{name}" for name in ("cost", "devices")}
-"""Submodules in the documents: ``ms_fusion.cost.estimate_benefit`` needs no import of its own."""
+"""Submodules that are attributes of the package without an import, as the documents use them."""
 
 __getattr__ = lazy_attributes(__name__, {**_HOMES, **_DOCUMENTED_MODULES})
 

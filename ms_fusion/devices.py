@@ -26,17 +26,19 @@ class Device:
         name: key in `DEVICES`.
         bandwidth_bytes_per_s: bandwidth of main memory, reads and writes together.
         flops_per_s: peak rate of the unit for matrix products.
-        launch_us: cost of one more kernel in a compiled graph.
+        launch_us: time that one more kernel adds to a compiled graph, µs.
         on_chip_bytes: size in bytes of one core's memory for tiles of a fused kernel.
         source: origin of the figures.
         vector_flops_per_s: peak rate of the unit for all other arithmetic; None if one unit
             computes matrix products and all other arithmetic.
-        rates: pairs (size in bytes, bytes per second), from the nearest cache outwards. If a kernel
-            passes a result of up to this size to the next kernel, both transfer data at this rate.
-            Kernels that pass larger results transfer data at `bandwidth_bytes_per_s`.
-        cores: number of cores that share a large kernel; `vector_flops_per_s` is per core.
-        lacks: ONNX operators that the device does not support, such as ``Conv``, and that ms_fusion
-            can replace by simpler operators.
+        rates: pairs (size in bytes, rate in bytes per second), from the nearest cache outwards. If
+            a kernel passes a result of at most this size to the next kernel, both kernels transfer
+            data at this rate. For results that are larger than all sizes, the rate is
+            `bandwidth_bytes_per_s`.
+        cores: number of cores that execute a large kernel together; `vector_flops_per_s` is the
+            rate of one core.
+        lacks: ONNX operators, such as ``Conv``, that the device does not support, and that
+            ms_fusion can replace by simpler operators.
     """
 
     name: str
@@ -60,8 +62,8 @@ class Device:
     def rate(self, *, matrix: bool) -> float:
         """Returns the FLOP per second of the unit for matrix products or for other arithmetic.
 
-        If `matrix` is False and the device has a vector unit, this is the rate of one core's vector
-        unit. Otherwise it is the rate of the unit for matrix products.
+        If `matrix` is False and the device has a vector unit, the result is the rate of one core's
+        vector unit. Otherwise the result is the rate of the unit for matrix products.
         """
         return (
             self.flops_per_s
@@ -76,7 +78,7 @@ class Device:
 
     @property
     def roofs(self) -> dict[str, float]:
-        """A dict from the name in reports to the bandwidth in GB/s or a peak rate in GFLOP/s."""
+        """A dict from a name in reports to the bandwidth in GB/s, or to a peak rate in GFLOP/s."""
         return {
             "bandwidth_gb_per_s": round(self.bandwidth_bytes_per_s / 1e9, 1),
             "matrix_gflop_per_s": round(self.peak(matrix=True) / 1e9, 1),
@@ -89,16 +91,17 @@ SIZES = (3 << 19, 2 << 20, 4 << 20, 8 << 20, 16 << 20)
 ARRAYS, GAP = 8, 1600
 """Number of arrays in the rate measurement, and gap between them in elements.
 
-The sums cycle through several arrays, because a kernel of a net rarely overwrites the result of
-a kernel shortly before it. The gap avoids cache conflicts between arrays at equal page offsets.
+The measurement sums several arrays in turn, because a kernel of a net rarely overwrites the result
+of a kernel that ran shortly before. The gap avoids cache conflicts between arrays at equal page
+offsets.
 """
 ROOTS = 1 << 14
 """Number of square roots per measurement, and number of vector steps of one root.
 
-The operands fit the nearest cache. `ms_fusion.cost.vector_steps` defines a vector step.
+The operands fit in the nearest cache. `ms_fusion.cost.vector_steps` defines a vector step.
 """
 MIN_TRIAL_S = 0.03
-"""Shortest total measurement time of one figure, s."""
+"""Minimum total time of the measurement of one figure, s."""
 CPU_LAUNCH_US = 1.2
 """Cost of one more operator in a compiled graph of MindSpore 2.10 on CPU, µs.
 
@@ -159,7 +162,7 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
         )
     }
 )
-"""Devices by name; the CPU is measured by `measure_cpu` instead."""
+"""A dict from name to device, without the CPU, which `measure_cpu` measures."""
 
 
 PLANNING_CPU = Device(
@@ -174,11 +177,11 @@ PLANNING_CPU = Device(
 )
 """Device for which `ms_fusion.lowering` computes the cost of plans.
 
-It is the same on all machines, and only the ratios of its figures matter. Tuning, in contrast,
+This device is the same on all machines. Only the ratios of its figures matter. Tuning, in contrast,
 measures on the actual machine.
 """
 FRESH_BYTES_PER_S = 8e9
-"""Rate in bytes/s at which page faults map the large buffers between loop nests.
+"""Rate at which page faults map the large buffers between loop nests, bytes/s.
 
 Each call of a kernel maps its large buffers anew. The allocator reuses small buffers, which
 therefore cause no page faults.
@@ -191,14 +194,15 @@ _ALIASES = {"ascend": "ascend910b"}
 
 @cache
 def measure_cpu() -> Device:
-    """Measure this machine's CPU in well under 1 s; cached per process.
+    """Measures this machine's CPU in well under 1 s; the result is cached for this process.
 
     The measurements are: the fastest of three ways to copy 32 MiB, sums of arrays within the
     caches, square roots, and a float32 product of 512 × 512 matrices. The launch cost is the cached
-    result of `measure_launch_us`, or `CPU_LAUNCH_US` if there is none. The bandwidth counts bytes
-    read and bytes written. The rate of vector arithmetic is the rate of one thread; a square root
-    counts as `ROOT_STEPS` vector steps (see `ms_fusion.cost.vector_steps`). Each measurement is
-    repeated and the shortest time counts, so that other load on the machine has little effect.
+    result of `measure_launch_us`, or `CPU_LAUNCH_US` if there is none. The bandwidth is that of
+    reads and writes together. The rate of vector arithmetic is the rate of one thread. A square
+    root is assumed to take `ROOT_STEPS` vector steps (see `ms_fusion.cost.vector_steps`). Each
+    measurement is repeated and the shortest time is used, so that other load on the machine has
+    little effect.
     """
     import timeit
 
@@ -260,7 +264,7 @@ def measure_cpu() -> Device:
 
 @dataclass(frozen=True)
 class _Launch:
-    """A measured launch cost, and the version of MindSpore."""
+    """A measured launch cost, and the version of MindSpore for which it was measured."""
 
     us: float
     version: str
@@ -269,9 +273,10 @@ class _Launch:
 def measure_launch_us() -> float:
     """Measures the time that one more operator adds to a compiled graph of MindSpore on CPU, µs.
 
-    It compiles two graphs, of 1 and of `LAUNCHES` + 1 operators on 16 elements, and calls them in
-    turn. The cost follows from the shortest call of each graph. The result is cached on disk, per
-    processor and version of MindSpore. The caller must switch fusion off before the call.
+    The function compiles two graphs, of 1 and of `LAUNCHES` + 1 operators on 16 elements, and calls
+    the two graphs in turn. The result is the difference between the shortest call times of the two
+    graphs, divided by `LAUNCHES`. The result is cached on disk for each processor and version of
+    MindSpore. The caller must switch fusion off before the call.
     """
     import time
 
@@ -334,7 +339,7 @@ def _cache_bytes() -> int:
 
 
 def check_device(name: str) -> str:
-    """Returns the canonical name of a device, without measuring anything.
+    """Returns the canonical name of a device, without a measurement.
 
     Raises `InputError` for an unknown name.
     """
@@ -354,7 +359,8 @@ def check_device(name: str) -> str:
 def read_device(file: Path) -> Device:
     """Read a device from a JSON file with the attributes of `Device`.
 
-    ``name`` defaults to the file's name without suffix, ``source`` to the file's path.
+    If the JSON has no ``name``, the name is the file's name without suffix. If it has no
+    ``source``, the source is the file's path.
 
     Raises:
         InputError: the file cannot be read, or an attribute is missing, unknown or invalid.
@@ -391,7 +397,7 @@ def device(name: str) -> Device:
             `read_device`.
 
     Raises:
-        InputError: the name is unknown, or the file describes no device.
+        InputError: the name is unknown, or the file does not describe a device.
     """
     if name.endswith(DESCRIPTION_SUFFIX):
         return read_device(Path(name))

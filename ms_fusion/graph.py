@@ -55,9 +55,9 @@ class Source:
 
     @property
     def display_file(self) -> str:
-        """The file name to show; ``notebook cell`` for code in a Jupyter notebook.
+        """The file name for reports; ``notebook cell`` for code in a Jupyter notebook.
 
-        The file names of notebook cells are valid in one Jupyter session only.
+        Jupyter's own file names of notebook cells are valid in one Jupyter session only.
         """
         return "notebook cell" if NOTEBOOK_CELL.fullmatch(self.file) else self.file
 
@@ -71,9 +71,9 @@ class Value:
 
     Attributes:
         name: name, unique in the graph.
-        shape: sizes; a string or -1 for a size that is unknown before run time.
-        dtype: NumPy's name (``float32``, ``bfloat16``, ``bool`` …); another text, which depends on
-            the file format, if the value is not a tensor.
+        shape: tuple of sizes. A size that is unknown before run time is a string or -1.
+        dtype: NumPy's name of the dtype (``float32``, ``bfloat16``, ``bool`` …). If the value is
+            not a tensor, this is another text, which depends on the file format.
         kind: ``input`` (an argument of each call), ``parameter`` (a weight), ``constant``, or
             ``result`` (of a node).
         data: value of a constant (number, string, or nested tuples) if the file contains it, else
@@ -94,17 +94,17 @@ class Value:
 
     @cached_property
     def elements(self) -> int:
-        """Number of elements; an unknown size counts as 1."""
+        """Number of elements, if each unknown size is 1."""
         return prod(size if isinstance(size, int) and size >= 0 else 1 for size in self.shape)
 
     @property
     def bytes(self) -> int:
-        """Size in memory, bytes; 0 unless the value is a tensor of a known dtype."""
+        """Size in memory, bytes; 0 if the value is not a tensor or has an unknown dtype."""
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
 PROVIDER_ATTRIBUTE, OPERATORS_ATTRIBUTE, SOURCE_ATTRIBUTE = "brought_by", "made_of", "written_at"
-"""Attributes of a custom operator: its kernel's provider, fused operator types, and source."""
+"""Names of attributes of a custom operator: provider of its kernel, fused types, source."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,15 @@ class Node:
         op: operator type (``Add``); for a fused kernel the framework's name of the kernel.
         inputs: names of the input values, in the operator's order.
         outputs: names of the output values, in the operator's order.
-        attrs: attributes as sorted (name, value) pairs, which keep the node hashable; see `attr`.
-        sources: places in the user's code; the line nearest to the operator is the last.
-        expand_from: type of the operator that the framework expanded into this one; None if none.
+        attrs: attributes as a sorted tuple of pairs (name, value), so that the node is hashable;
+            see `attr`.
+        sources: places in the user's code. The last place is the nearest to the operator.
+        expand_from: type of the operator that the framework expanded into this operator; None if
+            there is none.
         subgraph: name of the compiled sub-graph of the node. Operators of different sub-graphs are
             never fused.
-        body: graph of the operators of a fused kernel, None for an operator. Its inputs and outputs
-            have the order of the node's inputs and outputs.
+        body: graph of the operators of a fused kernel; None for an operator. The inputs and outputs
+            of this graph have the same order as the inputs and outputs of the node.
     """
 
     name: str
@@ -160,7 +162,7 @@ class Node:
 
     @property
     def fused_operator_types(self) -> tuple[str, ...]:
-        """Types of the operators that a custom operator fuses; empty if the graph names none."""
+        """Types of the operators that a custom operator fuses; empty if unknown."""
         return (
             tuple(str(self.attr(OPERATORS_ATTRIBUTE, "")).split()) if self.kernel_provider else ()
         )
@@ -183,7 +185,7 @@ class Edge:
         producer: name of the node that produces the value.
         consumer: name of the node that reads the value.
         value: name of the value.
-        index: number of the consumer's input, from 0.
+        index: index of the consumer's input, from 0.
     """
 
     producer: str
@@ -199,8 +201,8 @@ class Graph:
     Attributes:
         name: name of the graph in the file.
         nodes: the nodes; each value is produced before it is used.
-        values: value name → value, for inputs, parameters, constants and results.
-        inputs: names of the input values, parameters included.
+        values: a dict from name to value, for inputs, parameters, constants and results.
+        inputs: names of the input values, including parameters.
         outputs: names of the output values.
     """
 
@@ -214,7 +216,7 @@ class Graph:
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Supports pickling, since the read-only view of `values` itself cannot be pickled."""
+        """Supports pickling, although the read-only view of `values` cannot be pickled."""
         return Graph, (self.name, self.nodes, dict(self.values), self.inputs, self.outputs)
 
     @cached_property
@@ -228,7 +230,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> dict[str, tuple[Node, ...]]:
-        """A dict from a value's name to its readers; a node occurs once for each read."""
+        """A dict from a value's name to the nodes that read it, once for each read."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for value in node.inputs:

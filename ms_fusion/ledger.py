@@ -1,6 +1,6 @@
 """Defines the ledger's frozen records of fused kernels, unfused edges and measurements.
 
-`ms_fusion.capture.assemble` fills them.
+`ms_fusion.capture.assemble` creates these records.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ class Stages:
     """The modelled stages of one run of one kernel.
 
     Attributes:
-        launch_us, read_us, compute_us, write_us: time of the launch, of reading from memory, of the
-            arithmetic, and of writing to memory, µs.
+        launch_us: time of the launch, µs.
+        read_us: time of reading from memory, µs.
+        compute_us: time of the arithmetic, µs.
+        write_us: time of writing to memory, µs.
     """
 
     launch_us: float
@@ -31,7 +33,10 @@ class Stages:
 
     @property
     def total_us(self) -> float:
-        """launch + max(read + write, compute), µs: memory traffic and arithmetic overlap."""
+        """Total time of a run, µs: launch + max(read + write, compute).
+
+        The formula assumes that memory traffic and arithmetic overlap.
+        """
         return self.launch_us + max(self.read_us + self.write_us, self.compute_us)
 
 
@@ -42,7 +47,7 @@ class Work:
     Attributes:
         flops: floating-point operations; `ms_fusion.ops` defines the number for each operator.
         bytes_read, bytes_written: bytes read from memory and written to memory.
-        launches: launched kernels.
+        launches: number of launched kernels.
     """
 
     flops: int = 0
@@ -64,23 +69,23 @@ class Work:
 
     @property
     def arithmetic_intensity(self) -> float:
-        """FLOP per moved byte; 0 if no byte is moved."""
+        """FLOP per moved byte; 0 if the work moves no bytes."""
         return self.flops / self.bytes if self.bytes else 0.0
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Errors of a fused kernel and of its unfused operators, both against the same float64 result.
+    """Errors of a fused kernel and of its unfused operators, compared to the same float64 result.
 
     Attributes:
         inputs: kind of the inputs: ``captured`` (the inputs in this run), ``seeded`` (random), or
             ``edges`` (with NaN, ±inf, ±0).
-        fused_max_ulp, unfused_max_ulp: largest error in ULP of the output's dtype. It means little
-            for results near 0.
+        fused_max_ulp, unfused_max_ulp: largest error in ULP of the output's dtype. An error in ULP
+            is not meaningful for results near 0.
         fused_max_abs, unfused_max_abs: largest absolute error.
         note: mismatches of NaN and infinity, unwritten outputs, and failures; else empty.
         fused_max_rel, unfused_max_rel: largest error, relative to the largest magnitude of the
-            output. The errors of the unfused operators are None if they were not run.
+            output. The errors of the unfused operators are None if these operators were not run.
     """
 
     inputs: str
@@ -95,15 +100,15 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class BuildStep:
-    """One step of a kernel of our generator; the steps run in sequence.
+    """One of the parts of a kernel of our generator, which run in sequence.
 
     Attributes:
         by: ``c`` (our loop nests), ``onednn`` (one call of oneDNN), or ``numpy`` (NumPy formulas,
             because the kernel could not be built).
         operators: the basic operators of the step.
-        nests: number of loop nests of a ``c`` step; 0 for other steps.
-        second_pass_bytes: bytes of the result that the step reads and writes again. relu is a
-            second pass over the product, because oneDNN's relu turns NaN into 0.
+        nests: number of loop nests of a ``c`` step; 0 for all other steps.
+        second_pass_bytes: bytes of the result that the step reads and writes again. For example,
+            relu of a product is a second pass, because oneDNN's relu turns NaN into 0.
     """
 
     by: str
@@ -119,8 +124,9 @@ class Build:
     Attributes:
         steps: the steps of the kernel, in execution order.
         seconds: build time, s.
-        cached: whether the kernel cache had the code, so that no compiler ran.
-        why: reason why the kernel could not be built, so that NumPy computes it; else empty.
+        cached: whether the kernel cache contained the code, so that no compiler ran.
+        why: reason why the kernel could not be built, so that NumPy computes it; empty if the
+            kernel was built.
     """
 
     steps: tuple[BuildStep, ...]
@@ -130,7 +136,7 @@ class Build:
 
     @property
     def second_passes(self) -> Work:
-        """Traffic of all second passes, in addition to reading inputs and writing outputs once."""
+        """Bytes that all second passes move, without the inputs' first read and the outputs' first write."""
         moved = sum(step.second_pass_bytes for step in self.steps)
         return Work(bytes_read=moved, bytes_written=moved)
 
@@ -148,19 +154,22 @@ class FusedKernel:
         body_graph: graph of the compiled basic operators.
         inputs, outputs: values that the kernel reads and writes.
         sources: places in the user's code, one for each distinct line.
-        work, work_unfused: cost of one run of the kernel, and of its operators as separate kernels.
+        work: cost of one run of the kernel.
+        work_unfused: cost of one run of the kernel's operators as separate kernels.
         stages: modelled stages of the kernel; None without a model.
         stages_unfused: modelled stages of each operator as a separate kernel, in order.
-        bound: ``memory`` or ``compute``: the roof that limits the kernel.
+        bound: the limit of the kernel in the roofline model: ``memory`` or ``compute``.
         launches: number of launches in this capture; None if nothing ran.
-        time_us, unfused_time_us: median measured time per call of the kernel, and of its operators
-            as separate kernels, µs; None if not measured.
-        predicted_saving_us: saving per call from the cost model, µs; None without a model.
+        time_us: median measured time per call of the kernel, µs; None if it was not measured.
+        unfused_time_us: median measured time per call of the kernel's operators as separate
+            kernels, µs; None if it was not measured.
+        predicted_saving_us: saving per call that the cost model predicts, µs; None without a model.
         accuracy: errors against float64, one entry for each kind of inputs.
         generator: generator that built the kernel: ``mindspore``, ``ms_fusion`` or ``onnxruntime``.
         build: record of the build; None unless `generator` is ``ms_fusion``.
         subgraph: name of the compiled sub-graph that contains the kernel.
-        time_spread_us, unfused_time_spread_us: half the interquartile range of these times, µs.
+        time_spread_us, unfused_time_spread_us: half the interquartile range of the times that
+            `time_us` and `unfused_time_us` summarise, µs.
     """
 
     name: str
@@ -190,7 +199,7 @@ class FusedKernel:
 
     @property
     def saving_spread_us(self) -> float | None:
-        """Spread of `measured_saving_us`; a smaller saving is not significant."""
+        """Spread of `measured_saving_us`, µs; a saving below this is not significant."""
         if self.time_spread_us is None or self.unfused_time_spread_us is None:
             return None
         return math.hypot(self.time_spread_us, self.unfused_time_spread_us)
@@ -204,7 +213,7 @@ class FusedKernel:
 
 @dataclass(frozen=True)
 class CarriedKernel:
-    """A kernel of a custom operator of the net; no generator changes it.
+    """A kernel of a custom operator of the net, which no generator changes.
 
     Attributes:
         name: name of the operator, such as ``AddReLU``.
@@ -214,8 +223,8 @@ class CarriedKernel:
         inputs, outputs: values that the kernel reads and writes.
         sources: places in the user's code.
         launches: number of launches in this capture; None if nothing ran.
-        time_us: measured time per run, µs; None if not measured.
-        operators: types of the fused operators, in order; empty if not recorded.
+        time_us: measured time per run, µs; None if it was not measured.
+        operators: types of the fused operators, in order; empty if they are not recorded.
         kernel_source: source location of a TBE operator's function; None for other kernels.
     """
 
@@ -239,9 +248,10 @@ class RejectedCandidate:
         rule, kind: name and kind of the rule that found the group.
         operators: types of the operators, in order.
         nodes: names of the operators, in the order of `operators`.
-        saving_us: modelled saving, µs; negative if the kernel would be slower. None for a near
-            miss, which is a match that a check of the rule refuses.
-        reason: reason for the rejection, with the number that caused it.
+        saving_us: modelled saving, µs; negative if the kernel would be slower. None if a rule's
+            pattern matches the group, but the rule refuses the match for another reason than its
+            cost.
+        reason: reason for the rejection, including the decisive number.
         source: place in the user's code; None if unknown.
     """
 
@@ -261,8 +271,8 @@ class Suggestion:
     Attributes:
         kind: ``flag``, ``composite`` or ``code``.
         text: the change, in words.
-        flags: if `kind` is ``flag``, the flags to merge into the current flags, as `enable` does
-            with its argument ``flags=``; else empty.
+        flags: the flags to merge into the current flags, as `enable` merges its argument
+            ``flags=``; empty unless `kind` is ``flag``.
     """
 
     kind: str
@@ -272,7 +282,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class UnfusedEdge:
-    """An edge between two kernels, with the reason why it was not fused.
+    """An edge between two kernels, with the reason why the edge was not fused.
 
     Attributes:
         producer: full name of the original operator that produces the value.
@@ -282,8 +292,9 @@ class UnfusedEdge:
         value: the value that flows along the edge.
         reason: a code of `ms_fusion.why_not.REASONS`.
         detail: one sentence with the facts of this edge.
-        bytes_at_stake: bytes of memory traffic that one kernel would save.
-        suggestion: the smallest change that would fuse the edge; None if none is known to work.
+        bytes_at_stake: bytes of memory traffic that would be saved if the edge were fused.
+        suggestion: the smallest change that would fuse the edge; None if no effective change is
+            known.
         producer_source, consumer_source: places in the user's code; None if unknown.
     """
 
@@ -309,10 +320,11 @@ class HotSpot:
         op: type of the operator; for a fused kernel the types of its operators.
         time_us: median time per call, µs.
         share: fraction of the total time.
-        detail: the facts that limit its speed, in words.
-        remedy: a change that would make it faster; empty if none is known.
+        detail: the facts that limit the speed of the operator or kernel, in words.
+        remedy: a change that would make the operator or kernel faster; empty if none is known.
         source: place in the user's code; None if unknown.
-        spread_us: half the interquartile range of the times, µs; None if not measured.
+        spread_us: half the interquartile range of the times per call, µs; None if it was not
+            measured.
     """
 
     node: str
@@ -332,13 +344,15 @@ class Summary:
     Attributes:
         graph: the graph.
         nodes: number of operators that compute something.
-        edges: number of values that flow between them.
+        edges: number of values that flow between these operators.
         launches: kernels launched per call.
         bytes_moved: bytes that all kernels read and write per call.
-        peak_memory_bytes: largest total size of values alive at once, weights included, in bytes.
+        peak_memory_bytes: largest total size of values that are alive at once, including weights,
+            in bytes.
         flops: floating-point operations per call.
-        time_us: median time of whole calls, µs; None if not measured.
-        time_spread_us: half the interquartile range of these times, µs; None if not measured.
+        time_us: median time of whole calls, µs; None if it was not measured.
+        time_spread_us: half the interquartile range of the times of whole calls, µs; None if it was
+            not measured.
     """
 
     graph: Graph = field(repr=False)
@@ -358,12 +372,13 @@ class SeenShape:
 
     Attributes:
         shapes: shapes and dtypes of the inputs (``8x128:float32``).
-        padded_to: batch size after padding; 0 without padding.
-        reason: reason why the inputs were not padded to a given batch size; else empty.
+        padded_to: batch size after padding; 0 if the inputs were not padded.
+        reason: reason why the inputs were not padded to a given batch size; empty if there is none.
         calls: number of calls.
-        compilations: number of compilations for these shapes; 0 if the padded shapes were compiled.
-        seconds: total time of these compilations, s; each includes one call.
-        kept: whether the compilation is still cached.
+        compilations: number of compilations for these shapes; 0 if the net was compiled for the
+            padded shapes instead.
+        seconds: total time of these compilations, each of which includes one call, s.
+        kept: whether the compiled net is still cached.
     """
 
     shapes: str
@@ -394,9 +409,10 @@ class Ledger:
 
     Attributes:
         title: title of the report.
-        kernels: fused kernels, with two or more operators in the body.
+        kernels: fused kernels, which have two or more operators in the body.
         unfused: edges that were not fused.
-        before, after: totals of the unfused and of the fused graph.
+        before: totals of the unfused graph.
+        after: totals of the fused graph.
         single_operator_kernels: generated kernels with one operator in the body.
         carried: kernels of custom operators of the net.
         hot_spots: operators and kernels with a large share of the time.
@@ -404,9 +420,11 @@ class Ledger:
         flags: graph-kernel flags of the run.
         preset: name of the preset.
         notes: remarks on the capture.
-        output_max_ulp, output_max_abs, output_max_rel: largest difference of the outputs from the
-            unfused run: in ULP, absolute, and relative to the largest magnitude. They are None if
-            the outputs were not compared.
+        output_max_ulp: largest difference between the outputs of the fused and the unfused run, in
+            ULP; None if the outputs were not compared.
+        output_max_abs: largest absolute difference of the outputs; None as for `output_max_ulp`.
+        output_max_rel: largest difference of the outputs, relative to the largest magnitude of the
+            output; None as for `output_max_ulp`.
         shapes: input shapes in the calls of a specialised net.
         rejected: groups of operators that were considered as one kernel and rejected.
         warnings: facts that affect the meaning of the numbers; each report begins with them.
@@ -447,7 +465,9 @@ class Ledger:
         return str(_report_module("text").to_text(self))
 
     def to_html(self, path: str | Path | None = None) -> str | Path:
-        """Returns the text of one self-contained page; with `path`, writes it and returns the path.
+        """Returns the text of one self-contained page.
+
+        If `path` is given, the function instead writes the page to `path` and returns the path.
 
         Raises:
             InputError: the directory does not exist or is not writable.
@@ -458,7 +478,7 @@ class Ledger:
         return _report_module("write").write_text(path, page)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Returns the ledger as JSON (docs/ledger.schema.json); with `path`, also writes it there.
+        """Returns the ledger as JSON (docs/ledger.schema.json); if `path` is given, also writes it.
 
         Raises:
             InputError: the directory does not exist or is not writable.
@@ -470,10 +490,10 @@ class Ledger:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, file: str = "<ledger>") -> Ledger:
-        """Parses the output of `to_json`; errors mention `file`.
+        """Parses the output of `to_json`; error messages contain the file name `file`.
 
         Raises:
-            ParseError: the text is damaged, or of another schema version.
+            ParseError: the text is damaged, or has another schema version.
         """
         return _report_module("document").from_json(text, file=file)
 
@@ -487,7 +507,7 @@ class Ledger:
 
 
 def _report_module(module: str) -> Any:
-    """Imports a report module on first use, because the report modules import this one."""
+    """Imports a report module on first use, because the report modules import this module."""
     return import_module(f"ms_fusion.report.{module}")
 
 

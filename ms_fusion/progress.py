@@ -1,10 +1,12 @@
-"""Defines progress messages of long work; a message may carry the completed fraction."""
+"""Defines the messages that report the progress of long work."""
 
 from __future__ import annotations
 
 
 class Step(str):
-    """The message for one of several counted steps; `share` is the completed fraction.
+    """The progress message for a step of which the number and the total are known.
+
+    `share` is the fraction of the completed steps.
 
     >>> Step("kernel", 3, 12), Step("kernel", 3, 12).share
     ('kernel 3 of 12', 0.25)
@@ -19,7 +21,7 @@ class Step(str):
 
 
 class Milestone(str):
-    """A progress message with an intermediate result; logs should keep such messages.
+    """A progress message with an intermediate result, which belongs in a log.
 
     Other progress messages only name the current work.
     """

@@ -1,10 +1,9 @@
 """Defines fusion rules: a pattern over `Graph`, a check of each match, and the fused operator.
 
 Rules are independent of file formats: the same rule applies to ONNX models and to MindSpore graphs.
-A pattern is a tree, matched from an operator upwards through its producers:
->>> rule = Rule("AddReLU", "intra-operator", Op("ReLU", Op("Add", "x", "y")))
->>> str(rule.pattern)
-'ReLU(Add(x, y))'
+A pattern is a tree. It is matched from an operator upwards, through the producers of the operator's
+inputs: >>> rule = Rule("AddReLU", "intra-operator", Op("ReLU", Op("Add", "x", "y"))) >>>
+str(rule.pattern) 'ReLU(Add(x, y))'
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ms_fusion.ops.selections import VIEWS
 Kind = Literal["intra-operator", "cross-operator", "pipeline"]
 COMMUTATIVE_OPERATORS = operators_with(Trait.COMMUTATIVE)
 NodeCheck = Callable[[Node, Graph], str]
-"""Returns the reason to refuse an operator of a graph, or an empty string to accept it."""
+"""Function that returns the reason to refuse an operator, or an empty string to accept it."""
 
 
 def accept_every_node(node: Node, graph: Graph) -> str:
@@ -36,11 +35,12 @@ class Op:
     Args:
         names: an operator type such as ``"Add"``, or several types such as ``"Add|Sub"``.
         inputs: a pattern or a name for each input. A name matches any value. If a name occurs
-            several times in a pattern, it must match the same value each time. Only ``"_"`` may
-            match different values. ``"1.0"`` matches a constant of that value. For a commutative
-            operator, both orders of the inputs are tried.
-        check: returns the reason to refuse the operator, or an empty string to accept it. If it
-            refuses the operator, a larger pattern that contains this pattern is refused too.
+            several times in a pattern, all its occurrences must match the same value. Only ``"_"``
+            may match different values. A number such as ``"1.0"`` matches a constant of this value.
+            For a commutative operator, both orders of the inputs are tried.
+        check: function that returns the reason to refuse the operator, or an empty string to accept
+            it. If the operator is refused, every match of a larger pattern at this operator is
+            refused, too.
     """
 
     names: frozenset[str]
@@ -59,7 +59,7 @@ class Op:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """Matches an operator that at least one of the patterns matches; they are tried in order."""
+    """Matches an operator if one of the patterns matches it; the patterns are tried in order."""
 
     patterns: tuple[Pattern, ...]
 
@@ -81,15 +81,15 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Chain:
-    """Matches patterns in sequence: each matches the producer of the next pattern's input ``x``.
+    """Matches patterns in sequence: a pattern matches the producer of the next pattern's ``x``.
 
-    Layout operators (Reshape, Transpose …) are allowed between two patterns. Names are local to one
-    pattern.
+    Layout operators (Reshape, Transpose …) are allowed between two patterns. A name in one pattern
+    is not related to the same name in another pattern.
 
     Attributes:
-        parts: (label, pattern) pairs. `Match.bound` holds the part's input under ``"input LABEL"``
-            and its output under ``"output LABEL"``. Adjacent parts with the same label count as one
-            part.
+        parts: pairs (label, pattern). `Match.bound` contains the input of each part under ``"input
+            LABEL"`` and the output of the part under ``"output LABEL"``. Adjacent parts with the
+            same label are treated as one part.
     """
 
     parts: tuple[tuple[str, Op | OneOf], ...]
@@ -115,7 +115,7 @@ class Match:
     Attributes:
         graph: the graph.
         nodes: the matched operators, in the graph's order.
-        bound: name in the pattern → name of the value that it matches.
+        bound: a dict from a name in the pattern to the name of the value that it matches.
     """
 
     graph: Graph
@@ -123,16 +123,16 @@ class Match:
     bound: Mapping[str, str]
 
     def value(self, name: str) -> Value:
-        """Returns the value bound to a name of the pattern."""
+        """Returns the value that a name of the pattern matches."""
         return self.graph.values[self.bound[name]]
 
     def number(self, name: str) -> float | None:
-        """Returns the constant scalar bound to a name of the pattern; None for other values."""
+        """Returns the number that a name of the pattern matches; None for other values."""
         return number_of(self.value(name))
 
 
 def number_of(value: Value) -> float | None:
-    """Returns the number in a constant of one element; None for any other value."""
+    """Returns the number in a constant with one element; None for any other value."""
     data = value.data
     while isinstance(data, tuple) and len(data) == 1:
         data = data[0]
@@ -151,10 +151,10 @@ class Rule:
     Attributes:
         name: name of the rule and of the fused operator.
         kind: ``intra-operator`` (the operators are the parts of one decomposed operation),
-            ``cross-operator``, or ``pipeline`` (two groups of operators whose computations on tiles
-            overlap in time).
+            ``cross-operator`` (several operations), or ``pipeline`` (two groups of operators whose
+            computations on tiles overlap in time).
         pattern: pattern to match at each operator.
-        check: returns the reason to refuse a match, or an empty string to accept it.
+        check: function that returns the reason to refuse a match, or an empty string to accept it.
     """
 
     name: str
@@ -165,10 +165,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Operators that may become one kernel.
+    """A group of operators that may become one kernel.
 
     Attributes:
-        rule: name of the rule, or of the general search that found it.
+        rule: name of the rule that found the group, or of the general search that found it.
         kind: kind of the fusion.
         nodes: names of the operators, in the graph's order.
     """
@@ -196,7 +196,7 @@ def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator
 def find_near_misses(
     rule: Rule, graph: Graph, order: Mapping[str, int]
 ) -> Iterator[tuple[Match, str]]:
-    """Finds operators at which the pattern matches, but every match is refused.
+    """Finds near misses: operators at which the pattern matches, but every match is refused.
 
     A match is refused by a check, or because a constant differs from the constant in the pattern.
     For each such operator, the function yields a match with the fewest reasons, and these reasons
@@ -225,14 +225,14 @@ class _Search:
 
 @dataclass(frozen=True)
 class _PartialMatch:
-    """The operators and values that a part of a pattern matches, and the reasons against them."""
+    """Operators and values that a part of a pattern matches, and reasons to refuse the match."""
 
     nodes: tuple[Node, ...]
     bound: Mapping[str, str]
     against: tuple[str, ...] = ()
 
     def join(self, before: _PartialMatch) -> _PartialMatch:
-        """Returns this match together with the nodes and reasons of `before`.
+        """Returns this match, to which the nodes and reasons of `before` are added.
 
         The bindings of this match already include the bindings of `before`.
         """
@@ -244,7 +244,7 @@ class _PartialMatch:
 
 
 def _judge_matches(rule: Rule, search: _Search) -> Iterator[tuple[Match, str]]:
-    """Yields (match, reasons of its refusal) for each operator at which the pattern matches.
+    """Yields (match, reasons to refuse it) for each operator at which the pattern matches.
 
     If a match at the operator passes the checks, the function yields the first such match, with an
     empty reason. Otherwise it yields the first match with the fewest reasons.
@@ -267,7 +267,7 @@ def _judge_matches(rule: Rule, search: _Search) -> Iterator[tuple[Match, str]]:
 
 
 _CONSTANT_TOLERANCE: Mapping[str, float] = {"float16": 1e-3, "bfloat16": 8e-3}
-"""A dict from a dtype to the relative tolerance for rounded constants; 1e-4 for other dtypes."""
+"""A dict from a dtype to the relative tolerance for rounded constants; the default is 1e-4."""
 
 
 def _match_pattern(
@@ -300,7 +300,7 @@ def _match_chain(
 ) -> Iterator[_PartialMatch]:
     """Yields all matches of a chain that ends at `node`.
 
-    In `bound`, the output of `node` is already bound to its name in the pattern.
+    `bound` already contains the output of `node`.
     """
     *before, (label, last) = parts
     for own in _match_pattern(last, node, search, {}):
@@ -354,7 +354,7 @@ def _match_value(
 def _match_name(
     name: str, value: Value, search: _Search, found: _PartialMatch
 ) -> Iterator[_PartialMatch]:
-    """Yields `found` with `name` bound to `value`; nothing if `name` does not match `value`.
+    """Yields `found` with `name` bound to `value`; yields nothing if `name` does not match.
 
     A name that is already bound to a different value does not match. A number such as ``"1.0"``
     matches only a constant of nearly this value. ``"_"`` always matches and is never bound.

@@ -1,4 +1,4 @@
-"""Distinguishes MindSpore's own source files from the user's."""
+"""Distinguishes MindSpore's own source files from the user's source files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INSTALLED = re.compile(
     r"/(?:site-packages|dist-packages|python[\d.]*|package)/mindspore/"
     r"|/mindspore/(?:_extends|common|graph|mint|nn|ops)/"
 )
-"""Matches the paths of MindSpore's files: an installation directory, or a known sub-package."""
+"""Matches paths of MindSpore's files: in an installation directory or a known sub-package."""
 
 
 def is_mindspore_file(path: str) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 COMPARED_LENGTH_MAX = 80
 """Length of the prefix of a name that is compared, in characters.
 
-difflib takes quadratic time, and no valid name is longer.
+difflib takes quadratic time, and no valid name is longer than this prefix.
 """
 ADVISED_NAMES_MAX = 3
-"""Largest number of suggestions; a name that resembles more valid names gets no suggestion."""
+"""Maximum number of suggestions; for a name that resembles more valid names, there are none."""
 OPPOSITES = (
     {"enable", "disable"},
     {"max", "min"},
@@ -39,12 +39,12 @@ DERIVATION_WORDS = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad"
 
 
 def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
-    """Returns the valid names that `name` probably stands for; empty if there is no such name.
+    """Returns the valid names that the user probably meant by `name`; may be empty.
 
-    Returns the first group that is not empty: names that differ only in case or underscores, names
-    at the smallest edit distance (at most 2), names that begin with `name`. The last two groups
-    omit names with an opposite or derived meaning. They are empty if more than `ADVISED_NAMES_MAX`
-    names remain.
+    There are three groups of names: names that differ only in case or underscores; names at the
+    smallest edit distance, at most 2; names that begin with `name`. The result is the first group
+    that is not empty. The second and the third group omit names with an opposite or derived
+    meaning. A group with more than `ADVISED_NAMES_MAX` of the remaining names is treated as empty.
 
     >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"])
     (('Erf',), ('Greater',))
@@ -78,7 +78,7 @@ def _normalize_name(name: str) -> str:
 
 
 def _has_other_meaning(written: str, advised: str) -> bool:
-    """Whether the names differ in a word that changes the meaning."""
+    """Whether two names differ in a word that changes the meaning."""
     one, other = set(_words(written)), set(_words(advised))
     differ = (one - other) | (other - one)
     if any(pair <= differ for pair in OPPOSITES):

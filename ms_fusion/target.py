@@ -1,7 +1,8 @@
 """Resolves ``FILE.py:NAME`` and strings such as ``64x128:float32`` to a net and its inputs.
 
-The file is imported as by `python FILE.py`, with its directory on the import path, but not as
-``__main__``. The import writes nothing, not even bytecode, into that directory.
+As with `python FILE.py`, the directory of the file is on the import path during the import. But the
+module's name is not ``__main__``. The import writes nothing, not even bytecode, into the directory
+of the file.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def parse_input(text: str) -> InputSpec:
     Forms: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
 
     Raises:
-        InputError: the text is malformed; the message names the error.
+        InputError: the text is malformed. The message names the error.
 
     >>> parse_input("64x128:float16")
     InputSpec(shape=(64, 128), dtype='float16', file=None)
@@ -113,7 +114,7 @@ def split_target(text: str) -> tuple[Path, str]:
 
 
 def require_mindspore() -> None:
-    """Raise `MissingError`, with the install command, unless MindSpore is installed."""
+    """Raises `MissingError`, which contains the install command, if MindSpore is not installed."""
     if importlib.util.find_spec("mindspore") is None:
         raise MissingError(
             "MindSpore is not installed",
@@ -123,7 +124,7 @@ def require_mindspore() -> None:
 
 
 def check_tensors(inputs: Any, place: str = "input") -> None:
-    """Raise `InputError` for a NumPy array among the inputs of a net, at any nesting depth."""
+    """Raises `InputError` for a NumPy array in the (possibly nested) inputs of a net."""
     for number, one in enumerate(inputs):
         if isinstance(one, (tuple, list)):
             check_tensors(one, f"{place} {number},")
@@ -143,14 +144,15 @@ def load_target(
     """Load the net that ``FILE.py:NAME`` names, and create Tensors for its inputs.
 
     Args:
-        target: NAME is a Cell class without constructor arguments, a Cell, a function of the inputs
-            (``@ms.jit`` or plain), or a function without arguments that returns one of these.
-        inputs: one string per input, see `parse_input`. Floats are drawn from a seeded standard
-            normal distribution; integers and booleans are 0 or 1.
+        target: ``FILE.py:NAME``. NAME is a Cell class without constructor arguments, a Cell, a
+            function of the inputs (with or without ``@ms.jit``), or a function without arguments
+            that returns one of these three.
+        inputs: one string for each input, as for `parse_input`. Floats are drawn from a seeded
+            standard normal distribution; integers and booleans are 0 or 1.
 
     Raises:
-        InputError: the file or name does not exist, the file fails on import, or the net does not
-            take these inputs.
+        InputError: the file or name does not exist, the import of the file fails, or the net does
+            not accept these inputs.
         MissingError: MindSpore is not installed.
     """
     path, name = split_target(target)
@@ -164,10 +166,10 @@ def load_target(
 
 
 def run_file(path: Path) -> ModuleType:
-    """Run a Python file like `python FILE.py`, but not as ``__main__``; returns its module.
+    """Runs a Python file like `python FILE.py`, but not as ``__main__``; returns its module.
 
     Raises:
-        InputError: the file fails.
+        InputError: the file raises an exception.
     """
     with _extend_import_path(path):
         return _load(path)
@@ -175,7 +177,7 @@ def run_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _extend_import_path(path: Path) -> Iterator[None]:
-    """Resolve imports as `python FILE.py` would; bytecode is written to our cache only."""
+    """Makes imports work as with `python FILE.py`; bytecode is written to our cache only."""
     from tbe_impl.loading.bytecode import bytecode_cache
 
     place = str(path.resolve().parent)
