@@ -136,7 +136,7 @@ class Build:
 
     @property
     def second_passes(self) -> Work:
-        """Bytes that all second passes move, without the inputs' first read and the outputs' first write."""
+        """Memory traffic of all second passes, in addition to the kernel's own reads and writes."""
         moved = sum(step.second_pass_bytes for step in self.steps)
         return Work(bytes_read=moved, bytes_written=moved)
 
