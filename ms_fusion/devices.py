@@ -29,7 +29,7 @@ class Device:
         launch_us: time that one more kernel adds to a compiled graph, µs.
         on_chip_bytes: size in bytes of one core's memory for tiles of a fused kernel.
         source: origin of the figures.
-        vector_flops_per_s: peak rate of the unit for all other arithmetic; None if one unit
+        vector_flops_per_s: peak rate of the unit for all other arithmetic, or None if one unit
             computes matrix products and all other arithmetic.
         rates: pairs (size in bytes, rate in bytes per second), from the nearest cache outwards. If
             a kernel passes a result of at most this size to the next kernel, both kernels transfer

@@ -45,7 +45,7 @@ class Source:
 
     Attributes:
         file: name of the file.
-        line: line number from 1; 0 if unknown.
+        line: line number from 1, or 0 if unknown.
         code: source text of the line, stripped; empty if unknown.
     """
 
@@ -99,7 +99,7 @@ class Value:
 
     @property
     def bytes(self) -> int:
-        """Size in memory, bytes; 0 if the value is not a tensor or has an unknown dtype."""
+        """Size in memory, bytes, or 0 if the value is not a tensor or has an unknown dtype."""
         return self.elements * DTYPE_BYTES.get(self.dtype, 0)
 
 
@@ -119,12 +119,12 @@ class Node:
         attrs: attributes as a sorted tuple of pairs (name, value), so that the node is hashable;
             see `attr`.
         sources: places in the user's code. The last place is the nearest to the operator.
-        expand_from: type of the operator that the framework expanded into this operator; None if
+        expand_from: type of the operator that the framework expanded into this operator, or None if
             there is none.
         subgraph: name of the compiled sub-graph of the node. Operators of different sub-graphs are
             never fused.
-        body: graph of the operators of a fused kernel; None for an operator. The inputs and outputs
-            of this graph have the same order as the inputs and outputs of the node.
+        body: graph of the operators of a fused kernel, or None for an operator. The inputs and
+            outputs of this graph have the same order as the inputs and outputs of the node.
     """
 
     name: str
@@ -169,7 +169,7 @@ class Node:
 
     @property
     def tbe_source(self) -> Source | None:
-        """Source location of a user's TBE operator function; None for other nodes."""
+        """Source location of a user's TBE operator function, or None for other nodes."""
         file, _, line = str(self.attr(SOURCE_ATTRIBUTE, "")).rpartition(":")
         return Source(file, int(line)) if file else None
 

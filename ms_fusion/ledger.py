@@ -69,7 +69,7 @@ class Work:
 
     @property
     def arithmetic_intensity(self) -> float:
-        """FLOP per moved byte; 0 if the work moves no bytes."""
+        """FLOP per moved byte, or 0 if the work moves no bytes."""
         return self.flops / self.bytes if self.bytes else 0.0
 
 
@@ -106,7 +106,7 @@ class BuildStep:
         by: ``c`` (our loop nests), ``onednn`` (one call of oneDNN), or ``numpy`` (NumPy formulas,
             because the kernel could not be built).
         operators: the basic operators of the step.
-        nests: number of loop nests of a ``c`` step; 0 for all other steps.
+        nests: number of loop nests of a ``c`` step, or 0 for all other steps.
         second_pass_bytes: bytes of the result that the step reads and writes again. For example,
             relu of a product is a second pass, because oneDNN's relu turns NaN into 0.
     """
@@ -159,14 +159,14 @@ class FusedKernel:
         stages: modelled stages of the kernel; None without a model.
         stages_unfused: modelled stages of each operator as a separate kernel, in order.
         bound: the limit of the kernel in the roofline model: ``memory`` or ``compute``.
-        launches: number of launches in this capture; None if nothing ran.
-        time_us: median measured time per call of the kernel, µs; None if it was not measured.
+        launches: number of launches in this capture, or None if nothing ran.
+        time_us: median measured time per call of the kernel, µs, or None if it was not measured.
         unfused_time_us: median measured time per call of the kernel's operators as separate
-            kernels, µs; None if it was not measured.
+            kernels, µs, or None if it was not measured.
         predicted_saving_us: saving per call that the cost model predicts, µs; None without a model.
         accuracy: errors against float64, one entry for each kind of inputs.
         generator: generator that built the kernel: ``mindspore``, ``ms_fusion`` or ``onnxruntime``.
-        build: record of the build; None unless `generator` is ``ms_fusion``.
+        build: record of the build, or None unless `generator` is ``ms_fusion``.
         subgraph: name of the compiled sub-graph that contains the kernel.
         time_spread_us, unfused_time_spread_us: half the interquartile range of the times that
             `time_us` and `unfused_time_us` summarise, µs.
@@ -222,10 +222,10 @@ class CarriedKernel:
             model) or ``user``.
         inputs, outputs: values that the kernel reads and writes.
         sources: places in the user's code.
-        launches: number of launches in this capture; None if nothing ran.
-        time_us: measured time per run, µs; None if it was not measured.
+        launches: number of launches in this capture, or None if nothing ran.
+        time_us: measured time per run, µs, or None if it was not measured.
         operators: types of the fused operators, in order; empty if they are not recorded.
-        kernel_source: source location of a TBE operator's function; None for other kernels.
+        kernel_source: source location of a TBE operator's function, or None for other kernels.
     """
 
     name: str
@@ -252,7 +252,7 @@ class RejectedCandidate:
             pattern matches the group, but the rule refuses the match for another reason than its
             cost.
         reason: reason for the rejection, including the decisive number.
-        source: place in the user's code; None if unknown.
+        source: place in the user's code, or None if unknown.
     """
 
     rule: str
@@ -269,7 +269,8 @@ class Suggestion:
     """The smallest change that would fuse an edge.
 
     Attributes:
-        kind: ``flag``, ``composite`` or ``code``.
+        kind: kind of the change: ``flag`` (add flags), ``composite`` (use basic operators instead
+            of a composite one) or ``code`` (another change of the user's code).
         text: the change, in words.
         flags: the flags to merge into the current flags, as `enable` merges its argument
             ``flags=``; empty unless `kind` is ``flag``.
@@ -293,9 +294,9 @@ class UnfusedEdge:
         reason: a code of `ms_fusion.why_not.REASONS`.
         detail: one sentence with the facts of this edge.
         bytes_at_stake: bytes of memory traffic that would be saved if the edge were fused.
-        suggestion: the smallest change that would fuse the edge; None if no effective change is
+        suggestion: the smallest change that would fuse the edge, or None if no effective change is
             known.
-        producer_source, consumer_source: places in the user's code; None if unknown.
+        producer_source, consumer_source: places in the user's code, or None if unknown.
     """
 
     producer: str
@@ -322,8 +323,8 @@ class HotSpot:
         share: fraction of the total time.
         detail: the facts that limit the speed of the operator or kernel, in words.
         remedy: a change that would make the operator or kernel faster; empty if none is known.
-        source: place in the user's code; None if unknown.
-        spread_us: half the interquartile range of the times per call, µs; None if it was not
+        source: place in the user's code, or None if unknown.
+        spread_us: half the interquartile range of the times per call, µs, or None if it was not
             measured.
     """
 
@@ -350,9 +351,9 @@ class Summary:
         peak_memory_bytes: largest total size of values that are alive at once, including weights,
             in bytes.
         flops: floating-point operations per call.
-        time_us: median time of whole calls, µs; None if it was not measured.
-        time_spread_us: half the interquartile range of the times of whole calls, µs; None if it was
-            not measured.
+        time_us: median time of whole calls, µs, or None if it was not measured.
+        time_spread_us: half the interquartile range of the times of whole calls, µs, or None if it
+            was not measured.
     """
 
     graph: Graph = field(repr=False)
@@ -372,10 +373,10 @@ class SeenShape:
 
     Attributes:
         shapes: shapes and dtypes of the inputs (``8x128:float32``).
-        padded_to: batch size after padding; 0 if the inputs were not padded.
+        padded_to: batch size after padding, or 0 if the inputs were not padded.
         reason: reason why the inputs were not padded to a given batch size; empty if there is none.
         calls: number of calls.
-        compilations: number of compilations for these shapes; 0 if the net was compiled for the
+        compilations: number of compilations for these shapes, or 0 if the net was compiled for the
             padded shapes instead.
         seconds: total time of these compilations, each of which includes one call, s.
         kept: whether the compiled net is still cached.
@@ -421,7 +422,7 @@ class Ledger:
         preset: name of the preset.
         notes: remarks on the capture.
         output_max_ulp: largest difference between the outputs of the fused and the unfused run, in
-            ULP; None if the outputs were not compared.
+            ULP, or None if the outputs were not compared.
         output_max_abs: largest absolute difference of the outputs; None as for `output_max_ulp`.
         output_max_rel: largest difference of the outputs, relative to the largest magnitude of the
             output; None as for `output_max_ulp`.

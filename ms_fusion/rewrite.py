@@ -127,12 +127,12 @@ class Match:
         return self.graph.values[self.bound[name]]
 
     def number(self, name: str) -> float | None:
-        """Returns the number that a name of the pattern matches; None for other values."""
+        """Returns the number that a name of the pattern matches, or None for other values."""
         return number_of(self.value(name))
 
 
 def number_of(value: Value) -> float | None:
-    """Returns the number in a constant with one element; None for any other value."""
+    """Returns the number in a constant with one element, or None for any other value."""
     data = value.data
     while isinstance(data, tuple) and len(data) == 1:
         data = data[0]

@@ -95,9 +95,9 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         kernel_directory: directory with the files of the fused kernels.
         compile_unfused_s, compile_fused_s: time of the first call, which compiles, s.
         step_unfused_us, step_fused_us: median time of a whole call, measured in alternating turns,
-            µs; None if it was not measured.
+            µs, or None if it was not measured.
         step_unfused_spread_us, step_fused_spread_us: half the interquartile range of the times of
-            whole calls, µs; None if they were not measured.
+            whole calls, µs, or None if they were not measured.
         step_pairs: (fused, unfused) time of a whole call in each turn, µs.
         operators_unfused, operators_fused: times from MindSpore's profiler, as a dict from the full
             name of an operator or kernel to (runs in one call, median µs of a run, spread µs).
@@ -336,7 +336,7 @@ def _remark(line: str) -> str:
 
 
 def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
-    """Returns the largest difference between the outputs of the two runs; None if none.
+    """Returns the largest difference between the outputs of the two runs, or None without outputs.
 
     `measure` is the attribute of the difference: ``max_abs``, ``max_ulp`` or ``max_rel``.
     """

@@ -1,4 +1,8 @@
-"""Tunes a net on this machine: measures kernel variants and cluster exclusions."""
+"""Tunes a net on this machine by measurements of its kernels and of the whole net.
+
+For each kernel, variants of its code are measured. For the whole net, variants are measured in
+which some operators are excluded from clustering.
+"""
 
 from __future__ import annotations
 

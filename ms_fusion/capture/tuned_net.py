@@ -149,8 +149,8 @@ class TunedNet:
     def proposal(self) -> NetChoice:
         """The choice that the first measurements suggest: fusion or not, and excluded operators.
 
-        The proposal becomes the final `choice` if it is the default, or if a second measurement
-        confirms the proposal.
+        The proposal becomes the final `choice` if it is the default (fusion without exclusions), or
+        if a second measurement confirms the proposal.
         """
         best, everything = self.best_variant, self.variants[0]
         losses = tuple(

@@ -52,7 +52,7 @@ def info(text: str) -> None:
 
 
 def record_debug_option(context: click.Context, _: click.Parameter, given: bool) -> bool:
-    """Records ``--debug`` in the context; users may write it before or after the command's name."""
+    """Records ``--debug``, which may be before or after the command's name, in the context."""
     told: dict[str, bool] = context.ensure_object(dict)
     told["debug"] = given or told.get("debug", False)
     return told["debug"]

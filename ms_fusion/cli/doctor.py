@@ -93,7 +93,7 @@ def _run_check(check: Callable[[], Check]) -> Check:
 
 
 def version_of(package: str) -> str | None:
-    """Returns the installed version of a distribution, without importing it; None if absent."""
+    """Returns the installed version of a distribution, without importing it, or None if absent."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

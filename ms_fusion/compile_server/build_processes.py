@@ -91,7 +91,7 @@ def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Conn
 
 
 def _receive_failure(told: Connection) -> BuildFailure | None:
-    """Returns the failure that a worker sent before it ended; None if the worker sent none."""
+    """Returns the failure that a worker sent before it ended, or None if the worker sent none."""
     try:
         return told.recv() if told.poll() else None
     except (EOFError, OSError):

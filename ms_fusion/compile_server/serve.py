@@ -128,7 +128,7 @@ def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
 
     Args:
         text: the kernel in composite JSON.
-        ended: why the build failed.
+        ended: the failure of the build.
         left: value of the attribute `KernelRefusal.left`.
     """
     kernel = re.search(r'"op": ?"(\w{1,100})', text)

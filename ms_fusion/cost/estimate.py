@@ -34,7 +34,8 @@ class Estimate:
         schedule_save_ms: saved launch time, ms.
         performance_loss_gb: reads that are repeated because the tiles of one kernel are not optimal
             for both operators, GB.
-        us: total saving, µs; None if no device is given, since bytes and times have no common unit.
+        us: total saving, µs, or None if no device is given, since bytes and times have no common
+            unit.
         device: name of the device; empty if no device is given.
     """
 

@@ -93,7 +93,7 @@ def peak_memory_bytes(graph: Graph) -> int:
 
 
 def _aliased_input(node: Node, position: int) -> str | None:
-    """Returns the input that has the same memory as output `position`; None if there is none."""
+    """Returns the input that has the same memory as output `position`, or None if there is none."""
     if not node.inputs:
         return None
     known = operator_info(node.op)

@@ -108,7 +108,7 @@ def _matmul_work(node: Node, graph: Graph) -> Work:
 
 
 def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
-    """Returns a flag of an operator; False if it is absent.
+    """Returns a flag of an operator, or False if it is absent.
 
     In graphs of older MindSpore versions, the flag is the attribute `name`. In graphs of newer
     versions, it is the input at `position`.

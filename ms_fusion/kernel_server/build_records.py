@@ -31,7 +31,7 @@ def read(directory: Path) -> dict[str, Build]:
 
 
 def read_one(directory: Path, kernel: str) -> Build | None:
-    """Returns the build record of a kernel; None if the record is missing or unreadable."""
+    """Returns the build record of a kernel, or None if the record is missing or unreadable."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((directory / file_name(kernel)).read_bytes(), type=Build)
     return None

@@ -78,7 +78,7 @@ class Library(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(path.stem, Store(path.parents[1]).digest(KERNELS, path.stem))
 
     def find(self) -> Path | None:
-        """Returns the path of the library; None if the library is missing or has changed."""
+        """Returns the path of the library, or None if the library is missing or has changed."""
         return user_store().find(KERNELS, self.key, sha256=self.sha256)
 
 
@@ -245,7 +245,7 @@ def _numpy_stamp() -> str:
 
 
 def recall(text: str) -> CachedKernel | None:
-    """Returns the cache entry of a kernel description; None if the entry is missing or invalid."""
+    """Returns the cache entry of a kernel description, or None if it is missing or invalid."""
     key = key_of(text)
     return user_store().read_record(GROUPS, key, _DECODER) if key else None
 

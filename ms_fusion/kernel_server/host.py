@@ -106,7 +106,7 @@ def _load_cached(text: str) -> CFunction | None:
 
 
 def loaded_library() -> ctypes.CDLL | None:
-    """Returns the loaded library made of `host.c`; None if no `Host` is installed.
+    """Returns the loaded library made of `host.c`, or None if no `Host` is installed.
 
     The stubs of kernels call functions of this library to prepare a kernel and to log a launch.
     """

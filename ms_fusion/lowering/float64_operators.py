@@ -1,4 +1,7 @@
-"""Removes the Casts from float64 to float32 and back that MindSpore adds around operators."""
+"""Removes MindSpore's Casts around operators that it computes only in float32.
+
+For such an operator, MindSpore casts float64 operands to float32 and the result back to float64.
+"""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Call(msgspec.Struct, frozen=True):
         )
 
     def optional_input(self, position: int) -> Any:
-        """Returns the input at `position`; None if the input is omitted."""
+        """Returns the input at `position`, or None if the input is omitted."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def attribute(self, name: str) -> Any:
@@ -96,7 +96,7 @@ class Call(msgspec.Struct, frozen=True):
         return found
 
     def flag(self, name: str, position: int | None = None) -> bool:
-        """Returns a boolean argument of the operator; False if it is absent."""
+        """Returns a boolean argument of the operator, or False if it is absent."""
         return bool(self.number(name, position))
 
     def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
@@ -105,12 +105,12 @@ class Call(msgspec.Struct, frozen=True):
         return default if found is None or not found.size else float(found[0])
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Returns an operator's list of integers, such as axes; None if it is absent."""
+        """Returns an operator's list of integers, such as axes, or None if it is absent."""
         found = self._argument(name, position)
         return None if found is None else tuple(int(number) for number in found)
 
     def _argument(self, name: str, position: int | None) -> Array | None:
-        """Returns an argument of the operator as a flat array; None if it is absent.
+        """Returns an argument of the operator as a flat array, or None if it is absent.
 
         In graphs of older MindSpore versions, the argument is the attribute `name`. In graphs of
         newer versions, it is the input at `position`. Raises `InputError` if this input is not a

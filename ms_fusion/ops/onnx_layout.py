@@ -60,7 +60,7 @@ def unsqueezed_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def reshaped_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the sizes of the result of Reshape; None if they are computed at run time."""
+    """Returns the sizes of the result of Reshape, or None if they are computed at run time."""
     told = call.integers("shape", 1)
     return told and tuple(
         own[axis] if size == 0 and not call.flag("allowzero") else size
@@ -69,7 +69,7 @@ def reshaped_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def expanded_sizes(call: Call, own: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the sizes of the result of Expand; None if they are computed at run time."""
+    """Returns the sizes of the result of Expand, or None if they are computed at run time."""
     told = call.integers("shape", 1)
     return told and np.broadcast_shapes(own, told)
 

@@ -222,7 +222,7 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
             default.
         expand: condition under which the operator is expanded on CPU.
         ascend_level: lowest `--fusion_ops_level` at which the operator is clustered on Ascend by
-            default, according to MindSpore's source; None if it is never clustered by default.
+            default, according to MindSpore's source, or None if it is never clustered by default.
         basics: number of basic operators after expansion.
         expansion: types of the basic operators into which MindSpore expands the operator before
             clustering. Empty if these types are not known, or if the operator's result does not
@@ -234,8 +234,8 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
             `--enable_expand_ops` names it.
         becomes: operator type into which MindSpore's simplification may change the operator; empty
             if the type is never changed.
-        source_expansion: expansion by our presets when MindSpore parses a net; None if our presets
-            do not expand the operator.
+        source_expansion: expansion by our presets when MindSpore parses a net, or None if our
+            presets do not expand the operator.
     """
 
     cluster: Cluster = Cluster.NEVER
@@ -330,10 +330,10 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     """Changes of the flags or of the model by which an operator is fused, verified on small nets.
 
     Attributes:
-        cluster_flag: verified effect of adding the operator to `--enable_cluster_ops`; None if this
-            is not suggested.
-        expand_flag: verified effect of adding the operator to `--enable_expand_ops`; None if this
-            is not suggested.
+        cluster_flag: verified effect of adding the operator to `--enable_cluster_ops`, or None if
+            this is not suggested.
+        expand_flag: verified effect of adding the operator to `--enable_expand_ops`, or None if
+            this is not suggested.
         no_flag: reason why no flag is suggested, although MindSpore has a flag; empty if there is
             no such reason.
         rewriting: equivalent expression with basic operators; empty if there is none.
@@ -401,7 +401,7 @@ class OnnxOperator(msgspec.Struct, frozen=True):
     Attributes:
         name: operator type in ONNX.
         adapter: function that rewrites a `Call` with ONNX's inputs and attributes into a `Call`
-            with the inputs and attributes of the record; None if they are the same. The operator
+            with the inputs and attributes of the record, or None if they are the same. The operator
             type of the new `Call` may select another record. The function raises `InputError` for a
             call that a generated kernel cannot compute.
     """
@@ -418,7 +418,7 @@ class OpInfo(msgspec.Struct, frozen=True):
         onnx: the corresponding operator types of ONNX that a generated kernel may contain. An item
             is a string if the ONNX operator has the same inputs and attributes as the record, else
             an `OnnxOperator`.
-        formula: NumPy formula that defines the operator in float64; None if there is none.
+        formula: NumPy formula that defines the operator in float64, or None if there is none.
         lowering: rule that lowers the operator to DSL operations, if the rule results in better
             code than tracing `formula` does. None if `formula` is traced instead.
         traits: yes-or-no properties.
@@ -427,8 +427,8 @@ class OpInfo(msgspec.Struct, frozen=True):
             use `flops`.
         steps: vector steps per element in our generated kernels.
         overwrites: indices of the inputs that an optimizer overwrites.
-        batch: rule by which the operator keeps the samples of a batch separate; None if it may mix
-            samples.
+        batch: rule by which the operator keeps the samples of a batch separate, or None if it may
+            mix samples.
         mindspore: treatment of the operator by MindSpore's fusion passes.
         mindspore_generator: treatment of the operator by MindSpore's own kernel generator.
         whole: whether MindSpore passes the operator to our generator unexpanded, although MindSpore
@@ -456,7 +456,7 @@ class OpInfo(msgspec.Struct, frozen=True):
 
     @property
     def lowering_rule(self) -> LoweringRule | None:
-        """The rule that lowers the operator: `lowering`, else `formula`; None if both are None."""
+        """The rule that lowers the operator: `lowering`, or `formula` if `lowering` is None."""
         return self.lowering or self.formula
 
 

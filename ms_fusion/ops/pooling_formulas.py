@@ -59,7 +59,7 @@ def _pad(where: PoolingWindows, x: Array, filler: Any) -> tuple[Array, tuple[Any
 
 
 def max_pool(where: PoolingWindows, x: Array) -> Array:
-    """Returns the maximum of every window; NaN if the window contains NaN."""
+    """Returns the maximum of every window, or NaN if the window contains NaN."""
     parts = [part for _, part in _window_elements(where, x, -np.inf)]
     return np.asarray(np.maximum.reduce(parts))
 

@@ -51,7 +51,7 @@ class _NamedOperand:
 
 
 _Operand = _NamedOperand | Literal | _Bundle | None
-"""The operand that a name in the dump denotes; None for a monad (a token of side effects)."""
+"""The operand that a name in the dump denotes, or None for a monad (a token of side effects)."""
 
 _KERNEL_NAME = re.compile(r"(?:^|/)GraphKernel_(.+?)(?:-op\d+)?$")
 _CALLEE = re.compile(r"%(para)?(\d+)")
@@ -375,7 +375,7 @@ class _GraphBuilder:
         return operand
 
     def _kernel(self, statement: Statement) -> Section | None:
-        """Returns the fused kernel (a sub-graph) that `statement` calls; None if it calls none.
+        """Returns the fused kernel (a sub-graph) that `statement` calls, or None if it calls none.
 
         Raises:
             ParseError: the file does not contain the called sub-graph.

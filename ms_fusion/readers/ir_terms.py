@@ -341,7 +341,7 @@ def read_size(text: str) -> int | str:
 
 
 def _tensor_data(text: str, dtype: str, shape: tuple[int | str, ...]) -> Any:
-    """Returns the elements of a tensor as nested tuples; None if some are omitted."""
+    """Returns the elements of a tensor as nested tuples, or None if some are omitted."""
     if len(shape) > MAX_RANK:
         return None
     words = text.replace("[", " ").replace("]", " ").split()

@@ -83,7 +83,7 @@ def _python_value(value: bytes | float) -> str | float:
 
 @lru_cache(maxsize=1024)
 def _attribute_types(op: str, version: int) -> Mapping[str, ir.AttributeType] | None:
-    """Returns the type of each attribute of an operator, by name; None for an unknown operator."""
+    """Returns a dict from attribute name to type, or None for an unknown operator."""
     schema = _schema(op, version)
     return schema and {
         name: ir.AttributeType[item.type.name] for name, item in schema.attributes.items()
@@ -91,7 +91,7 @@ def _attribute_types(op: str, version: int) -> Mapping[str, ir.AttributeType] | 
 
 
 def _schema(op: str, version: int) -> Any:
-    """Returns the schema of an operator; None for an unknown operator.
+    """Returns the schema of an operator, or None for an unknown operator.
 
     If the opset version has no schema for the operator, the newest schema is used.
     """

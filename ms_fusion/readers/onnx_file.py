@@ -341,7 +341,7 @@ def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
 
 
 def _expected_bytes(tensor: onnx.TensorProto, path: Path) -> int | None:
-    """Returns the size of a tensor's data in bytes; None for strings, which vary in length."""
+    """Returns the size of a tensor's data in bytes, or None for strings, which vary in length."""
     if any(size < 0 for size in tensor.dims):
         raise _damage_error(tensor, "a negative size", path)
     try:

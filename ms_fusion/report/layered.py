@@ -57,7 +57,7 @@ class Placement:
 
     Attributes:
         corners: top left corner of each vertex.
-        routes: points of each link's polyline; None for a link that spans too many ranks or does
+        routes: points of each link's polyline, or None for a link that spans too many ranks or does
             not lead downwards.
         width, height: extent of the drawing.
     """

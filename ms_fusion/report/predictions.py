@@ -43,7 +43,7 @@ class Predictions:
         right: number of dots whose prediction has the same sign as the measurement.
         near: number of dots whose prediction is within a factor of 2 of the measurement.
         ticks_x, ticks_y: (position, label) of each axis tick.
-        line: end points (x, y, x, y) of the line on which prediction and measurement are equal;
+        line: end points (x, y, x, y) of the line on which prediction and measurement are equal, or
             None if this line is not drawn.
     """
 
@@ -64,7 +64,7 @@ class Predictions:
 
 
 def predictions(ledger: Ledger) -> Predictions | None:
-    """Returns the data of the drawing; None if the ledger contains no prediction."""
+    """Returns the data of the drawing, or None if the ledger contains no prediction."""
     both: list[tuple[int, float, float]] = []
     made: list[float] = []
     for number, kernel in enumerate(ledger.kernels):

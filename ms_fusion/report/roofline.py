@@ -90,7 +90,7 @@ class _Point:
 
 
 def roofline(ledger: Ledger) -> Roofline | None:
-    """Returns the data of the plot; None if the plot would contain no kernel.
+    """Returns the data of the plot, or None if the plot would contain no kernel.
 
     The plot contains the kernels whose amount of work is known and whose time was measured or
     modelled.
@@ -191,7 +191,7 @@ def _bandwidth(ledger: Ledger) -> float | None:
 
 
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
-    """Returns the peak rate in GFLOP/s; None if it is unknown.
+    """Returns the peak rate in GFLOP/s, or None if it is unknown.
 
     The result is the rate of matrix products if `matrix` is True, else the rate of all other
     arithmetic.

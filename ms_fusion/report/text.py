@@ -136,7 +136,7 @@ class Writer:
 
 
 def render_text(ledger: Ledger, console: Console) -> None:
-    """Print the whole ledger on the console."""
+    """Prints the whole ledger on the console."""
     write = Writer(console)
     _render_header(ledger, write)
     _render_summary(ledger, write)

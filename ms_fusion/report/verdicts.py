@@ -33,7 +33,7 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
     Args:
         relative: the relative error.
         tolerance: the largest relative error that rounding may cause.
-        unfused: the relative error of the unfused computation; None if it is unknown.
+        unfused: the relative error of the unfused computation, or None if it is unknown.
 
     >>> error_verdict(3e-7, 2e-5), error_verdict(1e-4, 2e-5, 9e-5), error_verdict(1e-4, 2e-5, 1e-6)
     ('rounding', 'as unfused', '100× worse')
@@ -52,7 +52,7 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 
 
 def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
-    """Returns the verdict on a kernel's error; empty if no relative error is known.
+    """Returns the verdict on a kernel's error, or an empty string if no relative error is known.
 
     The verdict is ``not run`` if the error in ULP is NaN, which marks a kernel that was not run.
     """

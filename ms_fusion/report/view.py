@@ -280,7 +280,7 @@ def _stages(stages: Stages) -> list[float]:
 
 
 def _number(value: float | None) -> float | None:
-    """Returns a number rounded to six digits as a sort key; None if it is unknown or not finite."""
+    """Returns a number rounded to six digits as a sort key, or None if it is not finite."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 

@@ -142,7 +142,7 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 
 
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
-    """Returns the `Accuracy` record with the largest error; None if no record contains an error.
+    """Returns the `Accuracy` record with the largest error, or None if no record contains an error.
 
     A record for inputs with special values (``edges``) is considered only if there is no other
     record. If any relative error is known, relative errors are compared, else errors in ULP.
@@ -276,7 +276,7 @@ def carried_text(ledger: Ledger) -> str:
 
 
 def saving_spread_text(kernel: FusedKernel) -> str:
-    """Returns the text of the spread of the measured saving; empty if it is unknown."""
+    """Returns the spread of the measured saving as text, or an empty string if it is unknown."""
     spread = kernel.saving_spread_us
     return "" if spread is None else f"±{time_text(spread)}"
 

@@ -77,7 +77,7 @@ def explain_edges(
         programs: a dict from the name of a sub-graph to the index of its program. No edge connects
             two programs.
         control: control flow between the sub-graphs.
-        after: the graph after fusion; None if unknown.
+        after: the graph after fusion, or None if unknown.
         kept_out: types of the operators that tuning has found slower when fused. No suggestion
             proposes to cluster these operators.
     """
@@ -348,7 +348,7 @@ class _EdgeExplainer:
     def _suggestion(
         self, producer: Node, consumer: Node, value: Value, code: str, refused: Sequence[Refusal]
     ) -> Suggestion | None:
-        """Returns the smallest change that certainly fuses the edge; None if none is known."""
+        """Returns the smallest change that certainly fuses the edge, or None if none is known."""
         if any(one.node.op in self.kept_out for one in refused):
             return None
         found = suggest(

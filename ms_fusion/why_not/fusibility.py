@@ -162,7 +162,7 @@ def refusals(node: Node, graph: Graph, given: Settings) -> Iterator[Refusal]:
 
 
 def first_refusal(node: Node, graph: Graph, given: Settings) -> Refusal | None:
-    """Returns the first item that `refusals` yields; None if MindSpore may cluster the operator."""
+    """Returns the first item of `refusals`, or None if MindSpore may cluster the operator."""
     return next(refusals(node, graph, given), None)
 
 

@@ -51,5 +51,5 @@ def _record(one: Candidate, graph: Graph, reason: str) -> RejectedCandidate:
 
 
 def _user_source(node: Node) -> Source | None:
-    """Returns the line of the user's code that is nearest to the operator; None if unknown."""
+    """Returns the line of the user's code that is nearest to the operator, or None if unknown."""
     return next((one for one in reversed(node.sources) if not is_internal_file(one.file)), None)

@@ -51,9 +51,9 @@ class KernelTraits:
 
     Attributes:
         size: upper bound of the number of basic operators in the kernel.
-        reduction: the first reduction in the kernel; None if the kernel has no reduction.
-        data_movement: the first data movement operator in the kernel; None if there is none.
-        broadcast: the first broadcast in the kernel; None if the kernel has no broadcast.
+        reduction: the first reduction in the kernel, or None if the kernel has no reduction.
+        data_movement: the first data movement operator in the kernel, or None if there is none.
+        broadcast: the first broadcast in the kernel, or None if the kernel has no broadcast.
         members: full names of the kernel's operators.
     """
 

@@ -88,12 +88,12 @@ def suggest(
     blocked: bool = False,
     unsafe: frozenset[str] = frozenset(),
 ) -> Suggestion | None:
-    """Returns the smallest change that fuses `producer` with `consumer`; None if none is known.
+    """Returns the smallest change that fuses `producer` with `consumer`, or None if none is known.
 
     Args:
         graph: the graph of both operators.
         producer: the operator that computes `value`.
-        consumer: the operator that reads `value`; None if the value leaves its sub-graph.
+        consumer: the operator that reads `value`, or None if the value leaves its sub-graph.
         value: the value between the two operators.
         reason: code of the reason why the two operators are not fused.
         refused: all `Refusal` records of the two operators: the reasons why they are in no cluster.

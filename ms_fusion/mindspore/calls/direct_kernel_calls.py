@@ -85,8 +85,8 @@ class DirectKernel:
         sources: for each kernel input, the tensor of the net that it reads: either the index of an
             argument of the net's call, or a `KernelParameter`.
         results: for each kernel output, the corresponding result of the net.
-        order: for each result of the net, the index of the corresponding kernel output; None if the
-            net returns a single tensor.
+        order: for each result of the net, the index of the corresponding kernel output, or None if
+            the net returns a single tensor.
 
     Attributes:
         is_outdated: whether a parameter has moved to another address, so that this object cannot
@@ -177,7 +177,7 @@ UNUSED_REFERENCES = next(number for number in range(1, 9) if _find_free([(np.emp
 def find_direct_kernel(
     cell: Any, phase: str, args: Sequence[Any], result: Any, seen: Sequence[launch_log.Launch]
 ) -> DirectKernel | None:
-    """Returns the kernel that is equivalent to a graph; None if no kernel is equivalent.
+    """Returns the kernel that is equivalent to a graph, or None if no kernel is equivalent.
 
     Args:
         cell: the net.
@@ -252,7 +252,7 @@ def _match_by_address(
 
 
 def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
-    """Maps the address of each tensor to its index; None if two addresses are equal."""
+    """Maps the address of each tensor to its index, or None if two addresses are equal."""
     found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
     return found if len(found) == len(tensors) else None
 
@@ -269,7 +269,7 @@ def _size_bytes(kernel: CompositeKernel, name: str) -> int | None:
 
 
 def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
-    """Returns the NumPy dtype of a tensor; None if NumPy has no equivalent dtype.
+    """Returns the NumPy dtype of a tensor, or None if NumPy has no equivalent dtype.
 
     A NumPy dtype is equivalent if `Tensor.from_numpy` converts it back to the dtype of the tensor.
     For example, the result is None for bfloat16.
@@ -285,7 +285,7 @@ def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
 
 
 def _read_description(name: str) -> CompositeKernel | None:
-    """Reads the composite JSON that MindSpore wrote for a kernel; None if it is damaged."""
+    """Reads the composite JSON that MindSpore wrote for a kernel, or None if it is damaged."""
     file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
     try:
         return parse_kernel(file.read_text("utf-8"), file=file.name)
@@ -323,7 +323,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Returns the number of elements of the largest tensor in a constant; 0 if it has no tensor.
+    """Returns the number of elements of the largest tensor in a constant, or 0 if it has no tensor.
 
     A constant may be a nested tuple that contains tensors.
     """

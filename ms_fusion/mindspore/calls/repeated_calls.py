@@ -53,7 +53,7 @@ class SingleKernel:
     """State of the search for a single kernel that is equivalent to a compiled graph.
 
     Attributes:
-        direct: the equivalent kernel; None if no equivalent kernel has been found so far.
+        direct: the equivalent kernel, or None if no equivalent kernel has been found so far.
         calls: number of repeated calls of the graph so far. The counter stops at the last number in
             `PROBE_CALLS`, since later calls do not search for a kernel.
     """

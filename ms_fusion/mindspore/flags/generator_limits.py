@@ -23,7 +23,9 @@ EXCLUDED_OPERATORS: Mapping[str, str] = table(lambda operator: operator.excluded
 
 
 def refusal(op: str, source: str, target: str) -> str:
-    """Returns the reason why MindSpore's CPU generator must not build an operator; empty if none.
+    """Returns the reason why MindSpore's CPU generator must not build an operator.
+
+    The reason is an empty string if the generator may build the operator.
 
     Args:
         op: operator type.
@@ -95,7 +97,7 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Returns the reason why MindSpore's CPU generator must not build a kernel; None if none.
+    """Returns the refusal of a kernel by MindSpore's CPU generator, or None if it may be built.
 
     A kernel with malformed JSON is refused, too.
 
@@ -124,9 +126,10 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
 
 
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
-    """Returns the reason why MindSpore's generator must not build an operator; empty if none.
+    """Returns the reason why MindSpore's generator must not build an operator.
 
-    Only the shapes and axes of the operator are checked, not its dtypes.
+    Only the shapes and axes of the operator are checked, not its dtypes. The reason is an empty
+    string if the check succeeds.
 
     Args:
         step: the operator in composite JSON.

@@ -40,7 +40,7 @@ def _flag(
         default: MindSpore's own value when the flag is absent.
         choices: allowed values; empty if all values of the kind are allowed.
         names: for a list, the kind of its items: ``operator``, ``pass``, ``pattern`` or ``number``.
-        minimum: smallest allowed number; None if there is no minimum.
+        minimum: smallest allowed number, or None if there is no minimum.
         killed_by: values of the flag with which MindSpore ends the process on CPU.
     """
     return field(
@@ -368,7 +368,7 @@ class GraphKernelFlags:
 
     @classmethod
     def coerce(cls, flags: GraphKernelFlags | str | None) -> GraphKernelFlags:
-        """Converts `flags` to a set of flags: parses a string; None gives an empty set of flags.
+        """Converts `flags` to a `GraphKernelFlags`: parses a string, and converts None to no flags.
 
         Raises:
             InputError: `flags` has another type, or the string is malformed.

@@ -30,7 +30,7 @@ class Finding:
             or misread, or that ends the process.
         code: short name of the kind of finding.
         message: the mistake, as one sentence.
-        column: column in the flag string, counted from 1; 0 if the finding has no column.
+        column: column in the flag string, counted from 1, or 0 if the finding has no column.
         nearest: the most similar valid name; empty if no valid name is similar.
         remedy: the suggested change.
         place: the Cell, operator or source line, if the finding is not about a flag string.
@@ -334,7 +334,7 @@ def _value_findings(
 
 
 def _suggested_values(key: str, value: str) -> tuple[str, ...]:
-    """Returns the valid values that resemble the wrong `value`; empty if no value resembles it.
+    """Returns a tuple of the valid values that resemble the wrong `value`.
 
     >>> _suggested_values("opt_level", "9"), _suggested_values("enable_stitch_fusion", "True")
     (('3',), ('true',))
@@ -492,7 +492,7 @@ def _unknown_name_finding(
 
 
 def _write(texts: Iterable[str]) -> str:
-    """Returns the advice "Write … or …." with the strings `texts`; empty if `texts` is empty."""
+    """Returns the advice "Write … or …." for the strings `texts`, or "" if `texts` is empty."""
     joined = " or ".join(f"`{text}`" for text in texts)
     return f"Write {joined}." if joined else ""
 

@@ -79,7 +79,7 @@ def replace_construct(expansion: SourceExpansion, construct: Any) -> Callable[..
 
 
 class _ScalarArgument:
-    """Descriptor that returns the scalar argument of a Cell's operator; None if it has none.
+    """Descriptor that returns the scalar argument of a Cell's operator, or None if it has none.
 
     Args:
         path: attribute path from the Cell to the argument, such as ``softshrink.lambd``.

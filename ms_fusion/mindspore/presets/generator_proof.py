@@ -80,7 +80,7 @@ def why_unusable(version: str) -> str:
 
 
 def known_reason(version: str) -> str | None:
-    """Returns the cached result of `why_unusable`; None if no result is cached."""
+    """Returns the cached result of `why_unusable`, or None if no result is cached."""
     found = _cached_proof(version)
     return None if found is None else found.why
 

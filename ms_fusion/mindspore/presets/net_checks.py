@@ -115,7 +115,7 @@ def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> It
 def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
     """Returns whether an operator of type `op` can be clustered into a fused kernel on CPU.
 
-    `flags` are the flags in force; if they are None, the result is True.
+    `flags` are the flags in force. If `flags` is None, the result is True.
     """
     if flags is None:
         return True

@@ -207,7 +207,7 @@ def _text_of(given: Any) -> str:
 
 
 def _code_of(kind: Any) -> str:
-    """Returns the code of a Cell class or function as a string; empty if it has none.
+    """Returns the code of a Cell class or function as a string, or an empty string if it has none.
 
     The code is part of a net's key because different scripts have classes of the same name.
     """

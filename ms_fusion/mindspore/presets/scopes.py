@@ -74,7 +74,7 @@ class Setting:
     Attributes:
         preset: name of the preset.
         flags: MindSpore's flag string.
-        asked: the kernel generator that the user selected; None if the user selected none.
+        asked: the kernel generator that the user selected, or None if the user selected none.
         compiled: whether `patch` compiled the method `construct` of the Cell in PyNative mode.
             Always False if `patch` did not create this setting.
     """
@@ -462,7 +462,7 @@ def _resolve_setting(
 
 
 def user_generator() -> str | None:
-    """Returns the kernel generator that the user selected; None if the user selected none.
+    """Returns the kernel generator that the user selected, or None if the user selected none.
 
     The generator selected for the innermost ``with fusion():`` block takes precedence over the
     generator selected for the process.
@@ -594,10 +594,11 @@ def prepare() -> None:
 
 
 def _flags_of_gradients() -> str:
-    """Returns the flags for gradients in PyNative mode; empty if the user's own flags apply.
+    """Returns the flags for gradients in PyNative mode.
 
     The result is the flags of the Cell to which `patch` was applied last. If no Cell is patched,
-    the result is that of `_flags_in_force`.
+    the result is that of `_flags_in_force`. The result is an empty string if the user's own flags
+    apply.
     """
     if is_off() or has_fixed_flags():
         return ""

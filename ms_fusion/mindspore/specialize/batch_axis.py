@@ -62,11 +62,11 @@ class _Operator:
     Attributes:
         node: the operator.
         shapes: shape of each input.
-        data: value of each constant input; None for the other inputs.
-        carried: batch axis of each input; None for an input without one.
+        data: value of each constant input, or None for the other inputs.
+        carried: batch axis of each input, or None for an input without one.
         grows: indices of the constant inputs whose value depends on the batch size.
         outputs: shape of each output.
-        results: batch axis of each output; None for an output without one.
+        results: batch axis of each output, or None for an output without one.
         rule: the rule of the operator type.
     """
 
@@ -146,7 +146,7 @@ def _attributes(node: Node) -> dict[str, Any]:
 def _find_batch_axis(
     one: Value, other: Value, samples: int, padded: int, node: Node | None
 ) -> BatchAxis | None:
-    """Returns the axis in which the shapes of `one` and `other` differ; None if none differs.
+    """Returns the axis in which the shapes of `one` and `other` differ, or None if none differs.
 
     `one` and `other` are the same tensor in the graphs for `samples` and for `padded` samples.
 

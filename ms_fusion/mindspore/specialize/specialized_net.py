@@ -80,10 +80,10 @@ class _Execution:
 
     Attributes:
         compiled_for: cache key of the `CompiledNet` that executes the calls.
-        samples: number of samples before the padding; 0 if the inputs are not padded. padded_to:
-        batch size to which the inputs are padded; 0 for no padding.
+        samples: number of samples before the padding, or 0 if the inputs are not padded. padded_to:
+        batch size to which the inputs are padded, or 0 for no padding.
         numbers: indices of the inputs that are padded.
-        results: for each result, the batch axis along which it is cropped; None for a result
+        results: for each result, the batch axis along which it is cropped, or None for a result
             without a batch axis.
     """
 

@@ -78,7 +78,7 @@ def mindspore_module() -> Any:
 
 
 def _compile_module() -> Any:
-    """Returns MindSpore's module that compiles Cells and functions; None if it is not found."""
+    """Returns MindSpore's module that compiles Cells and functions, or None if it is not found."""
     for name in ("mindspore.graph.api", "mindspore.common.api"):
         # In some versions the parent package is missing, too.
         with contextlib.suppress(ModuleNotFoundError):
@@ -184,14 +184,14 @@ def set_mode(mode: int) -> None:
 
 
 def context(name: str) -> Any:
-    """Returns the setting `name` of MindSpore's context; None if it has no such setting."""
+    """Returns the setting `name` of MindSpore's context, or None if it has no such setting."""
     with contextlib.suppress(ValueError, KeyError):
         return mindspore_module().get_context(name)
     return None
 
 
 def variable(name: str) -> str | None:
-    """Returns an environment variable as ``getenv`` in C reads it; None if it is not set.
+    """Returns an environment variable as ``getenv`` in C reads it, or None if it is not set.
 
     Unlike `os.environ`, the result includes changes that C code has made in this process.
     """
@@ -360,7 +360,7 @@ def host_kernels() -> None:
 
 
 def why_no_kernels() -> str:
-    """Returns the reason why the kernel directory is not writable; empty if it is writable."""
+    """Returns the reason why the kernel directory is not writable, or "" if it is writable."""
     place = kernel_directory()
     try:
         if not os.access(place, os.W_OK | os.X_OK):
@@ -390,7 +390,7 @@ def has_fixed_flags() -> bool:
 
 
 def users_flags() -> str | None:
-    """Returns the user's value of MindSpore's environment variable for flags; None if unset.
+    """Returns the user's value of MindSpore's environment variable for flags, or None if unset.
 
     During a compilation the variable contains our flags instead.
     """
@@ -505,7 +505,7 @@ def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> N
 
 
 def dump_directory() -> Path | None:
-    """Returns the directory for MindSpore's dumps of graphs; None if MindSpore dumps no graphs."""
+    """Returns the directory for MindSpore's graph dumps, or None if MindSpore dumps no graphs."""
     level = variable(SAVING_VARIABLES[0]) or context("save_graphs")
     if str(level or 0) in ("0", "False"):
         return None

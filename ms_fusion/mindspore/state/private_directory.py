@@ -33,7 +33,7 @@ def make(parent: Path | None = None) -> Path:
     temporary directory.
 
     Args:
-        parent: the parent directory; None for ``<cache>/mindspore``.
+        parent: the parent directory, or None for ``<cache>/mindspore``.
     """
     parent = parent or cache_dir() / FOLDER
     try:
