@@ -85,7 +85,9 @@ def _make_register_function(kind: str) -> Callable[..., Decorator]:
     def register(*names: Any, **options: Any) -> Decorator:
         return make_decorator(kind, str(names[0]) if names else "", **options)
 
-    return with_name(register, kind, f"Registers a function by the decorator ``{kind}``.")
+    return with_name(
+        register, kind, f"Returns the decorator ``{kind}``, which registers a function."
+    )
 
 
 def _find_wrapper(kind: str, name: str) -> Any:

@@ -137,7 +137,7 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """Reduces `source` over `axes`; computes in the dtype of `source`.
+    """Reduces `source` over `axes`, in the arithmetic of the dtype of `source`.
 
     A reduction of zero elements gives the identity element of `op`.
     """
@@ -153,8 +153,8 @@ def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = Fa
 def identity_element(op: str, dtype: np.dtype[Any]) -> Any:
     """Returns the identity element of the reduction `op`.
 
-    It is 0 for a sum, 1 for a product, the lowest value of the dtype for a maximum, and the highest
-    value for a minimum.
+    The identity element is 0 for a sum, 1 for a product, the lowest value of the dtype for a
+    maximum, and the highest value for a minimum.
     """
     if op in ("sum", "prod"):
         return 0 if op == "sum" else 1

@@ -14,11 +14,14 @@ import numpy as np
 from tbe_impl.dsl.expr import Binary, Const, Expr, Var
 
 Key = tuple[int, int]
-"""``id`` of a variable, and its constant factor: (id(m), 16) for the size 16·m."""
+"""A pair that identifies a size such as 16·m: the ``id`` of the variable m, and the factor 16."""
 
 
 def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
-    """Returns (m, 16) for a size such as 16·m; None for a size of another form."""
+    """Returns the variable and the factor of a size such as 16·m: (m, 16).
+
+    Returns None for a size of another form.
+    """
     if isinstance(size, Binary) and size.op == "mul":
         for one, other in ((size.a, size.b), (size.b, size.a)):
             if isinstance(one, Var) and isinstance(other, Const) and int(other.value) > 1:
@@ -29,7 +32,11 @@ def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
 def sizes_in_blocks(
     shapes: Sequence[tuple[Expr, ...]], arrays: Sequence[np.ndarray]
 ) -> dict[Key, int]:
-    """Maps each size such as 16·m in `shapes` to the actual size of this axis in `arrays`."""
+    """Returns the sizes in `arrays` of those axes whose declared size has a form such as 16·m.
+
+    `shapes` contains the declared shape of each array. The keys of the dict identify the declared
+    sizes.
+    """
     found: dict[Key, int] = {}
     for shape, array in zip(shapes, arrays, strict=True):
         if len(shape) != array.ndim:
@@ -42,7 +49,11 @@ def sizes_in_blocks(
 
 
 def real_size(size: Expr, known: Mapping[Key, int]) -> int | None:
-    """Looks up a size in `known`, a result of `sizes_in_blocks`; None if `known` lacks the size."""
+    """Returns the size of an axis in the arrays; `size` is the declared size, such as 16·m.
+
+    `known` is a result of `sizes_in_blocks`. The function returns None if `known` lacks the
+    declared size.
+    """
     parts = match_blocked_size(size)
     return None if parts is None else known.get((id(parts[0]), parts[1]))
 

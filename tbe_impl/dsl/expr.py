@@ -155,7 +155,7 @@ class StringImm(Const):
 
 
 class Text(str):
-    """A string attribute: a Python string with the property ``value`` that some operators read."""
+    """A string attribute: a Python string that also has a property ``value``."""
 
     __slots__ = ()
     dtype = "handle"
@@ -171,9 +171,10 @@ class Var(Expr):
 
     Attributes:
         name: the name in the operator.
-        bound: least and greatest value; None if unknown.
-        axis: for the size of an axis that a placeholder merges with other axes, the position of
-            this axis before merging; None for any other variable.
+        bound: a pair (least value, greatest value), or None if the bounds are unknown. The greatest
+            value is None if there is no upper bound.
+        axis: set only for the size of an axis that was merged with other axes: the position of this
+            axis in the original shape. None for any other variable.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")
@@ -212,8 +213,9 @@ class IterVar(Expr):
     """An axis of a stage.
 
     Attributes:
-        dom: the range of its values.
-        kind: ``data``, ``reduce``, or ``thread`` for an axis over the cores of the device.
+        dom: the range of the values of the axis.
+        kind: ``data`` (an axis of the outputs), ``reduce`` (an axis of a reduction) or ``thread``
+            (an axis over the cores of the device).
         name: name for display.
     """
 
@@ -226,7 +228,7 @@ class IterVar(Expr):
 
     @property
     def var(self) -> IterVar:
-        """The axis itself (in TVM, a separate variable that belongs to the axis)."""
+        """The axis itself; in TVM, it is a separate variable."""
         return self
 
     @property
@@ -297,7 +299,7 @@ class Cast(Expr):
 
 
 class Select(Expr):
-    """The operand `a` where `condition` holds, else the operand `b`.
+    """A conditional: the value is `a` if `condition` holds, and `b` otherwise.
 
     Only the reads of the chosen operand have to be in bounds.
     """
@@ -338,7 +340,7 @@ class Reduce(Expr):
         op: ``sum``, ``max``, ``min`` or ``prod``.
         source: the reduced expression.
         axes: the reduction axes.
-        condition: predicate that selects the elements to reduce; None selects all.
+        condition: predicate that selects the elements to reduce; None selects all elements.
     """
 
     __slots__ = ("axes", "condition", "op", "source")
@@ -412,7 +414,10 @@ def const(value: Any, dtype: str | None = None) -> Const:
 
 
 def as_expr(value: Any, dtype: str | None = None) -> Expr:
-    """Converts a number, string or indexed tensor to an expression; returns an expression as is."""
+    """Converts a number, a string or an indexed tensor to an expression.
+
+    An argument that is an expression already is returned unchanged.
+    """
     if isinstance(value, Expr):
         return value
     if type(value) is not int and hasattr(value, "as_expr"):  # a slice of a tensor
@@ -447,7 +452,7 @@ def _scalar_dtype(number: Any, dtype: str) -> str:
 
 
 def make_binary(op: str, a: Any, b: Any) -> Any:
-    """Builds the expression ``a op b``; folds constants.
+    """Builds the expression ``a op b``; two constants are folded to one constant.
 
     A comparison of two constants gives a Python bool.
     """
@@ -469,7 +474,7 @@ def make_binary(op: str, a: Any, b: Any) -> Any:
 
 
 def _fold(op: str, left: Const, right: Const) -> Any:
-    """Folds `op` over two constants; returns None if Python raises an error (division by 0)."""
+    """Applies `op` to two constants; returns None if Python raises an error (division by 0)."""
     x, y = left.value, right.value
     try:
         if op in COMPARISONS:
@@ -527,7 +532,7 @@ def cast(dtype: str, value: Any) -> Expr:
 
 
 def select(condition: Any, a: Any, b: Any) -> Expr:
-    """Builds a `Select`: `a` where `condition` holds, else `b`."""
+    """Builds a `Select`: its value is `a` if `condition` holds, and `b` otherwise."""
     if isinstance(condition, bool):
         return as_expr(a) if condition else as_expr(b)
     left, right = _match_dtypes("select", a, b)
@@ -570,7 +575,7 @@ def walk(expression: Expr) -> Iterator[Expr]:
 
 
 def is_identical(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are structurally equal; variables compare by identity, not name."""
+    """Whether two expressions are structurally equal; variables are compared by identity."""
     if one is other:
         return True
     if type(one) is not type(other) or one.dtype != other.dtype:

@@ -15,7 +15,7 @@ from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
 _VARIABLE_FIELDS = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
-"""Class of a variable or an axis → the names of its attributes that are serialised.
+"""Class of a variable or of an axis → names of the attributes that are serialised.
 
 Names and serial numbers of variables are left out, because they differ between processes.
 """
@@ -28,7 +28,8 @@ def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
 
     Args:
         outputs: the tensors that the kernel computes.
-        inputs: the tensors that the caller passes: placeholders, or results of stages.
+        inputs: the tensors that the caller passes to the kernel. They are placeholders or results
+            of stages.
 
     Raises:
         InputError: a parameter of a DSL operation has an unsupported type.

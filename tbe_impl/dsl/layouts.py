@@ -65,7 +65,7 @@ def group_packing(outer: int, inner: int, groups: int, block: int = BLOCK) -> tu
     Args:
         outer, inner: numbers of output and input channels of one group.
         groups: number of groups.
-        block: number of input channels of a block.
+        block: number of input channels in one block of the layout.
 
     Returns:
         The number of groups per matrix, and the number of matrices.
@@ -91,7 +91,7 @@ def fractal_z_shape(
 def from_fractal_z(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
     """Converts a filter from FRACTAL_Z or FRACTAL_Z_3D to `shape`, (O, C / groups, kernel…).
 
-    `w` has the shape (D·C1·H·W, N1, N0, C0), or (C1·H·W, N1, N0, C0) for a 4-d `shape`. It is a
+    `w` has the shape (D·C1·H·W, N1, N0, C0), or (C1·H·W, N1, N0, C0) for a 4-d `shape`. `w` is a
     sequence of block-diagonal matrices; `group_packing` gives the number of groups per matrix.
     """
     outer, inner = shape[0] // groups, shape[1]
@@ -116,7 +116,7 @@ def fractal_z_c04_shape(
 def from_fractal_z_c04(w: Array, shape: Sequence[int], groups: int = 1) -> Array:
     """Converts a filter from FRACTAL_Z_C04 to (O, C, H, W).
 
-    The filter is stored as a matrix of H·W·4 rows and O columns, in blocks; C is padded to 4.
+    The stored filter is a matrix of H·W·4 rows and O columns, split into blocks. C is padded to 4.
     """
     outer, inner, *kernel = shape
     rows = np.moveaxis(w, -1, 1).reshape(-1, w.shape[1] * BLOCK)  # H·W·4, O

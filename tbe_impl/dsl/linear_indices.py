@@ -166,7 +166,8 @@ def decide_condition(condition: Expr) -> bool | None:
 def conjunction(conditions: list[Expr]) -> Expr | None:
     """Joins `conditions` with `and`; conditions that always hold are omitted.
 
-    Returns None if no condition remains, and the constant False if a condition never holds.
+    Returns None if no condition remains. Returns the constant False if one of the conditions is
+    known never to hold.
     """
     found: Expr | None = None
     for condition in conditions:
@@ -186,7 +187,7 @@ def range_conditions(place: Expr, low: Expr, extent: Expr) -> list[Expr]:
 
 
 def subtract_indices(one: Expr, other: Expr) -> Expr:
-    """Returns `one` − `other`, simplified if both are affine."""
+    """Returns `one` − `other`; the difference is simplified if both indices are affine."""
     first, second = linear_form(one), linear_form(other)
     if first is None or second is None:
         return one - other
@@ -196,8 +197,8 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 def simplify_selects(expression: Expr) -> Expr:
     """Replaces each select whose condition is known at compile time by the chosen operand.
 
-    Every other select is kept. If its condition is a conjunction (`and`), the operands of the `and`
-    that always hold are removed.
+    Every other select is kept. If the condition of a kept select is a conjunction (`and`), the
+    operands of the `and` that always hold are removed.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):

@@ -35,8 +35,8 @@ def user_location() -> Location:
     """Returns the location of the innermost stack frame that executes user code.
 
     Frames of this package are skipped, except those of the operators of `tbe_impl.ops`. Frames of
-    NumPy and SciPy are skipped too, so the stages of a traced formula get the line that calls NumPy. Inside
-    `override_location`, the function returns the location given there.
+    NumPy and SciPy are skipped too, so the stages of a traced formula get the line that calls
+    NumPy. Inside an `override_location` block, the function returns the location of the block.
     """
     asked = _location_override.get()
     if asked is not None:

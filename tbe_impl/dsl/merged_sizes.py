@@ -17,7 +17,9 @@ def merged_variables(shape: Sequence[Expr]) -> tuple[Var, ...]:
 
 
 def split_merged_sizes(shape: Sequence[Expr], values: Mapping[int, int | float]) -> tuple[int, ...]:
-    """Returns the original sizes of the merged axes in a shape; empty without merged axes.
+    """Returns the original sizes of the merged axes in a shape.
+
+    The result is empty if no axis of the shape was merged.
 
     Args:
         shape: shape of a tensor.

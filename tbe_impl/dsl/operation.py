@@ -22,8 +22,9 @@ class DslOperation:
         name: the name by which operators call it, such as ``vadd``.
         build: a function from tensors and parameters to the output tensors of new stages.
         formula: a NumPy function from the input arrays and the parameters of the `DslCall` to the
-            output arrays. Floats are in the working dtype of the interpreter. None for an operation
-            without a formula of its own; the interpreter then evaluates the stage bodies.
+            output arrays. Floats are in the dtype in which the interpreter computes: float16
+            tensors, for example, are float32 arrays. The formula is None for an operation that has
+            none; the interpreter then evaluates the stage bodies.
         instruction: the device instruction that the operation maps to, or an empty string. The
             tables of a chip list the supported dtypes of each instruction.
     """
@@ -158,7 +159,8 @@ def check_same_shape_and_dtype(word: str, first: Tensor, other: Tensor) -> None:
 def may_equal(one: Expr, other: Expr) -> bool:
     """Whether two sizes can be equal.
 
-    A run-time size may equal any size; both sizes are compared at run time.
+    A size that is known only at run time may equal any size. The kernel then compares the two sizes
+    at run time.
     """
     if isinstance(one, Const) and isinstance(other, Const):
         return bool(one.value == other.value)

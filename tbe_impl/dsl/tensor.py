@@ -101,11 +101,12 @@ class Operation:
     """A stage of the graph; it has one or more output tensors.
 
     Attributes:
-        kind: ``placeholder``, ``compute`` or ``library``.
+        kind: ``placeholder`` (an input), ``compute`` (elements defined by expressions) or
+            ``library`` (computed as a whole by a library).
         name: name for display and reports.
         tag: tag as in TVM.
         attrs: attributes as in TVM.
-        axis: the axes of its outputs; empty for a placeholder and for a library stage.
+        axis: the axes of the outputs; empty for a placeholder and for a library stage.
         reduce_axis: the reduction axes.
         body: one expression for each output; empty for a placeholder and for a library stage.
         dsl_call: the call of the DSL operation that built the stage; None for any other stage.
@@ -241,7 +242,10 @@ class Tensor:
 
 
 class TensorSlice:
-    """A tensor indexed along its first axes, ``tensor[i]``; a scalar if all axes are indexed."""
+    """A tensor that is indexed along its first axes, such as ``tensor[i]``.
+
+    A slice with an index for every axis is a scalar.
+    """
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]):
         self.tensor, self.indices = tensor, indices
@@ -327,7 +331,10 @@ def _as_whole_number(size: Any) -> Any:
 
 
 def static_shape(tensor: Tensor) -> tuple[int, ...] | None:
-    """Returns the shape of a tensor as integers; None if a size is known only at run time."""
+    """Returns the shape of a tensor as integers.
+
+    Returns None if a size is known only at run time.
+    """
     sizes = tuple(size.value for size in tensor.shape if isinstance(size, Const))
     return sizes if len(sizes) == len(tensor.shape) else None
 

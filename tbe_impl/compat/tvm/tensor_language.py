@@ -202,7 +202,10 @@ def _make_reducer(op: str) -> Callable[..., Any]:
     return with_name(
         reduce,
         op,
-        (f"{op} of an expression over axes from ``reduce_axis``, or of two or more expressions."),
+        (
+            f"Computes the {op} of one expression over axes from ``reduce_axis``, or the {op} of "
+            "several expressions."
+        ),
     )
 
 
@@ -284,14 +287,14 @@ def _make_function(name: str) -> Callable[..., Any]:
             value = value.astype("float32")
         return call(name, value, *others)
 
-    return with_name(apply, name, f"{name} of a scalar expression.")
+    return with_name(apply, name, f"Computes {name} of a scalar expression.")
 
 
 def _make_operator(name: str) -> Callable[..., Any]:
     def apply(a: Any, b: Any, *_: Any) -> Any:
         return make_binary(name, a, b)
 
-    return with_name(apply, name, f"{name} of two scalar expressions.")
+    return with_name(apply, name, f"Computes {name} of two scalar expressions.")
 
 
 def call_pure_intrin(dtype: str, name: str, *args: Any) -> Any:

@@ -36,7 +36,9 @@ def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., An
 
         return compute(shape, element, f"T_{name}")
 
-    return with_name(function, name, f"{name}, element by element; shapes broadcast.")
+    return with_name(
+        function, name, f"Computes {name} element by element; the operands are broadcast."
+    )
 
 
 def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
@@ -113,7 +115,9 @@ def _make_reduction(name: str, word: Callable[..., Tensor]) -> Callable[..., Ten
     def function(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
         return word(data, list(range(data.ndim)) if axis is None else axis, keepdims)
 
-    return with_name(function, name, f"{name} over axes; over all axes, the result has shape (1,).")
+    return with_name(
+        function, name, f"Computes {name} over axes; a reduction over all axes has the shape (1,)."
+    )
 
 
 def tf_round_cce(

@@ -63,12 +63,15 @@ def _make_rounding(name: str, formula: str, tag: str, function: str) -> DslOpera
         return _cast(x if x.dtype.kind in "iub" else FUNCTIONS[function].numpy(x), dtype)
 
     return DslOperation(
-        name, with_name(build, name, f"{formula}, as int32 or the given dtype."), numpy, "vconv"
+        name,
+        with_name(build, name, f"Computes {formula} in the given dtype, by default int32."),
+        numpy,
+        "vconv",
     )
 
 
 def cast_to_round(data: Tensor, dtype: str = "int32") -> Tensor:
-    """Rounds to the nearest integer, halves away from 0, and converts the result to `dtype`."""
+    """Rounds to the nearest integer, ties away from 0, and converts the result to `dtype`."""
     return ROUND_HALF_UP(data, dtype)
 
 
@@ -106,17 +109,19 @@ def _signbit(x: Array) -> Array:
 
 
 ROUND_HALF_UP = _make_rounding(
-    "round_half_up", "The nearest integer, halves away from 0", "round_d", "round_away"
+    "round_half_up", "the integer nearest to x (ties away from 0)", "round_d", "round_away"
 )
 
 OPERATIONS = (
     DslOperation("cast_to", cast_to, _cast, "vconv"),
-    _make_rounding("floor", "The greatest integer not above x", "floor", "floor"),
-    _make_rounding("ceil", "The least integer not below x", "ceil", "ceil"),
-    _make_rounding("round", "The nearest integer, halves to even", "round", "rint"),
-    _make_rounding("trunc", "x truncated towards 0", "trunc", "trunc"),
+    _make_rounding("floor", "the greatest integer not above x", "floor", "floor"),
+    _make_rounding("ceil", "the least integer not below x", "ceil", "ceil"),
+    _make_rounding("round", "the integer nearest to x (ties to even)", "round", "rint"),
+    _make_rounding("trunc", "the integer part of x (truncation)", "trunc", "trunc"),
     ROUND_HALF_UP,
-    _make_rounding("round_d", "The nearest integer, halves away from 0", "round_d", "round_away"),
+    _make_rounding(
+        "round_d", "the integer nearest to x (ties away from 0)", "round_d", "round_away"
+    ),
     _make_operation("cast_to_round", cast_to_round),
     _make_operation("clip", clip),
     _make_operation("round_to", clip),

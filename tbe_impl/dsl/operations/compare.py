@@ -57,8 +57,9 @@ class _Operand:
 def _make_call(word: str, tensors: Sequence[Any], parameters: dict[str, Any]) -> DslCall:
     """Creates the `DslCall` of an operation whose operands are tensors or scalars.
 
-    Its parameter ``places`` has one entry per operand: the position of a tensor in ``inputs``, or
-    the scalar. Its parameter ``kinds`` has ``tensor`` or ``scalar`` for each operand.
+    The parameter ``places`` of the `DslCall` has one entry per operand. The entry of a tensor is
+    the position of the tensor in ``inputs``; the entry of a scalar is the scalar itself. The
+    parameter ``kinds`` has ``tensor`` or ``scalar`` for each operand.
     """
     inputs = [item.tensor for item in tensors if item.tensor is not None]
     places = [
@@ -134,13 +135,13 @@ def _vcmp(*arrays: Array, operation: str, mode: str, places: Any, kinds: Any) ->
 
 
 def vsel(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
-    """Selects elementwise: lhs where condition holds, else rhs.
+    """Selects elementwise: the result is lhs if condition holds, and rhs otherwise.
 
     Args:
         condition: a bool tensor, or a uint8 tensor with the bits that `vcmp` packs. One byte of a
             uint8 condition selects eight elements of the last axis of lhs and rhs.
-        lhs, rhs: tensors of one shape and dtype, or scalars. Two Python numbers give a float16
-            tensor.
+        lhs, rhs: tensors of one shape and dtype, or scalars. If both are Python numbers, the result
+            is a float16 tensor.
     """
     mask = check_tensor("vsel", condition, "condition")
     if mask.dtype not in ("bool", "uint8"):
@@ -227,14 +228,14 @@ def _vsel(mask: Array, *arrays: Array, packed: bool, size: int, places: Any, kin
 def vcmpsel(
     lhs: Tensor, rhs: Any = None, operation: str = "lt", slhs: Any = None, srhs: Any = None
 ) -> Tensor:
-    """Compares and selects: slhs where lhs `operation` rhs holds, else srhs.
+    """Compares lhs with rhs elementwise; the result is slhs if the comparison holds, else srhs.
 
     Args:
         lhs: a tensor.
         rhs: a tensor or a scalar; default 2.0.
         operation: ``eq``, ``ne``, ``lt``, ``gt``, ``ge`` or ``le``.
         slhs: a tensor or a scalar; default lhs.
-        srhs: a tensor or a scalar; by default rhs if rhs is a tensor, else 0.
+        srhs: a tensor or a scalar. The default is rhs if rhs is a tensor, and 0 otherwise.
     """
     left = check_tensor("vcmpsel", lhs, "lhs")
     _check_one_of("vcmpsel", "operation", operation, _COMPARISON_NAMES)

@@ -30,7 +30,10 @@ from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_s
 from tbe_impl.errors import InputError
 
 LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → layouts in whose axis order strides and dilations may be listed."""
+"""Number of spatial axes → layouts.
+
+Strides and dilations may be listed in the axis order of any of these layouts.
+"""
 
 
 class _Image:
@@ -182,7 +185,8 @@ def conv(
 
     Args:
         data: image in NC1HWC0 or NCHW.
-        weight: filters; FRACTAL_Z (C1·Kh·Kw, N1, N0, C0) for NC1HWC0, OIHW for NCHW.
+        weight: filters. The layout is FRACTAL_Z, (C1·Kh·Kw, N1, N0, C0), for an image in NC1HWC0,
+            and OIHW for an image in NCHW.
         para_dict: ``stride_h``, ``stride_w``, ``pad_h`` and ``pad_w`` (pairs), ``dilate_h``,
             ``dilate_w``, ``filter_h``, ``filter_w``, ``bias_tensor``, ``group``, ``res_dtype``,
             ``weight_ori_shape_nchw``. The keys ``strides``, ``pads`` and ``dilations`` may replace
@@ -202,8 +206,8 @@ def conv3d(
         x: volume in NDC1HWC0 or NCDHW.
         filter: filters in FRACTAL_Z_3D or OIDHW.
         filter_size: the sizes O, C / groups, D, H, W of the filters.
-        para_dict: ``strides``, ``pads``, ``dilations`` or ``dilation_dhw``, ``groups`` or
-            ``group_dict``, ``tensor_bias``, ``res_dtype``.
+        para_dict: ``strides``, ``pads``, ``dilations`` (or ``dilation_dhw``), ``groups`` (or
+            ``group_dict``), ``tensor_bias`` and ``res_dtype``.
     """
     return _build_forward("conv3d", x, filter, filter_size, 3, para_dict)
 
@@ -245,8 +249,9 @@ def _make_input_gradient(word: str, rank: int) -> Any:
         build,
         word,
         (
-            "The gradient of a convolution with respect to its input. Options: "
-            f"{', '.join(names)}, as arguments or in para_dict, which also takes tensor_bias."
+            "Computes the gradient of a convolution with respect to its input. The options "
+            f"{', '.join(names)} are given as arguments or in para_dict. The option tensor_bias "
+            "is given in para_dict."
         ),
     )
 
@@ -283,8 +288,8 @@ def _make_filter_gradient(word: str, rank: int) -> Any:
         build,
         word,
         (
-            "The gradient of a convolution with respect to its filter. Options: "
-            f"{', '.join(names)}, as arguments or in para_dict."
+            "Computes the gradient of a convolution with respect to its filter. The options "
+            f"{', '.join(names)} are given as arguments or in para_dict."
         ),
     )
 
@@ -309,7 +314,8 @@ def depthwise_conv2d(
             each (C0, C0) matrix, only the diagonal is used.
         depthwise_res_dtype: dtype of the result.
         stride, dilation: one number, or one per axis.
-        pad: one number, one per axis, or four: above, below, left, right.
+        pad: one number for all axes, one number per axis, or four numbers: above, below, left,
+            right.
         para_dict: options; only ``bias_tensor`` is used.
         l1_fusion_para, kernel_name: part of the toolkit's signature; ignored.
     """

@@ -77,13 +77,15 @@ def window_of(
 
     Args:
         word: name of the DSL operation.
-        given: ``strides``, ``dilations`` and ``pads``, or ``stride_h``, ``dilate_h``, ``pad_h`` …
+        given: options. They are ``strides``, ``dilations`` and ``pads``, or one key for each axis,
+            such as ``stride_h``, ``dilate_h`` and ``pad_h``.
         rank: the number of spatial axes.
         orders: layouts, such as ``NCHW``. Strides and dilations may also have one number for every
             axis of one of these layouts, including batch and channels.
 
     Returns:
-        The keys ``strides``, ``dilations`` (one number per axis) and ``pads`` (one pair per axis).
+        A dict with ``strides`` and ``dilations`` (one number per axis) and ``pads`` (one pair per
+        axis).
 
     Raises:
         InputError: a list has a wrong length, or a value is not an integer.
@@ -140,8 +142,8 @@ def _spatial_steps(
 def _spatial_pads(word: str, values: Any, rank: int) -> tuple[tuple[Any, Any], ...]:
     """Returns a pair (padding before, padding after) for each spatial axis.
 
-    `values` is one number, one number per axis, or one pair per axis. Run-time values stay
-    expressions.
+    `values` is one number, one number per axis, or one pair per axis. A value that is known only at
+    run time stays an expression.
     """
     values = values.tolist() if isinstance(values, np.ndarray) else values
     if isinstance(values, (list, tuple)):
@@ -192,7 +194,8 @@ def groups_of(
 ) -> tuple[int, list[int]]:
     """Returns the number of groups, and the filter's shape (O, C / groups, kernel…).
 
-    If ``group_dict`` contains the filter's numbers of channels, these replace the ones in `shape`.
+    If ``group_dict`` contains the numbers of channels of the filter, these numbers replace the
+    numbers of channels in `shape`.
     For three spatial axes, ``group_dict`` describes how the groups are packed into block-diagonal
     matrices (see `group_packing`). The number of groups is then derived from this description.
 

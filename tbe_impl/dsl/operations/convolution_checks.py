@@ -22,7 +22,7 @@ def check_sizes(
     *,
     block: int = 1,
 ) -> list[Any]:
-    """Checks that the sizes of image, filter and result are consistent; skips run-time sizes.
+    """Checks that the known sizes of image, filter and result are consistent.
 
     Args:
         word: name of the DSL operation.

@@ -74,7 +74,9 @@ def input_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """Returns the gradient of `convolve` with respect to its image x, of spatial sizes `size`.
+    """Returns the gradient of `convolve` with respect to its image x.
+
+    `size` contains the spatial sizes of x.
 
     The elements of dy are spread apart by the strides and convolved with the flipped filters.
     """
@@ -138,10 +140,10 @@ FILTER_LAYOUTS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., A
         ),
     ),
 }
-"""Layout of a filter → two functions of the layout.
+"""Layout of a filter → a pair of functions.
 
-The first maps the OIHW shape of a filter to its shape in the layout. The second converts a filter
-from the layout to OIHW.
+The first function maps the OIHW shape of a filter to its shape in the layout. The second function
+converts a filter from the layout to OIHW.
 """
 
 

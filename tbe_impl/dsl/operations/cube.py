@@ -87,7 +87,9 @@ def _build_product(
     format_out: Any = None,
     batches: Any = None,
 ) -> Tensor:
-    """Builds the stage alpha · a · b + beta · bias; if `bias` is a row, beta = 0 is treated as 1.
+    """Builds the stage alpha · a · b + beta · bias.
+
+    If `bias` is a row and beta is 0, beta is treated as 1.
 
     `batches` is passed to `_broadcast_batches`.
     """
@@ -150,8 +152,8 @@ def _broadcast_batches(
     Args:
         word: name of the DSL operation, for messages.
         first, second: the batched matrices.
-        batches: for each tensor, the sizes of its batch axes before they were merged. If they are
-            None, the attribute ``ori_batch_shape`` of the tensor's operation is used instead.
+        batches: for each tensor, the sizes of its batch axes before they were merged. If an entry
+            is None, the attribute ``ori_batch_shape`` of the tensor's operation is used instead.
     """
     own = [
         _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)
@@ -380,7 +382,7 @@ def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Ten
 
 
 def _batch_options(options: Any) -> tuple[Any, Any]:
-    """Returns the options ``batch_shape_a`` and ``batch_shape_b``; None for a missing option."""
+    """Returns the options ``batch_shape_a`` and ``batch_shape_b``; a missing option is None."""
     given = options if isinstance(options, Mapping) else {}
     return given.get("batch_shape_a"), given.get("batch_shape_b")
 

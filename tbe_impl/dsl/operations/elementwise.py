@@ -34,7 +34,7 @@ def minimum(x: Any, y: Any) -> Expr:
 def floor_modulo(x: Expr, y: Expr) -> Expr:
     """Returns x − floor(x / y)·y.
 
-    Integers of at most 16 bits are computed in float32, wider ones in float64.
+    Integers of at most 16 bits are computed in float32, and wider integers in float64.
     """
     if is_float(x.dtype):
         return x - call("floor", x / y) * y
@@ -61,9 +61,8 @@ def _make_binary(
             build,
             name,
             (
-                f"{formula}, for two tensors of one shape and dtype; the result has the same "
-                "shape and "
-                "dtype."
+                f"Computes {formula} for two tensors of one shape and dtype. The result has the "
+                "same shape and dtype."
             ),
         ),
         numpy,
@@ -72,7 +71,7 @@ def _make_binary(
 
 
 INTEGER_FUNCTIONS = frozenset({"abs", "relu", "bitnot", "neg", "sign"})
-"""Functions that are defined for integers."""
+"""Functions that are evaluated on integers directly, without a conversion to float."""
 
 
 def _compute_dtype(dtype: str) -> str:
@@ -108,9 +107,8 @@ def _make_unary(
             build,
             name,
             (
-                f"{formula} for each element x; the result has the tensor's shape and "
-                "dtype, and is "
-                "truncated for integers."
+                f"Computes {formula} for each element x. The result has the tensor's shape and "
+                "dtype; an integer result is truncated."
             ),
         ),
         numpy,
@@ -130,7 +128,7 @@ def _make_scalar_binary(
 
     return DslOperation(
         name,
-        with_name(build, name, f"{formula}; the scalar is cast to the tensor's dtype."),
+        with_name(build, name, f"Computes {formula}. The scalar is cast to the tensor's dtype."),
         numpy,
         name,
     )
@@ -146,7 +144,9 @@ def _make_ternary(
 
     return DslOperation(
         name,
-        with_name(build, name, f"{formula}, for three tensors t0, t1, t2 of one shape and dtype."),
+        with_name(
+            build, name, f"Computes {formula} for tensors t0, t1, t2 of one shape and dtype."
+        ),
         numpy,
         name,
     )
@@ -161,7 +161,7 @@ def _relu(x: Any) -> Any:
 
 
 def vlrelu(raw_tensor: Tensor, alpha: Any = 0) -> Tensor:
-    """Returns x where x > 0, else alpha·x, for each element x; propagates NaN."""
+    """Computes leaky ReLU of each element: x if x > 0, and alpha·x otherwise; propagates NaN."""
     tensor = check_tensor("vlrelu", raw_tensor)
     slope = check_scalar("vlrelu", alpha, tensor.dtype, "alpha")
     return elementwise_stage(
@@ -201,19 +201,19 @@ OPERATIONS = (
     ),
     _make_binary(
         "vgcd",
-        "the greatest common divisor",
+        "the greatest common divisor of lhs and rhs",
         "elewise_binary_gcd",
         lambda x, y: call("gcd", x, y),
         np.gcd,
     ),
     _make_binary(
-        "vand", "lhs & rhs, bitwise", "elewise_binary_and", lambda x, y: x & y, np.bitwise_and
+        "vand", "the bitwise lhs & rhs", "elewise_binary_and", lambda x, y: x & y, np.bitwise_and
     ),
     _make_binary(
-        "vor", "lhs | rhs, bitwise", "elewise_binary_or", lambda x, y: x | y, np.bitwise_or
+        "vor", "the bitwise lhs | rhs", "elewise_binary_or", lambda x, y: x | y, np.bitwise_or
     ),
     _make_binary(
-        "vxor", "lhs ^ rhs, bitwise", "elewise_binary_xor", lambda x, y: x ^ y, np.bitwise_xor
+        "vxor", "the bitwise lhs ^ rhs", "elewise_binary_xor", lambda x, y: x ^ y, np.bitwise_xor
     ),
     _make_binary(
         "vaddrelu",
@@ -264,7 +264,7 @@ OPERATIONS = (
     _make_unary("vsqrt", "√x", "elewise_single_sqrt", "sqrt"),
     _make_unary("vrsqrt", "1 / √x", "elewise_single_rsqrt", "rsqrt"),
     _make_unary("vrelu", "max(x, 0)", "elewise_single_relu", "relu"),
-    _make_unary("vnot", "not x, bitwise", "elewise_single_not", "bitnot"),
+    _make_unary("vnot", "the bitwise complement of x", "elewise_single_not", "bitnot"),
     DslOperation("vlrelu", vlrelu, _vlrelu, "vlrelu"),
     DslOperation("vaxpy", vaxpy, lambda x, y, scalar: x * scalar + y, "vaxpy"),
     _make_ternary("vmla", "t0 · t1 + t2", lambda x, y, z: x * y + z, lambda x, y, z: x * y + z),

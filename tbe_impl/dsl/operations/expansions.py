@@ -21,7 +21,7 @@ HALF_PI = math.pi / 2
 
 
 def _widen_arithmetic(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a lowering so that it casts the tensors to float32 and casts the result back.
+    """Wraps a lowering: its arguments are cast to float32, and its result is cast back.
 
     Float64 tensors are not cast to float32; a bool result is not cast back.
     """
@@ -44,7 +44,7 @@ def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
 
 
 def _nonzero_sign(x: Tensor) -> Tensor:
-    """Returns −1 for x < 0, else 1."""
+    """Returns −1 for each element below 0, and 1 for every other element."""
     return W["vcmpsel"](x, 0.0, "lt", -1.0, 1.0)
 
 
@@ -87,7 +87,7 @@ def _tanh_softplus(x: Tensor) -> Tensor:
 
 
 def _reduce_range(x: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """Returns r = x − π·(k + shift) and (−1)^k for the integer k for which |r| ≤ π/2."""
+    """Returns r = x − π·(k + shift) and (−1)^k, where k is the integer for which |r| ≤ π/2."""
     count = W["round"](W["vadds"](W["vmuls"](x, 1 / math.pi), -shift))
     whole = W["vadds"](W["cast_to"](count, x.dtype), shift)
     rest = x

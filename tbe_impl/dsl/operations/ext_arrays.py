@@ -190,7 +190,7 @@ def one_hot(
 
 
 def where(condition: Tensor, lhs: Any, rhs: Any) -> Tensor:
-    """Selects lhs where condition holds, else rhs; see `vsel`."""
+    """Selects elementwise: lhs if condition holds, and rhs otherwise; see `vsel`."""
     return vsel(condition, lhs, rhs)
 
 
@@ -223,7 +223,7 @@ def tile(x: Tensor, multiples: Any) -> Tensor:
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
-    """Changes the shape and keeps the elements in row-major order; one size may be −1."""
+    """Changes the shape and keeps the elements in row-major order; a size of −1 is inferred."""
     tensor = check_tensor("reshape", x)
     wanted = [
         item.value if isinstance(item, Const) else item
@@ -311,8 +311,9 @@ def _make_cumulative(name: str, operation: str, start: int) -> DslOperation:
             build,
             name,
             (
-                f"The cumulative {'sum' if start == 0 else 'product'} along an axis. "
-                "`exclusive` omits the element itself; `reverse` starts at the end of the axis."
+                f"Computes the cumulative {'sum' if start == 0 else 'product'} along an axis. "
+                "With `exclusive`, each result omits the element at its own position. "
+                "With `reverse`, the accumulation starts at the end of the axis."
             ),
         ),
         numpy,
@@ -353,9 +354,9 @@ def _make_arg_extremum(name: str, op: str) -> DslOperation:
             build,
             name,
             (
-                f"The index of the {'largest' if op == 'max' else 'smallest'} element along "
-                "an axis: "
-                "the first of equals, or the first NaN if there is one."
+                f"Returns the index of the {'largest' if op == 'max' else 'smallest'} element "
+                "along an axis. Of several equal elements, the first one is used. If an element "
+                "is NaN, the result is the index of the first NaN."
             ),
         ),
     )
@@ -376,7 +377,8 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
     """Sorts along an axis; the sort is stable, and NaN comes last.
 
     Returns:
-        The sorted elements, and for each of them its position before the sort (int32).
+        A pair of tensors: the sorted elements, and the position of each element before the sort.
+        The positions are int32.
     """
     tensor = check_tensor("sort", x)
     along = _check_directions("sort", tensor, axis)
@@ -390,7 +392,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
     """Returns the first k elements along `axis` of both results of `sort`.
 
-    If `largest`, the sort is descending, so these are the largest elements.
+    If `largest` is true, the sort is descending, so the function returns the largest elements.
     """
     tensor = check_tensor("topk", x)
     along = _check_directions("topk", tensor, axis)

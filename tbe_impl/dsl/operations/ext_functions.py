@@ -49,7 +49,7 @@ def _make_function(name: str, formula: str) -> DslOperation:
             build,
             name,
             (
-                f"{formula}; the result has the tensor's shape and "
+                f"Computes {formula} element by element. The result has the tensor's shape and "
                 f"{'dtype' if result is None else 'the dtype bool'}."
             ),
         ),
@@ -64,7 +64,9 @@ def _make_binary(
         return elementwise_stage(name, f"elewise_ext_{name}", (lhs, rhs), scalar)
 
     return DslOperation(
-        name, with_name(build, name, f"{formula}, for two tensors of one shape and dtype."), numpy
+        name,
+        with_name(build, name, f"Computes {formula} for two tensors of one shape and dtype."),
+        numpy,
     )
 
 
@@ -78,7 +80,9 @@ def _make_unary(
 
     return DslOperation(
         name,
-        with_name(build, name, f"{formula}, for any dtype; the result has the same dtype."),
+        with_name(
+            build, name, f"Computes {formula} for each element x; the result has the dtype of x."
+        ),
         numpy,
     )
 
@@ -94,9 +98,9 @@ OPERATIONS = (
     _make_function("sigmoid", "1 / (1 + e^−x)"),
     _make_function("erf", "2/√π · the integral of e^−t² from 0 to x"),
     _make_function("erfc", "1 − erf x"),
-    _make_function("ndtr", "½ · erfc(−x / √2), the normal cumulative distribution"),
+    _make_function("ndtr", "½ · erfc(−x / √2) (the normal cumulative distribution)"),
     _make_function(
-        "ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), an approximation of ndtr"
+        "ndtr_tanh", "½ · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) (an approximation of ndtr)"
     ),
     _make_function("tanh_softplus", "tanh(ln(1 + e^x))"),
     _make_function("sin", "sin x"),
@@ -105,7 +109,7 @@ OPERATIONS = (
     _make_function("asin", "arcsin x"),
     _make_function("acos", "arccos x"),
     _make_function("atan", "arctan x"),
-    _make_function("atan2", "The angle of the point (x, y); y is the first argument"),
+    _make_function("atan2", "the angle of the point (x, y), where y is the first argument"),
     _make_function("sinh", "sinh x"),
     _make_function("cosh", "cosh x"),
     _make_function("asinh", "arsinh x"),
@@ -116,24 +120,24 @@ OPERATIONS = (
     _make_function("log1p", "ln (1 + x)"),
     _make_function("log2", "log₂ x"),
     _make_function("log10", "log₁₀ x"),
-    _make_function("isnan", "Whether x is NaN"),
-    _make_function("isinf", "Whether x is infinite"),
-    _make_function("isfinite", "Whether x is neither infinite nor NaN"),
-    _make_function("sign", "−1, 0 or 1; propagates NaN"),
+    _make_function("isnan", "whether x is NaN"),
+    _make_function("isinf", "whether x is infinite"),
+    _make_function("isfinite", "whether x is finite"),
+    _make_function("sign", "the sign of x (−1, 0 or 1; NaN for NaN)"),
     _make_function("neg", "−x"),
-    _make_function("rint", "The nearest integer, halves to even"),
+    _make_function("rint", "the nearest integer, ties to even"),
     _make_function("fmod", "x − trunc(x / y)·y"),
     _make_binary("pow", "lhs to the power of rhs", lambda x, y: make_binary("pow", x, y), np.power),
     _make_binary(
         "floor_divide",
-        "floor(lhs / rhs), 0 where an integer is divided by 0",
+        "floor(lhs / rhs) (0 if an integer is divided by 0)",
         lambda x, y: call("floor", x / y) if is_float(x.dtype) else x // y,
         _floor_divide,
     ),
     _make_unary("square", "x²", lambda x: x * x, np.square),
     _make_unary(
         "reciprocal",
-        "1 / x; truncated for integers, and 0 for 0",
+        "1 / x (truncated for an integer x, and 0 for the integer 0)",
         lambda x: make_binary("div", const(1, x.dtype), x),
         lambda x: divide(np.ones((), x.dtype), x),
     ),

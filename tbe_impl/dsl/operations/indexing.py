@@ -44,11 +44,13 @@ def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
 def _fetch(
     tensor: Tensor, at: Sequence[Expr], looked_up: Mapping[int, Expr], negative: bool
 ) -> Expr:
-    """Builds an expression: an element of `tensor`, or 0 if a `looked_up` index is out of range.
+    """Builds an expression that reads an element of `tensor`.
+
+    The value is 0 if an index in `looked_up` is out of range.
 
     `at` has one index for each axis of `tensor`. `looked_up` maps some of the axes to indices that
-    were read from an index tensor and replace the indices in `at`. If `negative` is true,
-    negative looked-up indices count from the end.
+    were read from an index tensor. These indices replace the indices in `at`. If `negative` is
+    true, negative indices in `looked_up` count from the end.
     """
     inside: Any = True
     index = list(at)
@@ -69,7 +71,7 @@ def gather(
     negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Reads slices of params at `indices` along `axis`; an out-of-range index gives 0.
+    """Reads slices of params at `indices` along `axis`; an out-of-range index gives zeros.
 
     Args:
         params: the tensor to read.
@@ -120,12 +122,12 @@ def gather_nd(
     negative_index_support: bool = False,
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Reads slices of params at index vectors; an out-of-range vector gives 0.
+    """Reads slices of params at index vectors; an out-of-range vector gives a slice of zeros.
 
     Args:
         params: the tensor to read.
-        indices: integers; the last axis has the index vectors. The first `batch_dims` axes are the
-            batch axes of params.
+        indices: integers; each index vector lies along the last axis. The first `batch_dims` axes
+            are the batch axes of params.
         batch_dims: number of leading batch axes that params and indices share.
         negative_index_support: whether negative indices count from the end.
         support_out_of_bound_index: ignored; every index is checked.
@@ -230,7 +232,8 @@ def scatter_nd(
 
     Args:
         var: the tensor to update; the result has its shape.
-        indices: integers; the last axis has the index vectors. Out-of-range vectors are skipped.
+        indices: integers; each index vector lies along the last axis. Out-of-range vectors are
+            skipped.
         updates: tensor of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.
         reduction: see `scatter`; an empty string means ``add``.
         support_out_of_bound_index: ignored; every index is checked.
@@ -310,7 +313,7 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
 def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
     """Returns a copy of `var` in which ``new[i]`` updates the row ``rows[i]``, for each i in order.
 
-    `reduction` is the kind of update, see `scatter`.
+    `reduction` is the kind of update; `scatter` lists the kinds.
     """
     out = np.array(var)
     if reduction == "update":
@@ -363,9 +366,8 @@ def _make_inplace_update(name: str, reduction: str, formula: str) -> DslOperatio
             build,
             name,
             (
-                f"{formula}, where ids is `inplace_ids`; these rows are updated in order, "
-                "all other rows "
-                "are unchanged."
+                "Returns a copy of lhs with updated rows: for each i in order, the row "
+                f"lhs[ids[i]] becomes {formula}, where ids is `inplace_ids`."
             ),
         ),
         numpy,
@@ -389,7 +391,7 @@ OPERATIONS = (
     DslOperation("gather_nd", gather_nd),
     DslOperation("scatter", scatter, _scatter),
     DslOperation("scatter_nd", scatter_nd),
-    _make_inplace_update("inplace_add", "add", "lhs[ids] + rhs"),
-    _make_inplace_update("inplace_sub", "sub", "lhs[ids] − rhs"),
-    _make_inplace_update("inplace_update", "update", "lhs with lhs[ids] replaced by rhs"),
+    _make_inplace_update("inplace_add", "add", "lhs[ids[i]] + rhs[i]"),
+    _make_inplace_update("inplace_sub", "sub", "lhs[ids[i]] − rhs[i]"),
+    _make_inplace_update("inplace_update", "update", "rhs[i]"),
 )

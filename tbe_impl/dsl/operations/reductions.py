@@ -23,7 +23,7 @@ _vmuls = next(word for word in ARITHMETIC if word.name == "vmuls")
 def reduced_shape(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> tuple[Expr, ...]:
     """Returns the shape of `tensor` after a reduction over `axes`.
 
-    It is (1,) for a full reduction without `keepdims`.
+    The shape is (1,) for a full reduction without `keepdims`.
     """
     if keepdims:
         return tuple(const(1) if axis in axes else size for axis, size in enumerate(tensor.shape))
@@ -81,7 +81,7 @@ def _make_reduction(name: str, op: str, formula: str, instruction: str = "") -> 
             build,
             name,
             (
-                f"{formula} over the axes `axis`, an integer or a list; negative axes "
+                f"Computes {formula} over the axes `axis`, an integer or a list. Negative axes "
                 "count from the end. "
                 "The result of a full reduction without `keepdims` has the shape (1,)."
             ),
@@ -107,7 +107,11 @@ def _make_truth_reduction(name: str, op: str, formula: str) -> DslOperation:
 
     return DslOperation(
         name,
-        with_name(build, name, f"{formula} over the axes `axis`, as 0 or 1 in the tensor's dtype."),
+        with_name(
+            build,
+            name,
+            f"Computes, over the axes `axis`, {formula}: 0 or 1 in the tensor's dtype.",
+        ),
         functools.partial(_reshape_reduced, op),
     )
 
@@ -158,16 +162,16 @@ def reduce_mean(
     return cast_to(_vmuls(cast_to(total, dtype), share), tensor.dtype)
 
 
-REDUCE_SUM = _make_reduction("reduce_sum", "sum", "The sum", "vcadd")
+REDUCE_SUM = _make_reduction("reduce_sum", "sum", "the sum", "vcadd")
 
 OPERATIONS = (
     REDUCE_SUM,
-    _make_reduction("sum", "sum", "The sum", "vcadd"),
-    _make_reduction("reduce_max", "max", "The largest element (NaN if there is one)", "vcmax"),
-    _make_reduction("reduce_min", "min", "The smallest element (NaN if there is one)", "vcmin"),
-    _make_reduction("reduce_prod", "prod", "The product"),
-    _make_truth_reduction("reduce_all", "min", "Whether all elements are non-zero"),
-    _make_truth_reduction("reduce_any", "max", "Whether any element is non-zero"),
+    _make_reduction("sum", "sum", "the sum", "vcadd"),
+    _make_reduction("reduce_max", "max", "the largest element (or NaN)", "vcmax"),
+    _make_reduction("reduce_min", "min", "the smallest element (or NaN)", "vcmin"),
+    _make_reduction("reduce_prod", "prod", "the product"),
+    _make_truth_reduction("reduce_all", "min", "whether all elements are non-zero"),
+    _make_truth_reduction("reduce_any", "max", "whether any element is non-zero"),
     DslOperation("tuple_sum", tuple_sum, _tuple_sum, "vcadd"),
     DslOperation("reduce_mean", reduce_mean),
 )

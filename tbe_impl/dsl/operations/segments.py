@@ -72,12 +72,13 @@ def _make_segment_reduction(kind: str, formula: str) -> DslOperation:
         with_name(
             build,
             name,
-            f"""{formula} of the rows of each segment.
+            f"""Computes {formula} of the rows of each segment.
 
     Args:
-        tensor: the source. Its leading axes, as many as `segment_ids` has, index the rows.
-        segment_ids: integers, as a tensor or a list; rows with an id below 0 or at least
-            `num_segments` are skipped.
+        tensor: the source. If `segment_ids` has k axes, the first k axes of the source index
+            the rows.
+        segment_ids: the segment of each row: integers, as a tensor or a list. Rows with an id
+            below 0 or at least `num_segments` are skipped.
         num_segments: number of rows of the result.
         init_value: value of the result for a segment without rows.
     """,
@@ -87,9 +88,9 @@ def _make_segment_reduction(kind: str, formula: str) -> DslOperation:
 
 
 OPERATIONS = (
-    _make_segment_reduction("sum", "The sum"),
-    _make_segment_reduction("mean", "The mean"),
-    _make_segment_reduction("prod", "The product"),
-    _make_segment_reduction("max", "The largest element (NaN if there is one)"),
-    _make_segment_reduction("min", "The smallest element (NaN if there is one)"),
+    _make_segment_reduction("sum", "the sum"),
+    _make_segment_reduction("mean", "the mean"),
+    _make_segment_reduction("prod", "the product"),
+    _make_segment_reduction("max", "the elementwise maximum (or NaN)"),
+    _make_segment_reduction("min", "the elementwise minimum (or NaN)"),
 )

@@ -227,4 +227,4 @@ WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {
     "conv2d_backprop_input": _expand_convolution,
     "reduce_window": _expand_windows,
 }
-"""Name of a DSL operation → its expansion, which returns None for an unsupported call."""
+"""Name of a DSL operation → its expansion. The expansion returns None for an unsupported call."""

@@ -1,6 +1,7 @@
 """DSL operations for gradients over windows in block layouts.
 
-They are the second-order gradient of max pooling and the gradients of depthwise convolutions.
+The operations are the second-order gradient of max pooling and the gradients of depthwise
+convolutions.
 """
 
 from __future__ import annotations

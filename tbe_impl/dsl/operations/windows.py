@@ -42,8 +42,8 @@ _REDUCTION_KINDS = {
 def output_size(size: Any, span: Any, stride: Any, before: Any, after: Any, *, ceil: bool) -> Any:
     """Returns the number of windows of length `span` along an axis of length `size`.
 
-    The number is rounded down, or up if `ceil` is true. Rounding up does not count a window that
-    would start in the padding at the end.
+    The number is rounded up if `ceil` is true, and down otherwise. Rounding up does not count a
+    window that would start in the padding at the end.
     """
     free = size + before + after - span
     steps = (free + stride - 1) // stride if ceil else free // stride
@@ -57,7 +57,7 @@ def same_padding(size: Any, span: Any, stride: Any) -> tuple[Any, Any, Any]:
     """Computes TensorFlow's SAME padding of an axis.
 
     Returns:
-        The padding before, the padding after, and the number of windows.
+        A tuple: the padding before the axis, the padding after the axis, and the number of windows.
     """
     count = (size + stride - 1) // stride
     lacking = (count - 1) * stride + span - size
@@ -114,10 +114,13 @@ class _SlidingWindow:
 
 
 def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
-    """Finds the position of the extreme of each window, as a flat index over the window axes.
+    """Finds the position of the maximum or minimum of each window.
 
-    Of several equal extremes, the first one counts. In a window that contains NaN, the first NaN
-    counts.
+    `made` contains the maximum or minimum of each window. A position is a flat index over the axes
+    along which the windows slide.
+
+    If several elements of a window equal the extreme, the first of these elements counts. In a
+    window that contains NaN, the first NaN counts.
     """
     tensor = slide.tensor
 
@@ -149,8 +152,9 @@ def find_positions(
     `made` contains this value for each window, usually the maximum or minimum of the window.
 
     Returns:
-        The position of each such element (int32), as a flat index over the window axes of the
-        unpadded tensor.
+        An int32 tensor of the shape of `made`: the position of the element that was found in each
+        window. A position is a flat index over those axes of the unpadded tensor along which the
+        windows slide.
     """
     return _extremum_positions(
         made, _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
@@ -219,16 +223,16 @@ def reduce_window(
             ``GAP``.
         window_dilations: one number per window axis; default 1.
         padding_mode: ``SAME``, ``VALID``, or ``CALCULATED`` with `padding_dimensions`.
-        padding_dimensions: padding before and after each window axis, as a list of pairs or as a
-            flat list; or one number per axis.
+        padding_dimensions: padding before and after each window axis: a list of pairs, a flat list
+            with two numbers per axis, or a list with one number per axis.
         rounding_mode: ``FLOOR`` or ``CEIL``, the rounding of the number of windows; used if
             `padding_mode` is ``CALCULATED``.
-        return_argmax: whether to return the position of each extreme too; only for ``MAX`` and
-            ``MIN``.
+        return_argmax: whether to return also the position of each maximum or minimum; permitted for
+            ``MAX`` and ``MIN`` only.
 
     Returns:
-        The reduced tensor; with `return_argmax` a list of the reduced tensor and the positions
-        (int32). A position is a flat index over the window axes of the unpadded tensor.
+        The reduced tensor. If `return_argmax` is true, a list with the reduced tensor and an int32
+        tensor of positions. A position is a flat index over the window axes of the unpadded tensor.
     """
     tensor = check_tensor("reduce_window", raw_tensor)
     kind = _check_kind("reduce_window", computation, "computation")
@@ -363,7 +367,7 @@ def _divide_by_window_size(
     ends: Sequence[Any],
     with_padding: bool,
 ) -> Tensor:
-    """Divides the sum of each window by the number of its elements inside the tensor.
+    """Divides the sum of each window by the number of window elements inside the tensor.
 
     If `with_padding` is true, the elements in the padding are counted too.
     """
@@ -479,7 +483,7 @@ def pooling3d(
 
 
 def _axis_padding(pads: Any, rank: int) -> list[tuple[Any, Any]]:
-    """Converts `pads` to a pair (before, after) for each axis."""
+    """Converts `pads` to a list with a pair (before, after) for each axis."""
     given = [
         _as_number(item) if not isinstance(item, (list, tuple)) else item for item in pads or ()
     ]
