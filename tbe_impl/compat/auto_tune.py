@@ -20,7 +20,7 @@ SETTING_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "seconds": ((int, float), "a positive number"),
     "verbose": ((bool,), "True or False"),
 }
-"""Key of ``auto_tune.config`` → permitted types, and a description of the permitted values."""
+"""Key of ``auto_tune.config`` → a pair: permitted types, description of the permitted values."""
 
 
 class AutoTune(CompatModule):
@@ -51,7 +51,9 @@ class AutoTune(CompatModule):
         super().__setattr__(name, value)
 
     def limits(self) -> Mapping[str, Any] | None:
-        """Returns `config` with the defaults of missing settings; None if tuning is disabled.
+        """Returns the settings of ``config``, with defaults for missing settings.
+
+        Returns None if tuning is disabled.
 
         Raises:
             InputError: a value in ``config`` is invalid.

@@ -57,7 +57,8 @@ def auto_schedule(outs: Any, option: Any = None) -> Any:
 def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
     """``te.lang.cce.auto_schedule``: returns a schedule for the output tensors `outs`.
 
-    First casts the outputs back to the dtype of an input; see `cast_back`.
+    The function first casts the outputs back to the dtype of one of the inputs. `cast_back`
+    describes how this input is chosen.
     """
     outputs = _flatten_outputs(outs)
     real = cast_back(outputs)
@@ -72,7 +73,7 @@ def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
 def split_schedule_com(
     data: Any, split_dim: Any, shape_list: Any, tensor_list: Any
 ) -> tuple[Any, list[Any]]:
-    """Returns a schedule for the outputs of a split, and the tensor list of the kernel."""
+    """Returns a pair: a schedule for the outputs of a split, and the tensors of the kernel."""
     return _create_schedule(_flatten_outputs(tensor_list)), [data, *tensor_list]
 
 
@@ -81,8 +82,8 @@ def build(sch: Any, config_map: Any = None, *_: Any, **more: Any) -> None:
 
     Args:
         sch: the schedule, or a list of schedules for a dynamic operator.
-        config_map: a dict with ``name``, ``tensor_list`` and build options. It may also be the
-            list of tensors, as in a call of ``tvm.build``. In this case, the next positional
+        config_map: a dict with ``name``, ``tensor_list`` and build options. As in ``tvm.build``,
+            the list of tensors may be passed instead of the dict. In this case, the next positional
             argument is the target, and ``kernel_name``, ``name`` and ``attrs`` may be given as
             keyword arguments.
     """
@@ -224,7 +225,9 @@ _DEFAULT_CONFIG: Mapping[str, Any] = {
 
 
 def current_build_config(key: str = "") -> Any:
-    """Returns the value of a build option: the value that was set, else the default, else None.
+    """Returns the value of a build option.
+
+    The result is the default if no value was set, and None if the option has no default.
 
     If `key` is ``all`` or empty, returns a dict of all build options.
     """
@@ -296,7 +299,7 @@ INSTRUCTION_PARAMETERS = InstructionParameters()
 def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: str) -> None:
     """Records that the device computes `output_buffer` in place, in the array of `input_buffer`.
 
-    The record does not change kernels on the CPU: here every output has its own array.
+    The record does not change kernels on the CPU, where every output has its own array.
 
     Raises:
         OperatorError: an input is already recorded for `output_buffer`.

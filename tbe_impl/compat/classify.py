@@ -1,10 +1,10 @@
 """Computes the variants of a dynamic operator (``tbe.dsl.classify``).
 
-A variant is a list of inputs; an operator file defines its computation once for each variant. The
-CANN toolkit returns many variants, each for certain shapes, and merges axes in each variant. Here
-one kernel serves all sizes, so there is only one variant. In this variant, shapes that broadcast
-are padded to the same rank. Axes are merged for ``gather`` and ``gather_nd`` only, because the
-operator files of these two operators depend on merged axes.
+A variant is a list of inputs. An operator file defines the computation of the operator once for
+each variant. The CANN toolkit returns many variants, each for certain shapes, and merges axes in
+each variant. Here one kernel handles all sizes, so there is only one variant. In this variant,
+shapes that broadcast are padded to the same rank. Axes are merged for ``gather`` and ``gather_nd``
+only, because the operator files of these two operators depend on merged axes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tbe_impl.compat.shape_util import wrap_axes_to_positive
 REQUIRED_PARAMETERS = {"concat": "axis", "split": "num_split", "transpose": "axes"}
 """Pattern → the key that the pattern requires in ``extra_params``."""
 INPUT_COUNTS = {"concat": (1, 1), "transpose": (1, 1), "split": (2, 3), "slice": (3, 3)}
-"""Pattern → least and greatest number of inputs; the input of ``concat`` is a list of tensors."""
+"""Pattern → (least, greatest) number of inputs. ``concat`` has one input, a list of tensors."""
 MAX_CONCAT_TENSORS = 63
 """Greatest number of tensors that ``concat`` joins."""
 
@@ -29,8 +29,8 @@ MAX_CONCAT_TENSORS = 63
 def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) -> None:
     """Raises `CheckError` if the pattern does not permit these inputs or extra parameters.
 
-    Checks the number of inputs, the number of tensors of ``concat``, and that `extra` contains the
-    required parameter and no forbidden parameter.
+    The function checks the number of inputs and, for ``concat``, the number of tensors. It also
+    checks that `extra` contains the required parameter and no forbidden parameter.
     """
     needed = REQUIRED_PARAMETERS.get(pattern)
     if needed and needed not in extra:
@@ -58,7 +58,7 @@ def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
 def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
     """Raises `CheckError` unless the tensors may broadcast.
 
-    On each axis, the size ranges that do not contain 1 must have at least one size in common.
+    On each axis, those size ranges that do not contain 1 must have at least one size in common.
     """
     for bounds in zip(*map(_size_bounds, tensors), strict=True):
         wide = [one for one in bounds if one[0] > 1]
@@ -119,7 +119,7 @@ WINDOW_PARAMETERS = (
     "window_dilations",
     "padding_dimensions",
 )
-"""Parameters of ``pooling``, each with one value or pair per axis; see `_classify_pooling`."""
+"""Parameters of ``pooling``; each has one value, or one pair, per axis."""
 
 
 def classify(
@@ -128,7 +128,7 @@ def classify(
     extra_params: Mapping[str, Any] | None = None,
     **_: Any,
 ) -> list[list[Any]]:
-    """Returns the variants of an operator: here always one variant, which is a list of inputs.
+    """Returns the variants of an operator: a list that contains exactly one variant.
 
     Args:
         ins: tensor descriptions. For ``norm`` and ``tuple_reduce``, the last item is the list of
@@ -275,7 +275,7 @@ def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[A
 
 
 def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
-    """Returns the axes, sizes, strides, padding and dilations of windows, and the rounding mode."""
+    """Returns the axes, sizes, strides, padding, dilations and rounding mode of windows."""
     chosen = [
         [extra[name][axis] for axis in extra["ATTR_AXES"]]
         for name in ("WINDOW_DIMENSIONS", "WINDOW_STRIDES", "WINDOW_PADDINGS", "WINDOW_DILATIONS")
@@ -286,7 +286,7 @@ def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
 def _split_parameters(inputs: Sequence[Any], extra: Mapping[str, Any]) -> tuple[int, Any]:
     """Returns the axis of a split, and the sizes of the parts along this axis.
 
-    The sizes are None if the parts are equal and the size of the axis is unknown.
+    The sizes are None if the parts are equal and the size of the axis is known only at run time.
     """
     shape = inputs[0]["shape"]
     (axis,) = wrap_axes_to_positive(_axis_number(inputs[1]), len(shape))
@@ -320,8 +320,8 @@ def _axis_number(item: Any) -> int:
 def _copy_description(item: Any) -> Any:
     """Copies a tensor description; sets its ``mode`` to ``const`` or ``original``.
 
-    The mode is ``original`` if a size is unknown. A list is copied item by item. Any other value is
-    returned unchanged.
+    The mode is ``original`` if a size is unknown, and ``const`` otherwise. A list is copied item by
+    item. A value that is neither a description nor a list is returned unchanged.
     """
     if isinstance(item, (list, tuple)):
         return [_copy_description(part) for part in item]

@@ -12,7 +12,10 @@ from tbe_impl.compat.shape_util import ceil_div, shape_to_list
 
 
 def extract_tensor_info(tensor: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Selects the items of a tensor description that a tiling function reads; None for None."""
+    """Selects the items of a tensor description that a tiling function reads.
+
+    Returns None if the description is None.
+    """
     if tensor is None:
         return None
     wanted = ("shape", "ori_shape", "format", "ori_format", "dtype", "range", "const_value", "name")
@@ -42,7 +45,8 @@ class Image:
 
     Attributes:
         prefix: first part of the attribute names: ``fmap``, ``grads`` or ``kernel``.
-        sizes: second part of an attribute name → letter of the axis in the original format.
+        sizes: second part of an attribute name, such as ``h`` → letter of the axis in the original
+            format.
     """
 
     prefix = "fmap"
@@ -87,14 +91,14 @@ class Filter(Image):
 
 
 class FilterGradientBase:
-    """Base class of filter-gradient operators; parses their arguments.
+    """Base class of operators for the gradient of a filter; the constructor parses their arguments.
 
     Args:
         inputs: image, filter size, gradients, filter, strides, pads, dilations, groups, data
             format, kernel name.
         op_name: name of the operator.
         fusion_mode: whether the operator is part of a fused operator.
-        options: stored unchanged, for the code of the operator.
+        options: a value that is stored unchanged; the code of the operator may read it.
     """
 
     def __init__(
@@ -138,7 +142,7 @@ def _letter_attributes(stem: str, letters: Iterable[str], values: Sequence[Any])
 
 
 class Classifier:
-    """Computes the variants of a convolution: here always one variant, with unchanged inputs."""
+    """Computes the variants of a convolution: always one variant, with unchanged inputs."""
 
     def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
         self._inputs = inputs

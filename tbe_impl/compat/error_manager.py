@@ -95,7 +95,7 @@ def _parse_error_table(table: str) -> dict[str, Callable[..., Any]]:
 
 
 def get_error_message(args: Mapping[str, Any]) -> str:
-    """Returns the message for an error's dict, which has ``errCode`` and other keys."""
+    """Returns the message for the dict of an error, which has ``errCode`` and other keys."""
     code = args.get("errCode", "")
     rest = ", ".join(f"{key}: {value}" for key, value in args.items() if key != "errCode")
     return f"[{code}] {rest}"
@@ -104,8 +104,8 @@ def get_error_message(args: Mapping[str, Any]) -> str:
 def raise_runtime_error(args_dict: dict[str, Any], *messages: Any) -> NoReturn:
     """Raises `CheckError` with the dict `args_dict`.
 
-    The message of the error is `messages`, joined by spaces. Without `messages`, it is the
-    formatted dict.
+    The message of the error is `messages`, joined by spaces. If there are no `messages`, the
+    message is the formatted dict.
     """
     text = " ".join(map(str, messages)) or get_error_message(args_dict)
     raise CheckError(dict(args_dict), text.rstrip("."))
@@ -140,5 +140,6 @@ CUBE_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
 )
 """Functions of ``error_manager_cube``.
 
-They equal `VECTOR_FUNCTIONS`, except for the code of ``raise_err_input_format_invalid``.
+The functions equal those of `VECTOR_FUNCTIONS`, except for the error code of
+``raise_err_input_format_invalid``.
 """

@@ -1,7 +1,7 @@
 """Builds the variants of ``gather`` and ``gather_nd``; merges axes as the CANN toolkit does.
 
-Operator files depend on merged axes. For any axis of the operator, they make the same call
-``gather(params, indices, batch_dims + 1, batch_dims)``, which is correct for merged axes only.
+Operator files depend on merged axes. For any axis of the operator, the files call ``gather(params,
+indices, batch_dims + 1, batch_dims)``. This call is correct for merged axes only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from tbe_impl.compat.operator_errors import fault
 
 AxisGroups = tuple[tuple[int, ...], ...]
-"""One tuple per axis of the variant: the declared axes that are merged into this axis.
+"""One tuple for each axis of the variant: the axes of the input that are merged into this axis.
 
 The tuple is empty for an added axis of size 1.
 """

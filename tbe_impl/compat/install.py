@@ -26,10 +26,10 @@ from tbe_impl.toolkit_finder import ROOTS
 logger = logging.getLogger(__name__)
 
 OPTIONAL_ROOTS = ("mindspore", "luojianet_ms", "sympy")
-"""Packages that operator files import; each package is provided only if it is not installed."""
+"""Packages that operator files import. A package is provided here only if it is not installed."""
 
 HELPER_ROOTS = ("impl",)
-"""Top-level packages of operator trees; modules that are missing in such a tree are provided."""
+"""Top-level packages of operator trees; modules that such a tree lacks are provided here."""
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -64,11 +64,14 @@ _finder: _Finder | None = None
 _helper_finder = _Finder(HELPER_ROOTS)
 _hidden_modules: dict[str, ModuleType] = {}
 _modules_before: dict[str, ModuleType] = {}
-"""Contents of ``sys.modules`` before installation."""
+"""Contents of ``sys.modules`` before the modules of the toolkit were added."""
 
 
 def _search_path_stamps() -> tuple[tuple[str, int], ...]:
-    """Returns each entry of ``sys.path`` with its modification time in ns, 0 if unreadable."""
+    """Returns a pair for each entry of ``sys.path``: the entry, and its modification time in ns.
+
+    The time is 0 if the entry cannot be read.
+    """
     found = []
     for place in sys.path:
         try:
@@ -86,8 +89,8 @@ def _find_module_spec(
 
     Args:
         name: name of the module.
-        inside: the search path, one directory per line; an empty string stands for ``sys.path``.
-        paths: state of ``sys.path``; it only serves as part of the cache key.
+        inside: the search path, with one directory per line; an empty string means ``sys.path``.
+        paths: result of `_search_path_stamps`; the function uses it only as part of the cache key.
     """
     return importlib.machinery.PathFinder.find_spec(name, inside.splitlines() or None)
 

@@ -79,7 +79,10 @@ def op_info_register(info: Any = None) -> Callable[[Callable[..., Any]], Callabl
 
 
 def custom_info_register(*infos: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Calls `op_info_register` with the first of `infos`; meant for functions of ``ops.Custom``."""
+    """Calls `op_info_register` with the first of `infos`.
+
+    Files of operators for ``ops.Custom`` call this function.
+    """
     return op_info_register(infos[0] if infos else None)
 
 

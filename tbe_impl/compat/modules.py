@@ -231,7 +231,7 @@ _SCHEDULE_BANK_MODULES = (
     "te.domain.rl_bank.rl_bank",
     "tbe.common.rl_bank.rl_bank",
 )
-"""Modules in which operators look up schedules of an earlier search; here no look-up succeeds."""
+"""Modules in which operators look up stored schedules. Here every look-up fails."""
 _TILING: Names = {
     function.__name__: function
     for function in (
@@ -421,12 +421,15 @@ _NAMES_BY_PREFIX: tuple[tuple[str, Names], ...] = (
 )
 """Pairs (package, names): the package and every module below it define these names.
 
-For a module, the first pair with a matching package counts.
+The names of a module come from the first pair whose package contains the module.
 """
 
 
 def names_of(module: str) -> Names:
-    """Returns the names that a module defines, with their values; none for an unknown module."""
+    """Returns the names that a module defines, with their values.
+
+    The result is empty for an unknown module.
+    """
     if module in NAMES_BY_MODULE:
         return NAMES_BY_MODULE[module]
     for root in ("te.tvm", "tbe.tvm"):
@@ -505,7 +508,7 @@ CALLABLE_MODULES = {
     **{f"{root}.tvm.target": tensor_language.Target() for root in ("te", "tbe")},
     **{f"{root}.tvm.te.compute": tensor_language.compute for root in ("te", "tbe")},
 }
-"""Name of a module that is also callable → the function that a call of the module runs."""
+"""Name of a callable module → the function that is called when the module is called."""
 
 
 def make_module(module: str, load: Callable[[str], ModuleType]) -> CompatModule:

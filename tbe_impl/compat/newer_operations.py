@@ -87,7 +87,7 @@ def segment(
     Args:
         tensor, segment_ids, num_segments, init_value: the arguments of the segment reduction.
         op: ``segmentensor_`` followed by sum, mean, prod, max or min.
-        check_ids: unused; indices out of range are always ignored.
+        check_ids: unused; segment ids that are out of range are always ignored.
     """
     word = _SEGMENTS.get(op.removeprefix("segmentensor_"))
     if word is None:

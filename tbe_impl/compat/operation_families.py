@@ -39,9 +39,10 @@ _FALLBACK_INSTRUCTIONS = {
     "vsubrelu": "vsub",
     "vmod": "vmul",
 }
-"""DSL operation → substitute for the operation's own instruction on chips without this instruction.
+"""DSL operation → a substitute for its instruction.
 
-On such a chip, the operation supports the dtypes that the substitute supports.
+The substitute is used on a chip that lacks the instruction of the operation. On such a chip, the
+operation supports the dtypes that the substitute supports.
 """
 
 _OPERATIONS_WITH_CAST_OPERANDS = frozenset(
@@ -123,7 +124,10 @@ def _can_bind(word: DslOperation, args: tuple[Any, ...], keywords: dict[str, Any
 
 @functools.cache
 def find_casting_operation(name: str) -> Callable[..., Any] | None:
-    """Returns a DSL operation with the casts of ``te.lang.cce``; None for an unknown name."""
+    """Returns the DSL operation `name` with the casts of ``te.lang.cce``.
+
+    Returns None for an unknown name.
+    """
     word = find_operation(name)
     if word is None:
         return None
@@ -154,7 +158,7 @@ def find_casting_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raises `InputError` if ``vcmp`` in bit mode gets a last axis of unsuitable size.
+    """Raises `InputError` if the size of the last axis is unsuitable for ``vcmp`` in bit mode.
 
     The size of the last axis, if it is constant, must be a multiple of 8. Only ``te.lang.cce``
     rejects other sizes; ``tbe.dsl`` pads the axis.
@@ -176,7 +180,10 @@ def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
 
 @functools.cache
 def find_checking_operation(name: str) -> Callable[..., Any] | None:
-    """Returns a DSL operation with the dtype checks of ``tbe.dsl``; None for an unknown name."""
+    """Returns the DSL operation `name` with the dtype checks of ``tbe.dsl``.
+
+    Returns None for an unknown name.
+    """
     word = find_operation(name)
     if word is None:
         return None
@@ -219,7 +226,7 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether the operation `word` is a rounding that the chip performs by one instruction.
+    """Whether the operation `word` is a rounding for which the chip has a single instruction.
 
     The target dtype of the conversion is the dtype in the arguments, or int32 by default.
     """
@@ -351,7 +358,10 @@ def _can_convert_on(chip: Soc, source: str, target: str) -> bool:
 
 
 def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
-    """Casts a tensor to `dtype`; unlike an operator's cast, this does not prevent `cast_back`."""
+    """Casts a tensor to `dtype`.
+
+    Unlike a cast in the code of an operator, this cast does not prevent `cast_back`.
+    """
     if tensor.dtype == dtype:
         return tensor
     cast_to = find_operation("cast_to")
@@ -382,7 +392,7 @@ def _cast_and_reduce(
 ) -> Any:
     """Reduces in a dtype that the chip supports, and casts back to the dtype of the operand.
 
-    If `exact` is True, maxima and minima along the last axis may also be computed in float32, which
+    If `exact` is True, maxima and minima along the last axis may also be computed in float32. This
     is slow on the device.
     """
     tensor = args[0]
@@ -411,11 +421,11 @@ def _cast_and_reduce(
 
 
 def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Casts the outputs as ``te.lang.cce.auto_schedule`` does: back to the dtype of one input.
+    """Casts the outputs to the dtype of one input, as ``te.lang.cce.auto_schedule`` does.
 
-    The outputs stay unchanged if the operator itself contains a cast. The input is chosen as in the
-    CANN toolkit: it is the last placeholder that a depth-first search from the outputs finds. The
-    search visits operands from left to right.
+    The outputs stay unchanged if the operator itself contains a cast. As in the CANN toolkit, the
+    input is the last placeholder that a depth-first search from the outputs finds. The search
+    visits operands from left to right.
     """
     stages = stages_of(outputs)
     inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]

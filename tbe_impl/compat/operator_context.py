@@ -31,12 +31,15 @@ class Variable:
         return self.variable.name
 
     def get_bound(self) -> tuple[int, int | None]:
-        """Returns the least and greatest value of the variable; None means no upper limit."""
+        """Returns the pair (least value, greatest value) of the variable.
+
+        The greatest value is None if there is no upper limit.
+        """
         return self.variable.bound or (0, None)
 
 
 class OperatorInfo:
-    """``OpInfo``: a record of an operator with its inputs, outputs, attributes and any other field.
+    """``OpInfo``: a record with the inputs, outputs, attributes and any other field of an operator.
 
     A field that was not set is None.
 
@@ -178,7 +181,10 @@ def var(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None
 
 
 def var_attr(name: str, bound: Any = None, dtype: str = "int32", addition: Any = None) -> Any:
-    """Returns a symbolic variable for an attribute; four variables for the dtype ``int32[4]``."""
+    """Returns a symbolic variable for an attribute.
+
+    For a dtype such as ``int32[4]``, returns a list of symbolic variables, in this example four.
+    """
     base, bracket, rest = dtype.partition("[")
     if not bracket:
         return var(name, bound, dtype)
@@ -210,7 +216,7 @@ def variable_shape(
 
     Unknown sizes at the same position, counted from the last axis, share one variable in all
     inputs. Thus elementwise operators see equal shapes. An input that contains the axes of a
-    reduction has its own variable. For some patterns, the result has another form:
+    reduction has its own variable. For the following patterns, the result has another form:
 
     - ``transpose``: one shape, not in a list.
     - ``concat``: the shapes of the joined tensors, which share no variables.
@@ -222,8 +228,8 @@ def variable_shape(
 
     Args:
         inputs: tensor descriptions.
-        op_mode: name of a pattern, such as ``elewise``. Operator files of 2020 pass True
-            instead, which has the effect of `support_broadcast`.
+        op_mode: name of a pattern, such as ``elewise``. Operator files of 2020 pass True instead of
+            a name. True has the same effect as `support_broadcast`.
         support_broadcast: whether to left-pad all shapes with ones to the greatest rank.
 
     Raises:
@@ -288,7 +294,7 @@ def _pad_ranks(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _count_or_variable(given: Any, name: str) -> Any:
-    """Returns the value of an input if it is known, else the symbolic variable `name`."""
+    """Returns the value of an input, or the symbolic variable `name` if the value is unknown."""
     known = given.get("const_value") if isinstance(given, dict) else given
     if known is None:
         return var(name)

@@ -165,7 +165,10 @@ _CONSTANTS = {
 
 
 def names_of(module: str, load: Callable[[str], ModuleType]) -> Mapping[str, Any]:
-    """Returns the names, with values, of a module below ``impl``; none for an unknown module."""
+    """Returns the names that a module below ``impl`` defines, with their values.
+
+    The result is empty for an unknown module.
+    """
     if module == "impl.util.platform_adapter":
         return _adapter_names(load)
     known: dict[str, Mapping[str, Any]] = {

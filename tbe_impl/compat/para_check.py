@@ -106,7 +106,7 @@ def _missing_parameter_error(operator: str, name: str) -> Any:
 def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Returns a decorator that checks the arguments of a function.
 
-    `kinds` are the kinds of the parameters in order, such as ``required_input``. The decorated
+    `kinds` contains the kind of each parameter, such as ``required_input``, in order. The decorated
     function has an attribute ``parameter_kinds``: parameter name → kind.
 
     Raises:
@@ -167,7 +167,8 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
     """Raises `OperatorError` unless the value is valid for at least one of the parameter kinds.
 
-    If no kind fits, the raised error is the error of the check for the first kind.
+    If the value is valid for none of the kinds, the error of the check for the first kind is
+    raised.
     """
     refused: OperatorError | None = None
     for kind in kinds:
@@ -358,7 +359,7 @@ def check_dynamic_shape(
     *,
     op_name: str = "",
 ) -> None:
-    """Raises `CheckError` unless rank ≤ `max_rank` and sizes are in −2 to `max_dim`."""
+    """Raises `CheckError` unless rank ≤ `max_rank` and −2 ≤ size ≤ `max_dim` for every size."""
     _check_rank(shape, 0, max_rank, param_name, op_name)
     for size in shape:
         if not -2 <= size <= max_dim:
@@ -436,7 +437,10 @@ def check_dtype(
 def check_format(
     data_format: Any, check_list: Sequence[str] | None = None, param_name: str = ""
 ) -> None:
-    """Raises `CheckError` unless `check_list` contains `data_format`; default: all formats."""
+    """Raises `CheckError` unless `check_list` contains `data_format`.
+
+    By default, `check_list` contains all formats.
+    """
     known = list(ALL_FORMAT_LIST if check_list is None else check_list)
     if isinstance(check_list, str):
         # a single format instead of a list
@@ -498,7 +502,9 @@ def check_elewise_shape_range(inputs: Sequence[Any], support_broadcast: bool = F
 
 
 def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that checks the types of arguments; `types` are in parameter order.
+    """Returns a decorator that checks the types of the arguments of a function.
+
+    `types` contains the permitted types of each parameter, in order.
 
     The decorated function raises `OperatorError` with the code E60038 for an argument of a wrong
     type. It has an attribute ``parameter_types``: parameter name → permitted types.

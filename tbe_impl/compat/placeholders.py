@@ -22,9 +22,9 @@ class NotWritten(MissingError, RuntimeError):
 
 
 def _missing_name_hint(module: str, attribute: str) -> str:
-    """Returns a remedy for the use of a name that a toolkit module does not have.
+    """Returns a hint for the error message about a name that a toolkit module lacks.
 
-    The remedy suggests, for example, a function of TVM or of `tbe_impl.dsl.ext`. It is empty if
+    The hint suggests, for example, a function of TVM or of `tbe_impl.dsl.ext`. The hint is empty if
     there is nothing to suggest.
     """
     if module in ("te", "tbe") and attribute in dir(importlib.import_module(f"{module}.tvm")):
@@ -49,7 +49,7 @@ def _missing_name_hint(module: str, attribute: str) -> str:
 
 
 class Placeholder:
-    """Stands for an unimplemented name; calling it or computing with it raises `NotWritten`.
+    """Stands for an unimplemented name; a call of it or a computation with it raises `NotWritten`.
 
     As an exception, calling a name that starts with ``register`` returns a decorator without
     effect.
@@ -106,7 +106,9 @@ class Placeholder:
 
 
 class DeviceCode(Placeholder):
-    """A TIK object whose methods do nothing; building it or computing with it raises `NotWritten`.
+    """An object of the TIK API whose methods do nothing.
+
+    An attempt to build the object or to compute with it raises `NotWritten`.
 
     Some operators create a TIK object for every shape but use this object for few shapes only.
     """
@@ -131,7 +133,7 @@ class CompatModule(ModuleType):
         return Placeholder(f"{self.__name__}.{name}", self.__dir__())
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Calls the function that `CALLABLE_MODULES` contains for this module."""
+        """Calls the function that `CALLABLE_MODULES` lists for this module."""
         call = self.__dict__.get("_call")
         if call is None:
             raise TypeError(f"module {self.__name__!r} is not callable")

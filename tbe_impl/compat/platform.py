@@ -126,7 +126,7 @@ CUBE_MKN = {
         "bool": (16, 32, 16),
     }.items()
 }
-"""Tile of the cube unit per dtype: rows (m), reduction size (k), columns (n)."""
+"""Dtype → tile of the cube unit: rows (m), reduction size (k), columns (n)."""
 
 _NUMBERS = {
     "VECTOR_INST_BLOCK_WIDTH": 256,
@@ -159,7 +159,7 @@ _NUMBERS = {
 }
 
 _UNLIMITED_BYTES = 256 * 1024
-"""Size in bytes of the unified buffer for the chip ``cpu``; operators derive tile sizes from it."""
+"""Size of the unified buffer of the chip ``cpu``, in bytes; operators derive tile sizes from it."""
 
 
 def get_soc_spec(key: str) -> Any:
@@ -285,7 +285,7 @@ def te_set_version(version: str, *_: Any, **__: Any) -> str:
 
 
 def is_lhisi_version() -> bool:
-    """Whether the current chip is a small camera chip; False for every chip supported here."""
+    """Returns False, because no chip that is supported here is a small camera chip."""
     return False
 
 
@@ -338,7 +338,7 @@ PRODUCTS: Mapping[str, Any] = MappingProxyType(
         "is_lhisi_version": lambda: False,
     }
 )
-"""Name in ``topi.cce.util`` → a function that queries the chip family, or a chip family's name."""
+"""Name in ``topi.cce.util`` → a function that queries the chip family, or the name of a family."""
 
 CONSTANTS: Mapping[str, Any] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""Implements the registration decorators; each records its arguments in the session."""
+"""Implements the registration decorators. A decorator records its arguments in the session."""
 
 from __future__ import annotations
 
@@ -132,7 +132,10 @@ def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
 
 
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
-    """Returns the build options of `op_type`; by default, a dict of the options of all types."""
+    """Returns the build options of `op_type`.
+
+    If `op_type` is not given, returns a dict: operator type → build options.
+    """
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found
 

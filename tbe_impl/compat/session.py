@@ -21,8 +21,8 @@ class BuildRequest:
 
     Attributes:
         name: name of the kernel.
-        tensors: inputs, then outputs, as a flat list without None. If ``te.lang.cce`` casts an
-            output back to the dtype of an input, the list contains the cast output instead.
+        tensors: the inputs, then the outputs, as a flat list without None. If ``te.lang.cce`` casts
+            an output back to the dtype of an input, the list contains the result of the cast.
         schedule: the schedule argument.
         config: all other build options, such as ``need_build`` or ``print_ir``.
         location: location of the build call in the operator file.
@@ -74,11 +74,11 @@ class Session:
         compile_info: data that operators pass to the tiling functions of their kernels.
         build_config: the build options that are set, by name.
         variables: symbolic sizes and attributes by name.
-        cast_outputs: ``id`` of an output that ``te.lang.cce`` casts back → the cast output.
+        cast_outputs: ``id`` of an output that ``te.lang.cce`` casts back → the result of the cast.
         auto_casts: ``id`` of each cast that ``te.lang.cce`` inserted.
         keepalive: objects that must stay alive while their ``id`` is recorded.
-        real_toolkit: path of an installed CANN toolkit that stays active, else empty. If a path is
-            set, nothing is recorded.
+        real_toolkit: path of an installed CANN toolkit that stays active. In this case, nothing is
+            recorded. The path is empty if no such toolkit is used.
     """
 
     soc: Soc
@@ -155,7 +155,7 @@ def _find_session() -> Session | None:
 
 
 def session() -> Session:
-    """Returns this thread's session; if it has none, the newest open session of any thread.
+    """Returns the session of this thread, or the newest open session if the thread has none.
 
     Raises:
         InputError: no session is open.
@@ -190,7 +190,7 @@ def is_in_variant() -> bool:
 
 @contextlib.contextmanager
 def operator_scope(arguments: Iterable[Any], operator_type: str = "") -> Iterator[None]:
-    """Context manager that records the type of an operator and whether its shapes are dynamic."""
+    """Context manager: records the type of an operator, and whether the operator is dynamic."""
     record = session()
     before = record.operator_type, record.dynamic
     record.operator_type = operator_type or record.operator_type

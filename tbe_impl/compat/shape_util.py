@@ -59,7 +59,7 @@ def _wrap_axis(axis: int, rank: int) -> int:
 
 
 def axis_check(shape_len: int, axis: Any) -> Any:
-    """Converts a negative axis to a non-negative one; several axes are sorted and deduplicated.
+    """Converts an axis to a non-negative axis; several axes are sorted and deduplicated.
 
     >>> axis_check(4, (-1, 0, 3))
     [0, 3]
@@ -161,7 +161,7 @@ def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -
 def refine_shapes_for_broadcast(
     shape1: Sequence[Any], shape2: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Merges adjacent axes that broadcast in the same way; left-pads the shorter shape with ones.
+    """Pads the shorter shape on the left with ones, and merges axes that broadcast in the same way.
 
     >>> refine_shapes_for_broadcast((2, 3, 4), (2, 3, 1)), refine_shapes_for_broadcast((2, 3), (1,))
     (([6, 4], [6, 1]), ([6], [1]))
@@ -202,10 +202,12 @@ def refine_shape_axes(shape: Sequence[Any], axes: Any) -> tuple[list[Any], list[
 
 
 def _merge_axes(axes: Iterable[tuple[Any, bool]]) -> tuple[list[Any], list[int]]:
-    """Merges adjacent axes of one kind; returns all merged sizes and the positions of reduced axes.
+    """Merges adjacent axes that are all reduced or all kept.
+
+    Returns a pair: the sizes of all merged axes, and the positions of the reduced axes among them.
 
     Args:
-        axes: (size, whether the axis is reduced) for each axis.
+        axes: one pair for each axis: its size, and whether the axis is reduced.
     """
     merged = [
         (functools.reduce(operator.mul, (size for size, _ in run)), kind)

@@ -1,4 +1,4 @@
-"""Implements ``tbe.common.testing``, with which the author of an operator tests it on arrays.
+"""Implements ``tbe.common.testing``, with which authors of operators test them on arrays.
 
 As in the CANN toolkit, the operator runs on the host processor. Its schedule has no effect:
 each tensor is evaluated from its definition.
@@ -69,8 +69,9 @@ class WatchList:
 
     Attributes:
         printed: pairs of a tensor to print and its output file.
-        compared: tuples of a tensor, its expected value, the relative and the absolute tolerance.
-        tensors: the tensors of the last build: inputs, then outputs.
+        compared: a tuple for each tensor to compare: the tensor, its expected value, the relative
+            tolerance, the absolute tolerance.
+        tensors: the tensors of the last build: the inputs, then the outputs.
     """
 
     printed: list[tuple[Tensor, TextIO]] = field(default_factory=list)
@@ -155,7 +156,7 @@ def run(*arrays: Any) -> None:
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """Result of ``tvm.build``; calling it with one array per tensor overwrites the output arrays.
+    """Result of ``tvm.build``; a call with one array per tensor overwrites the output arrays.
 
     Attributes:
         tensors: inputs, then outputs.
@@ -196,10 +197,12 @@ _Results = list[tuple[Tensor, Any]]
 def _compute_tensors(
     name: str, tensors: Sequence[Tensor], arrays: Sequence[Any], looked_at: Sequence[Tensor] = ()
 ) -> tuple[dict[int, np.ndarray], _Results]:
-    """Evaluates the outputs among `tensors`, and also the tensors `looked_at`.
+    """Evaluates the outputs of a kernel and the tensors `looked_at`.
 
-    Returns a dict (``id`` of a tensor → its elements), and a pair for each output: the tensor and
-    its array from `arrays`.
+    `tensors` are the inputs and outputs of the kernel; `arrays` has one array for each of them. The
+    function returns a dict and a list. The dict maps the ``id`` of each evaluated tensor to the
+    computed elements. The list contains a pair for each output: the tensor, and the array from
+    `arrays` that is to be overwritten.
     """
     if not tensors or len(arrays) != len(tensors):
         raise fault(

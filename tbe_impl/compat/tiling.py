@@ -22,7 +22,7 @@ def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Returns the axes to distribute over the cores, and the split factor of the first such axis.
+    """Returns a pair: the axes to distribute over the cores, and the split factor of the first one.
 
     The split factor of an axis is the size of the parts into which the axis is split. All axes
     after the first are split into parts of size 1.
@@ -52,7 +52,7 @@ def get_block_factor_radical(
 def get_block_factor_conservative(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], list[int]]:
-    """Returns the axes to distribute over the cores, and a split factor for each of these axes.
+    """Returns a pair: the axes to distribute over the cores, and a split factor for each of them.
 
     The split factor of an axis is the size of the parts into which the axis is split.
     """
@@ -71,7 +71,7 @@ def get_block_factor_conservative(
 
 
 def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tuple[int, int]:
-    """Returns the axis to split into tiles, and the size of a tile on this axis.
+    """Returns a pair: the axis to split into tiles, and the size of a tile along this axis.
 
     A tile covers all later axes completely, and has at most `room` elements. The axes in `barrier`
     are not split, and their sizes do not count as elements of a tile.

@@ -26,7 +26,7 @@ def transdata(
     Args:
         tensor: a tensor of any dtype.
         dst_shape: shape of the result.
-        axes_map: axes of the tensor → axes of the result; each axis occurs once.
+        axes_map: axes of the tensor → axes of the result. Each axis occurs once.
         pad_value: a scalar.
     """
     pairs = _axis_pairs(axes_map, tensor.ndim, len(dst_shape))
@@ -65,11 +65,11 @@ def infer_shapes(
     axes_map: Mapping[Any, Any],
     late: Callable[[str], Any],
 ) -> list[list[Any]]:
-    """Returns the shapes `source` and `target`; unknown sizes (−1) in `target` are inferred.
+    """Returns the pair (`source`, `target`) of shapes; unknown sizes (−1) in `target` are inferred.
 
     An unknown block size becomes 16. The size of an axis that merges blocks cannot be inferred,
-    because the last block may be incomplete. If this size is unknown, it becomes a variable, which
-    is created by the call ``late("_dst_<axis>")``.
+    because the last block may be incomplete. If this size is unknown, the call
+    ``late("_dst_<axis>")`` creates a variable for it.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _axis_pairs(axes_map, len(source), len(target)):

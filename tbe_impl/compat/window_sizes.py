@@ -8,13 +8,13 @@ from tbe_impl.compat.operator_errors import fault
 def windowed_output_size_dilated(
     size: int, window: int, dilation: int, stride: int, padding: str
 ) -> tuple[int, int, int]:
-    """Returns the number of windows and the padding before and after the axis.
+    """Returns (number of windows, padding before the axis, padding after the axis).
 
     Args:
         size: size of the axis.
-        window, dilation, stride: a window reads `window` elements, which are `dilation` elements
-            apart, and spans (window − 1)·dilation + 1 elements; windows are `stride` elements
-            apart.
+        window, dilation, stride: a window reads `window` elements that are `dilation` elements
+            apart. A window thus spans (window − 1)·dilation + 1 elements. Adjacent windows start
+            `stride` elements apart.
         padding: ``SAME`` (⌈size / stride⌉ windows) or ``VALID`` (no padding).
 
     >>> windowed_output_size_dilated(7, 3, 1, 2, "SAME")
@@ -60,7 +60,9 @@ def caffe_output_size(
     left: int,
     right: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """Returns (height, width, top, bottom, left, right): output size and padding of Caffe pooling.
+    """Returns the output size and padding of Caffe pooling.
+
+    The result is the tuple (height, width, top, bottom, left, right).
 
     Args:
         ceil_mode: 0 rounds the number of windows up, 1 rounds it down.

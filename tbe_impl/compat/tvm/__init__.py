@@ -1,6 +1,6 @@
 """Implements `tvm` and `topi`, the tensor language below the DSL operations.
 
 In: the calls that operator files make to functions of ``tvm`` and ``topi``.
-Out: DSL stages (tensors of the graph); unimplemented names raise an error on use.
+Out: DSL stages (tensors of the graph). The use of an unimplemented name raises an error.
 Must not: compile kernels.
 """

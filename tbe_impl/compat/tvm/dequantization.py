@@ -21,8 +21,8 @@ def deq_cast(x: Any, deq_scale: Any, dtype: str = "float16", do_relu: bool = Fal
 
     Args:
         x: an integer expression.
-        deq_scale: a device scale (a uint64 that contains a float32 scale and an offset), or the
-            scale as a number; a number has no offset.
+        deq_scale: a device scale (a uint64 that contains a float32 scale and an offset), or a
+            number. A number is a scale without an offset.
         dtype: dtype of the result; the conversion saturates.
         do_relu: whether to replace negative values by 0.
     """
@@ -67,4 +67,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "vdeq_cast": deq_cast,
     "conv_vdeq": conv_vdeq,
 }
-"""Name in ``tvm`` → function; operators call ``vdeq_cast`` with one scale per channel."""
+"""Name in ``tvm`` → function. Operators call ``vdeq_cast`` with one scale per channel."""

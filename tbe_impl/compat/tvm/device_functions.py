@@ -1,7 +1,7 @@
 """Translates a ``tvm.extern`` that contains one ``call_extern`` to expressions.
 
-Operators of 2018 and 2019 use this form. Known device functions are translated by name. Any other
-device code in ``tvm.extern`` raises an error.
+Operators of 2018 and 2019 call ``tvm.extern`` in this form. Known device functions are translated
+by name. Any other device code in ``tvm.extern`` raises an error.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def extern(
 
     Args:
         shape: shape of the result.
-        inputs: tensors and `Parameter`.
-        fcompute: a function with two parameters, the inputs and the results. It returns the value
-            of one `call_extern`.
+        inputs: tensors and objects of the class `Parameter`.
+        fcompute: a function with two parameters, the inputs and the results. The function returns
+            the value of one `call_extern`.
         name, dtype: name and dtype of the result.
 
     Raises:
-        InputError: `fcompute` does not return the value of `call_extern`; the device function is
-            unknown; or its number of tensors or of scalar parameters is wrong.
+        InputError: `fcompute` does not return the value of `call_extern`, or the device function is
+            unknown, or it gets a wrong number of tensors or scalar parameters.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)
@@ -216,11 +216,11 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any], Sequence[float]], Any]] = {
     "floormod": lambda values, _: make_binary("floormod", *values),
     "truncatemod": lambda values, _: make_binary("truncmod", *values),
 }
-"""Name of a device function without prefix and suffix → function that returns its expression."""
+"""Device function, without prefix and suffix → function that returns the same as an expression."""
 _TENSOR_COUNTS = {"pow": (1, 2), "floormod": (2, 2), "truncatemod": (2, 2)}
-"""Device function → least and greatest number of tensors; unlisted functions take one tensor."""
+"""Device function → (least, greatest) number of tensors. Unlisted functions take one tensor."""
 _NUMBER_COUNTS = {"exp": 3, "log": 3, "pow": 3}
-"""Device function of one tensor → number of scalar parameters; unlisted functions take none."""
+"""Device function of one tensor → number of scalar parameters. Unlisted functions take none."""
 
 
 def _device_code_error(name: str) -> InputError:

@@ -47,7 +47,7 @@ def sparse_axis(dom: Any, name: str = "k") -> IterVar:
 
 
 def sparse(source: Any, axis: Any = None) -> NoReturn:
-    """Updates the rows for which the condition of a ``select`` holds; see the module docstring.
+    """Updates those rows for which the condition of a ``select`` holds.
 
     Raises:
         SparseBody: always; ``tvm.compute`` creates the stage from this exception.
@@ -68,7 +68,8 @@ def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
 
     Raises:
         OperatorError: the condition that `fcompute` passes to `sparse` does not compare an index
-            with the first axis, or `shape` is the shape object of no input or of several inputs.
+            with the first axis, or the number of inputs that have `shape` as their shape object is
+            not 1.
     """
     index = [IterVar(Range(size), f"i{place}", "data") for place, size in enumerate(shape)]
     try:
@@ -97,7 +98,7 @@ def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
 def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, Expr]:
     """Parses the body of a row update.
 
-    Returns the tensor that contains the indices of the updated rows, and the expression of a new
+    Returns a pair: the tensor with the indices of the updated rows, and the expression of a new
     row.
     """
     choice = body.value
@@ -123,8 +124,8 @@ def _match_row_update(body: SparseBody, index: Sequence[Expr]) -> tuple[Tensor, 
 def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -> Tensor:
     """Returns a tensor that contains the new rows.
 
-    If the expression `value` reads exactly the rows of an existing tensor, that tensor is returned;
-    else a stage is created.
+    If the expression `value` reads exactly the rows of an existing tensor, the function returns
+    this tensor. Otherwise it creates a stage that computes the rows.
     """
     wanted = (axis, *index[1:])
     if isinstance(value, Read) and len(value.indices) == len(wanted):

@@ -51,7 +51,10 @@ _BINARY_OPERATORS = {
 
 
 class _BinaryClassMeta(type):
-    """Metaclass of TVM's binary classes: ``isinstance`` tests the operator, a call applies it."""
+    """Metaclass of TVM's binary classes, such as ``Add``.
+
+    ``isinstance`` tests the operator of an expression. A call of the class applies the operator.
+    """
 
     op: str
 
@@ -133,7 +136,10 @@ def var(name: str = "tindex", dtype: str = "int32", *_: Any, **__: Any) -> Var:
 
 
 def const(value: Any, dtype: str | None = None) -> Any:
-    """Returns a constant; by default int32 for a Python integer and float32 for a float."""
+    """Returns a constant.
+
+    The default dtype is int32 for a Python integer and float32 for a Python float.
+    """
     if isinstance(value, Expr) and not isinstance(value, Const):
         return value if dtype is None else value.astype(dtype)
     return language.const(value, dtype)
@@ -164,7 +170,7 @@ def compute(
 
 @contextlib.contextmanager
 def tag_scope(tag: str, attrs: Any = None) -> Iterator[None]:
-    """Context manager that sets the tag of the stages that are created in its block."""
+    """Context manager that sets the tag of all stages that are created in its ``with`` block."""
     tags = session().build_config.setdefault("_tags", [])
     tags.append((tag, attrs))
     try:
