@@ -31,7 +31,7 @@ def addcdiv_compute(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
     para_check.KERNEL_NAME,
 )
 def addcdiv(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"input_data": input_data, "x1": x1, "x2": x2},

@@ -27,7 +27,7 @@ def _less_from_one(value):
 def apply_adam_compute(
     var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, kernel_name="apply_adam"
 ):
-    """Returns the graph of `apply_adam`: three tensors."""
+    """Builds the graph of `apply_adam`; returns its three output tensors."""
     dtype, shape = var.dtype, var.shape
     var, m, v, grad = (te.lang.cce.cast_to(item, "float32") for item in (var, m, v, grad))
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = (

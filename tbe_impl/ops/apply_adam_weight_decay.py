@@ -27,7 +27,7 @@ def _less_from_one(value):
 def apply_adam_weight_decay_compute(
     var, m, v, lr, beta1, beta2, epsilon, decay, grad, kernel_name="apply_adam_weight_decay"
 ):
-    """Returns the graph of `apply_adam_weight_decay`: three tensors."""
+    """Builds the graph of `apply_adam_weight_decay`; returns its three output tensors."""
     dtype, shape = var.dtype, var.shape
     var, m, v, grad = (dsl.cast_to(item, "float32") for item in (var, m, v, grad))
     lr, beta1, beta2, epsilon, decay = (

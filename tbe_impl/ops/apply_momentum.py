@@ -1,7 +1,7 @@
 """Momentum step in one stage with two outputs.
 
 accum' = momentum·accum + grad
-var' = var − lr·(grad + momentum·accum') with use_nesterov, else var − lr·accum'
+var' = var − lr·(grad + momentum·accum') if use_nesterov, and var − lr·accum' otherwise
 
 Shapes: var, accum and grad have the same shape; lr and momentum have one element.
 dtypes: float16, float32.

@@ -21,7 +21,7 @@ from tbe.common.utils import para_check
 def apply_rms_prop_compute(
     var, ms, mom, lr, grad, rho, momentum, epsilon, kernel_name="apply_rms_prop"
 ):
-    """Returns the graph of `apply_rms_prop`: three tensors."""
+    """Builds the graph of `apply_rms_prop`; returns its three output tensors."""
     square = dsl.vmul(grad, grad)
     ms_next = dsl.vadd(dsl.vmuls(ms, rho), dsl.vmuls(square, 1.0 - rho))
     root = dsl.vsqrt(dsl.vadds(ms_next, epsilon))

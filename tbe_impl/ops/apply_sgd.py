@@ -2,7 +2,7 @@
 
 g = grad + weight_decay·var
 accum' = momentum·accum + (1 − dampening)·g
-var' = var − lr·(g + momentum·accum') with nesterov, else var − lr·accum'
+var' = var − lr·(g + momentum·accum') if nesterov, and var − lr·accum' otherwise
 
 Shapes: var, accum and grad have the same shape; lr and momentum have one element.
 dtypes: float16, float32.
@@ -21,7 +21,7 @@ from te.utils import para_check, shape_util
 def apply_sgd_compute(
     var, accum, grad, lr, momentum, weight_decay, dampening, nesterov, kernel_name="apply_sgd"
 ):
-    """Returns the graph of `apply_sgd`: two tensors."""
+    """Builds the graph of `apply_sgd`; returns its two output tensors."""
     if weight_decay:
         grad = te.lang.cce.vadd(grad, te.lang.cce.vmuls(var, weight_decay))
     lr = te.lang.cce.broadcast(lr, var.shape)

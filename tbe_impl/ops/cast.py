@@ -1,10 +1,10 @@
 """Conversion to another dtype.
 
-y = x in the dtype dst_type: 0 is float32, 1 is float16, 3 is int32.
+y = x, converted to the dtype with the number dst_type: 0 is float32, 1 is float16, 3 is int32.
 A conversion to integers truncates fractions and saturates values out of range.
 
 Shapes: any; y has the shape of x.
-dtypes: float16, float32, int32, int8 and uint8 to float16, float32 and int32.
+dtypes: x float16, float32, int32, int8, uint8; y float16, float32, int32.
 Raises:
     OperatorError: the dtype of x is unsupported.
     RuntimeError: dst_type is unknown.

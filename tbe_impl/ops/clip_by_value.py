@@ -30,7 +30,7 @@ def clip_by_value_compute(x, low, high, y, kernel_name="clip_by_value"):
     para_check.KERNEL_NAME,
 )
 def clip_by_value(x, low, high, y, kernel_name="clip_by_value"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"x": x, "low": low, "high": high},

@@ -1,8 +1,8 @@
 """Concatenation along an axis.
 
-y = xs[0], xs[1], … along the axis concat_dim.
+y contains xs[0], xs[1], … one after the other along the axis concat_dim.
 
-Shapes: the inputs have the same shape except along that axis.
+Shapes: the inputs have the same size on every axis other than concat_dim.
 dtypes: float16, float32, int32.
 Raises:
     OperatorError: the dtype is unsupported, or the inputs lack the axis.

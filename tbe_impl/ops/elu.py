@@ -1,6 +1,6 @@
 """Exponential linear unit.
 
-y = x where x > 0, else alpha·(e^x − 1).
+y = x if x > 0, and alpha·(e^x − 1) otherwise.
 
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.

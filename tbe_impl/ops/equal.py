@@ -1,9 +1,9 @@
 """Element-wise comparison x1 = x2.
 
-y = 1 where x1 = x2, else 0.
+y = 1 if x1 = x2, and 0 otherwise.
 
 Shapes: the inputs broadcast to one another; y has the broadcast shape.
-dtypes: float16, float32; y int8.
+dtypes: x1 and x2 float16, float32; y int8.
 Raises:
     OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """

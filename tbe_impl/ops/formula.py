@@ -15,10 +15,12 @@ class Formula:
     """The definition of an operator.
 
     Attributes:
-        function: takes arrays as positional and attributes as keyword arguments. The arrays are
-            float64, or keep an integer or boolean dtype. The function returns an array, or a tuple
-            of arrays for several outputs.
-        also: name of an attribute in operators → name of the function's parameter, if they differ.
+        function: a NumPy function. It takes the input arrays as positional arguments and the
+            attributes as keyword arguments. Float arrays are float64; integer and boolean arrays
+            keep their dtype. The function returns an array, or a tuple of arrays for several
+            outputs.
+        also: attribute name in operator files → parameter name of the function, where the names
+            differ.
 
     >>> twice = Formula(lambda x, *, factor=2.0: factor * x, {"scale": "factor"})
     >>> twice.arguments, dict(twice.attributes), twice(3.0), twice(3.0, scale=5.0, unknown=1)
@@ -30,7 +32,7 @@ class Formula:
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """Names of the arrays; a name with a star stands for any number of arrays."""
+        """Names of the input arrays; a name with a star stands for any number of arrays."""
         return tuple(
             f"*{item.name}" if item.kind is item.VAR_POSITIONAL else item.name
             for item in self._parameters
@@ -39,7 +41,7 @@ class Formula:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Attribute name → default; `inspect.Parameter.empty` where there is no default."""
+        """Attribute name → default, or `inspect.Parameter.empty` if there is no default."""
         found = {
             item.name: item.default for item in self._parameters if item.kind is item.KEYWORD_ONLY
         }
@@ -50,7 +52,7 @@ class Formula:
         return tuple(inspect.signature(self.function).parameters.values())
 
     def __call__(self, *arrays: Any, **attributes: Any) -> Any:
-        """Returns the outputs.
+        """Computes the outputs.
 
         Attributes for which the function has no parameter, such as tiling hints, are ignored.
         """

@@ -27,7 +27,7 @@ def _reduction(reduce: Callable[..., Any]) -> Formula:
 
 
 def softmax(x: Any, *, axis: Any = -1) -> Any:
-    """Returns e^(x − max x) / Σ e^(x − max x); max and Σ over `axis`."""
+    """Returns e^(x − max x) / Σ e^(x − max x); max and Σ are taken over `axis`."""
     axes = _listed(axis, x.ndim)
     power = np.exp(x - x.max(axis=axes, keepdims=True))
     return power / power.sum(axis=axes, keepdims=True)

@@ -22,13 +22,13 @@ def _logarithm(x: Any, *, base: float = -1.0, scale: float = 1.0, shift: float =
 
 
 def sigmoid(x: Any) -> Any:
-    """Returns 1 / (1 + e^(−x)); no exponential overflows."""
+    """Returns 1 / (1 + e^(−x)), computed without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, small) / (1 + small)
 
 
 def softplus(x: Any) -> Any:
-    """Returns ln(1 + e^x); no exponential overflows."""
+    """Returns ln(1 + e^x), computed without overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -77,7 +77,7 @@ _TARGETS = {0: np.float32, 1: np.float16, 3: np.int32}
 
 
 def _cast(x: Any, *, dst_type: int) -> Any:
-    """Returns x as float64; if dst_type is int32, truncates x to int64 instead."""
+    """Returns x as float64, or truncated to int64 if dst_type is int32."""
     return np.trunc(x).astype(np.int64) if dst_type == 3 else np.asarray(x).astype(np.float64)
 
 

@@ -2,8 +2,8 @@
 
 y[i, …] = x[indices[i], …].
 
-Shapes: x (N, …), indices any.
-dtypes: x float16, float32, int32; indices int32. The indices are valid row numbers of x.
+Shapes: x (N, …); indices have any shape.
+dtypes: x float16, float32, int32; indices int32. Every index is a valid row number of x.
 Raises:
     OperatorError: a dtype is unsupported.
 """

@@ -29,7 +29,7 @@ def gelu_compute(x, y, kernel_name="gelu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def gelu(x, y, kernel_name="gelu"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: gelu_compute(x, y, kernel_name)
     )

@@ -1,6 +1,6 @@
 """Gradient of gelu in its tanh approximation.
 
-dx = dy·(s + x·s·(1 − s)·2c·(1 + 3 * CUBIC·x²))
+dx = dy·(s + x·s·(1 − s)·2c·(1 + 3·0.044715·x²))
 where s = 1 / (1 + e^(−2c(x + 0.044715·x³))) and c = √(2/π).
 
 Shapes: all inputs and dx have the same shape.
@@ -36,7 +36,7 @@ def gelu_grad_compute(dy, x, dx, kernel_name="gelu_grad"):
     para_check.KERNEL_NAME,
 )
 def gelu_grad(dy, x, dx, kernel_name="gelu_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"dy": dy, "x": x},

@@ -26,7 +26,7 @@ def hard_swish_compute(x, y, kernel_name="hard_swish"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def hard_swish(x, y, kernel_name="hard_swish"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"x": x},

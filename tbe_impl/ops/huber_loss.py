@@ -1,6 +1,6 @@
 """Element-wise Huber loss.
 
-loss = e²/2 where |e| ≤ delta, else delta·(|e| − delta/2), with e = predict − label.
+loss = e²/2 if |e| ≤ delta, and delta·(|e| − delta/2) otherwise, where e = predict − label.
 
 Shapes: all inputs and loss have the same shape.
 dtypes: float16, float32.
@@ -33,7 +33,7 @@ def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"
     para_check.KERNEL_NAME,
 )
 def huber_loss(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"predict": predict, "label": label},

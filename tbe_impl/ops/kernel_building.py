@@ -12,10 +12,10 @@ def check_inputs(inputs, dtypes, equal=("dtype",), **ranks):
     """Checks the descriptions of the inputs and returns their dtype.
 
     Args:
-        inputs: name → description. The dtype of the first one is checked.
+        inputs: name → description. The dtype of the first input is checked.
         dtypes: the supported dtypes.
-        equal: keys of the descriptions with one value for all inputs.
-        ranks: `min_rank` and `max_rank` of each input.
+        equal: keys under which all descriptions must have the same value.
+        ranks: `min_rank` and `max_rank`, the permitted ranks of every input.
     """
     for name, described in inputs.items():
         para_check.check_shape(described.get("shape"), param_name=name, **ranks)
@@ -29,13 +29,13 @@ def check_inputs(inputs, dtypes, equal=("dtype",), **ranks):
 
 
 def broadcast_together(*tensors):
-    """Returns the tensors, broadcast to their common shape."""
+    """Broadcasts the tensors to their common shape and returns the results."""
     shape = shape_util.unify_broadcast_shapes([tensor.shape for tensor in tensors])[-1]
     return [dsl.broadcast(tensor, shape) for tensor in tensors]
 
 
 def compare(x1, x2, operator):
-    """Returns int8, 1 where the comparison holds; the tensors are broadcast to their common shape.
+    """Compares two tensors, which are broadcast; the result is int8, 1 for true and 0 for false.
 
     `operator` is one of ``eq``, ``ne``, ``lt``, ``le``, ``gt``, ``ge``.
     """
@@ -45,7 +45,7 @@ def compare(x1, x2, operator):
 
 
 def build_kernel(kernel_name, inputs, results):
-    """Schedules the results, one tensor or a list, and builds the kernel."""
+    """Schedules `results` (a tensor or a list of tensors), and builds the kernel."""
     with tvm.target.cce():
         schedule = dsl.auto_schedule(results)
     listed = results if isinstance(results, (list, tuple)) else [results]
@@ -53,13 +53,13 @@ def build_kernel(kernel_name, inputs, results):
 
 
 def build_static(kernel_name, inputs, dtypes, compute, equal=("dtype",), flatten=False, **ranks):
-    """Builds a kernel of inputs that broadcast, for known shapes.
+    """Builds a kernel for known shapes; the shapes of the inputs are padded to the same rank.
 
     Args:
         kernel_name: name of the kernel.
         inputs, dtypes, equal, ranks: see `check_inputs`.
         compute: function of the tensors that returns the result, or a list of results.
-        flatten: whether the inputs, which have one shape, are flattened to one axis.
+        flatten: whether each input is flattened to one axis; the inputs then have equal shapes.
     """
     dtype = check_inputs(inputs, dtypes, equal, **ranks)
     shapes = [item.get("shape") for item in inputs.values()]
@@ -71,7 +71,7 @@ def build_static(kernel_name, inputs, dtypes, compute, equal=("dtype",), flatten
 
 
 def make_placeholders(names, shapes, dtype):
-    """Returns a placeholder ``data_NAME`` for each name; further shapes are ignored."""
+    """Returns a placeholder ``data_NAME`` for each of `names`; surplus shapes are ignored."""
     return [
         tvm.placeholder(shape, name=f"data_{name}", dtype=dtype)
         for name, shape in zip(names, shapes, strict=False)
@@ -82,9 +82,10 @@ def make_flat_placeholders(inputs, dtypes, scalars=()):
     """Returns a placeholder with one axis for each input.
 
     Args:
-        inputs: name → description. The dtype of the first one is that of all placeholders.
+        inputs: name → description. All placeholders have the dtype of the first input.
         dtypes: the supported dtypes.
-        scalars: names of the inputs of one element; the others have the size of the first one.
+        scalars: names of the inputs with one element. All other inputs have as many elements as the
+            first input.
     """
     (name, first), *_ = inputs.items()
     dtype = first.get("dtype").lower()
@@ -96,7 +97,7 @@ def make_flat_placeholders(inputs, dtypes, scalars=()):
 
 
 def build_dynamic(kernel_name, inputs, dtypes, compute, equal=("dtype",), mode="elewise"):
-    """Builds an element-wise kernel for known shapes and for sizes of -1.
+    """Builds an element-wise kernel for known and for unknown (-1) sizes.
 
     Args:
         kernel_name: name of the kernel.
@@ -114,12 +115,12 @@ def build_dynamic(kernel_name, inputs, dtypes, compute, equal=("dtype",), mode="
 
 
 def build_along_axes(kernel_name, inputs, dtypes, axes, compute):
-    """Builds a normalisation for known shapes and for sizes of -1.
+    """Builds a normalisation for known and for unknown (-1) sizes.
 
     Args:
         kernel_name: name of the kernel.
         inputs, dtypes: see `check_inputs`.
-        axes: one axis, or a list.
+        axes: one axis, or a list of axes.
         compute: function of the tensors and the list of axes that returns the result.
     """
     (name, first), *_ = inputs.items()
@@ -139,12 +140,12 @@ def build_along_axes(kernel_name, inputs, dtypes, axes, compute):
 
 
 def build_reduction(kernel_name, x, dtypes, axes, keep_dims, compute):
-    """Builds a reduction for known shapes and for sizes of -1.
+    """Builds a reduction for known and for unknown (-1) sizes.
 
     Args:
         kernel_name: name of the kernel.
         x, dtypes: description of the input, and the supported dtypes.
-        axes: one axis, or a list; an empty list stands for all axes.
+        axes: one axis, or a list of axes; an empty list stands for all axes.
         keep_dims: whether the result keeps the reduced axes.
         compute: function of the tensor and the list of axes that returns the result.
     """
@@ -169,7 +170,7 @@ def build_variants(kernel_name, variants, placeholders, compute):
 
     Args:
         kernel_name: name of the kernel.
-        variants: what `dsl.classify` returns.
+        variants: the result of `dsl.classify`.
         placeholders: function of a variant that returns the input tensors.
         compute: function of the input tensors and the variant that returns the result.
     """

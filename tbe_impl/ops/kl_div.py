@@ -1,8 +1,8 @@
 """Kullback-Leibler divergence from log probabilities.
 
 y = Σ target·(ln target − x) / divisor over the elements with target > 0.
-x contains log probabilities. The divisor is the first size of x with reduction "batchmean", and 1
-with "sum".
+x contains log probabilities. For the reduction "batchmean" the divisor is the size of the first
+axis of x; for "sum" it is 1.
 
 Shapes: x and target have the same shape; y has one element.
 dtypes: float16, float32.

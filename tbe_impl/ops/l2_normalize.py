@@ -1,6 +1,6 @@
 """Division by the Euclidean norm.
 
-y = x / √max(Σ x², eps); Σ over `axis`.
+y = x / √max(Σ x², eps); Σ is taken over `axis`.
 
 Shapes: x has at least one axis; y has the shape of x.
 dtypes: float16, float32.
@@ -32,7 +32,7 @@ def l2_normalize_compute(x, y, axis, eps=0.0001, kernel_name="l2_normalize"):
     para_check.KERNEL_NAME,
 )
 def l2_normalize(x, y, axis=-1, eps=0.0001, kernel_name="l2_normalize"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_along_axes(
         kernel_name,
         {"x": x},

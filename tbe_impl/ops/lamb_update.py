@@ -22,7 +22,7 @@ from tbe.common.utils import para_check
 def lamb_update_compute(
     var, m, v, grad, lr, beta1, beta2, epsilon, weight_decay, kernel_name="lamb_update"
 ):
-    """Returns the graph of `lamb_update`: three tensors."""
+    """Builds the graph of `lamb_update`; returns its three output tensors."""
     m_next = dsl.vadd(dsl.vmuls(m, beta1), dsl.vmuls(grad, 1.0 - beta1))
     square = dsl.vmul(grad, grad)
     v_next = dsl.vadd(dsl.vmuls(v, beta2), dsl.vmuls(square, 1.0 - beta2))

@@ -1,6 +1,6 @@
 """Leaky rectified linear unit.
 
-y = x where x > 0, else negative_slope·x.
+y = x if x > 0, and negative_slope·x otherwise.
 
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.
@@ -29,7 +29,7 @@ def leaky_relu_compute(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
     para_check.KERNEL_NAME,
 )
 def leaky_relu(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"x": x},

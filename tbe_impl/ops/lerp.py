@@ -30,7 +30,7 @@ def lerp_compute(start, end, weight, y, kernel_name="lerp"):
     para_check.KERNEL_NAME,
 )
 def lerp(start, end, weight, y, kernel_name="lerp"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"start": start, "end": end, "weight": weight},

@@ -1,9 +1,9 @@
 """Element-wise comparison x1 < x2.
 
-y = 1 where x1 < x2, else 0.
+y = 1 if x1 < x2, and 0 otherwise.
 
 Shapes: the inputs broadcast to one another; y has the broadcast shape.
-dtypes: float16, float32; y int8.
+dtypes: x1 and x2 float16, float32; y int8.
 Raises:
     OperatorError: the dtype is unsupported, the dtypes differ, or the shapes do not broadcast.
 """
@@ -27,7 +27,7 @@ def less_compute(x1, x2, y, kernel_name="less"):
     para_check.KERNEL_NAME,
 )
 def less(x1, x2, y, kernel_name="less"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

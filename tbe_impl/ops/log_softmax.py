@@ -1,6 +1,6 @@
 """Logarithm of softmax.
 
-y = x − max x − ln Σ e^(x − max x); max and Σ over `axis`.
+y = x − max x − ln Σ e^(x − max x); max and Σ are taken over `axis`.
 
 Shapes: x has at least one axis; y has the shape of x.
 dtypes: float16, float32.
@@ -32,7 +32,7 @@ def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
     para_check.KERNEL_NAME,
 )
 def log_softmax(x, y, axis=-1, kernel_name="log_softmax"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_along_axes(
         kernel_name,
         {"x": x},

@@ -1,6 +1,6 @@
 """Logical not.
 
-y = 1 where x is 0, else 0.
+y = 1 if x is 0, and 0 otherwise.
 
 Shapes: any; y has the shape of x.
 dtypes: int8.

@@ -1,6 +1,6 @@
 """Logical or.
 
-y = 1 where x1 or x2 is 1, else 0; x1 and x2 have the values 0 and 1.
+y = 1 if x1 or x2 is 1, and 0 otherwise. The elements of x1 and x2 are 0 or 1.
 
 Shapes: the inputs broadcast to one another; y has the broadcast shape.
 dtypes: int8.

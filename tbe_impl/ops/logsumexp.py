@@ -32,7 +32,7 @@ def logsumexp_compute(x, y, axis, kernel_name="logsumexp"):
     para_check.KERNEL_NAME,
 )
 def logsumexp(x, y, axis=-1, kernel_name="logsumexp"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_along_axes(
         kernel_name,
         {"x": x},

@@ -1,6 +1,6 @@
 """Fill by a mask.
 
-y = value where mask is not 0, else x.
+y = value if mask is not 0, and x otherwise.
 
 Shapes: x, mask and y have the same shape; value has one element.
 dtypes: mask int8; x and value float16, float32.

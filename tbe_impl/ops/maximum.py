@@ -29,7 +29,7 @@ def maximum_compute(x1, x2, y, kernel_name="maximum"):
     para_check.KERNEL_NAME,
 )
 def maximum(x1, x2, y, kernel_name="maximum"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

@@ -1,6 +1,6 @@
 """One-hot rows.
 
-y[i, k] = on_value where x[i] = k, else off_value.
+y[i, k] = on_value if x[i] = k, and off_value otherwise.
 
 Shapes: x (N,), y (N, depth); on_value and off_value have one element.
 dtypes: x int32; on_value and off_value float16, float32.
@@ -14,7 +14,7 @@ from te.utils import para_check
 
 
 def one_hot_compute(x, on_value, off_value, depth):
-    """Returns the graph of `one_hot`: one stage, defined by its expression."""
+    """Returns the graph of `one_hot`: one stage that is defined by an expression."""
     return tvm.compute(
         (x.shape[0], depth),
         lambda row, column: tvm.select(x[row] == column, on_value[0], off_value[0]),

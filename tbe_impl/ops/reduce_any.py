@@ -1,6 +1,6 @@
 """Logical or over axes.
 
-y = 1 where any element over `axes` is non-zero, else 0.
+y = 1 if any element over `axes` is non-zero, and 0 otherwise.
 
 Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes.
 dtypes: int8.
@@ -30,7 +30,7 @@ def reduce_any_compute(x, y, axes, keep_dims, kernel_name="reduce_any"):
     para_check.KERNEL_NAME,
 )
 def reduce_any(x, y, axes, keep_dims=False, kernel_name="reduce_any"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_reduction(
         kernel_name,
         x,

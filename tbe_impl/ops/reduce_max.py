@@ -30,7 +30,7 @@ def reduce_max_compute(x, y, axes, keep_dims, kernel_name="reduce_max"):
     para_check.KERNEL_NAME,
 )
 def reduce_max(x, y, axes, keep_dims=False, kernel_name="reduce_max"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_reduction(
         kernel_name,
         x,

@@ -1,6 +1,6 @@
 """Mean over axes.
 
-y = Σ x / n over `axes`, where n is the number of elements.
+y = Σ x / n over `axes`, where n is the number of reduced elements.
 
 Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes;
     after a full reduction y has one element.
@@ -35,7 +35,7 @@ def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
     para_check.KERNEL_NAME,
 )
 def reduce_mean(x, y, axes, keep_dims=False, kernel_name="reduce_mean"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_reduction(
         kernel_name,
         x,

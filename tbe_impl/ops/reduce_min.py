@@ -29,7 +29,7 @@ def reduce_min_compute(x, y, axes, keep_dims, kernel_name="reduce_min"):
     para_check.KERNEL_NAME,
 )
 def reduce_min(x, y, axes, keep_dims=False, kernel_name="reduce_min"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_reduction(
         kernel_name,
         x,

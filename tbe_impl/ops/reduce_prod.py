@@ -29,7 +29,7 @@ def reduce_prod_compute(x, y, axes, keep_dims, kernel_name="reduce_prod"):
     para_check.KERNEL_NAME,
 )
 def reduce_prod(x, y, axes, keep_dims=False, kernel_name="reduce_prod"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_reduction(
         kernel_name,
         x,

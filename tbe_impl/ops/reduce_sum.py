@@ -30,7 +30,7 @@ def reduce_sum_compute(x, y, axes, keep_dims, kernel_name="reduce_sum"):
     para_check.KERNEL_NAME,
 )
 def reduce_sum(x, y, axes, keep_dims=False, kernel_name="reduce_sum"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_reduction(
         kernel_name,
         x,

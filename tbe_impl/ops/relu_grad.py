@@ -1,6 +1,6 @@
 """Gradient of relu.
 
-z = gradients where features > 0, else 0.
+z = gradients if features > 0, and 0 otherwise.
 
 Shapes: all inputs and z have the same shape.
 dtypes: float16, float32.
@@ -29,7 +29,7 @@ def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
     para_check.KERNEL_NAME,
 )
 def relu_grad(gradients, features, z, kernel_name="relu_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"gradients": gradients, "features": features},

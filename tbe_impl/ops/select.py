@@ -1,6 +1,6 @@
 """Selection by a condition.
 
-y = x1 where condition is not 0, else x2.
+y = x1 if condition is not 0, and x2 otherwise.
 
 Shapes: condition, x1, x2 and y have the same shape.
 dtypes: condition int8; x1 and x2 float16, float32, int32.

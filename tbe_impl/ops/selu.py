@@ -1,6 +1,6 @@
 """Scaled exponential linear unit.
 
-y = 1.0507·x where x > 0, else 1.7581·(e^x − 1).
+y = 1.0507·x if x > 0, and 1.7581·(e^x − 1) otherwise.
 
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.
@@ -29,7 +29,7 @@ def selu_compute(x, y, kernel_name="selu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def selu(x, y, kernel_name="selu"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: selu_compute(x, y, kernel_name)
     )

@@ -25,7 +25,7 @@ def sigmoid_compute(x, y, kernel_name="sigmoid"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sigmoid(x, y, kernel_name="sigmoid"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: sigmoid_compute(x, y, kernel_name)
     )

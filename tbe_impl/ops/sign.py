@@ -29,7 +29,7 @@ def sign_compute(x, y, kernel_name="sign"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sign(x, y, kernel_name="sign"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: sign_compute(x, y, kernel_name)
     )

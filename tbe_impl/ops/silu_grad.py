@@ -30,7 +30,7 @@ def silu_grad_compute(dy, x, dx, kernel_name="silu_grad"):
     para_check.KERNEL_NAME,
 )
 def silu_grad(dy, x, dx, kernel_name="silu_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"dy": dy, "x": x},

@@ -1,6 +1,6 @@
 """Element-wise smooth L1 loss.
 
-loss = e²/(2·sigma) where |e| < sigma, else |e| − sigma/2, with e = predict − label.
+loss = e²/(2·sigma) if |e| < sigma, and |e| − sigma/2 otherwise, where e = predict − label.
 
 Shapes: all inputs and loss have the same shape.
 dtypes: float16, float32.

@@ -1,6 +1,6 @@
 """Softmax.
 
-y = e^(x − max x) / Σ e^(x − max x); max and Σ over `axis`.
+y = e^(x − max x) / Σ e^(x − max x); max and Σ are taken over `axis`.
 
 Shapes: x has at least one axis; y has the shape of x.
 dtypes: float16, float32.
@@ -31,7 +31,7 @@ def softmax_compute(x, y, axis, kernel_name="softmax"):
     para_check.KERNEL_NAME,
 )
 def softmax(x, y, axis=-1, kernel_name="softmax"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_along_axes(
         kernel_name,
         {"x": x},

@@ -1,6 +1,6 @@
-"""Gradient of softmax as a function of its result.
+"""Gradient of softmax, computed from the result of softmax.
 
-grad_x = softmax·(grad_softmax − Σ softmax·grad_softmax); Σ over `axis`.
+grad_x = softmax·(grad_softmax − Σ softmax·grad_softmax); Σ is taken over `axis`.
 
 Shapes: all inputs and grad_x have the same shape, with at least one axis.
 dtypes: float16, float32.
@@ -32,7 +32,7 @@ def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softm
     para_check.KERNEL_NAME,
 )
 def softmax_grad(softmax, grad_softmax, grad_x, axis=-1, kernel_name="softmax_grad"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_along_axes(
         kernel_name,
         {"softmax": softmax, "grad_softmax": grad_softmax},

@@ -2,7 +2,7 @@
 
 ys[k] = part k of num_split parts of x along the axis split_dim.
 
-Shapes: num_split divides the size of that axis.
+Shapes: num_split divides the size of the axis split_dim.
 dtypes: float16, float32, int32.
 Raises:
     OperatorError: the dtype is unsupported, or x lacks the axis.

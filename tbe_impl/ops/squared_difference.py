@@ -30,7 +30,7 @@ def squared_difference_compute(x1, x2, y, kernel_name="squared_difference"):
     para_check.KERNEL_NAME,
 )
 def squared_difference(x1, x2, y, kernel_name="squared_difference"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

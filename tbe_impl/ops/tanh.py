@@ -29,7 +29,7 @@ def tanh_compute(x, y, kernel_name="tanh"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def tanh(x, y, kernel_name="tanh"):
-    """Builds the kernel for known shapes and for sizes of -1."""
+    """Builds the kernel for known and for unknown (-1) sizes."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: tanh_compute(x, y, kernel_name)
     )

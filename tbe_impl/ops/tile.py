@@ -18,7 +18,7 @@ from te.utils import para_check, shape_util
 
 @fusion_manager.register("tile")
 def tile_compute(x, y, multiples, kernel_name="tile"):
-    """Returns the graph of `tile`; broadcasts an axis of size 1 that precedes each axis of x."""
+    """Returns the graph of `tile`. In x, an axis of size 1 precedes each axis and is broadcast."""
     shape = []
     for size, count in zip(shape_util.shape_to_list(x.shape)[1::2], multiples, strict=True):
         shape += [count, size]

@@ -1,6 +1,6 @@
 """Sums of rows with the same segment number.
 
-y[k, …] = Σ x[i, …] over all i with segment_ids[i] = k; 0 for an empty segment.
+y[k, …] = Σ x[i, …] over all i with segment_ids[i] = k; y[k] is 0 if no such i exists.
 
 Shapes: x (N, …), segment_ids (N,), y (num_segments, …).
 dtypes: x float16, float32, int32; segment_ids int32.

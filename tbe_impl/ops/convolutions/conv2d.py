@@ -1,14 +1,15 @@
 """Convolutions with bias and activation, and the gradients of a convolution.
 
-y = activation(conv(x, weight) + bias), with or without bias; the activation is relu, leaky_relu,
-swish, or none.
+y = activation(conv(x, weight) + bias). The bias and the activation (relu, leaky_relu or swish) are
+optional.
 grad_x = conv(grad_y dilated by the strides, weight mirrored)
 grad_weight = Σ grad_y·x over images and positions
-padding: one number; four numbers (above, below, left, right); same (also −1); or valid.
+padding: a number, four numbers (above, below, left, right), "same" (or a list of −1), or "valid".
 
 Shapes: x and grad_x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), bias (O,), y and
     grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of its input x, not the elements;
-    `conv2d_grad_weight` does so for weight. On a device, images are NC1HWC0, weights FRACTAL_Z.
+    `conv2d_grad_weight` reads only the shape of weight. On a device, images are in NC1HWC0 and
+    weights in FRACTAL_Z.
 dtypes: float16; gradients are summed in float32.
 Raises:
     OperatorError: the dtype is unsupported.
@@ -18,12 +19,12 @@ from tbe import dsl, tvm
 from tbe.common.utils import para_check, shape_util
 
 DTYPES = ("float16",)
-"""dtypes of inputs that the cube unit supports."""
+"""Dtypes that the cube unit supports as input."""
 FORMATS = {
     **dict.fromkeys(("x", "y", "grad_x", "grad_y"), "5HD"),
     **dict.fromkeys(("weight", "grad_weight"), "FracZ"),
 }
-"""Tensor → its layout for the cube unit; other tensors keep their layout."""
+"""Name of a tensor → its layout for the cube unit; other tensors keep their layout."""
 WINDOW = (
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT, para_check.OPTION_ATTR_STR),
@@ -45,12 +46,12 @@ def check_params(inputs, *more):
 
 
 def sizes(tensor):
-    """The shape as a list of integers."""
+    """Returns the shape of a tensor as a list of integers."""
     return shape_util.shape_to_list(tensor.shape)
 
 
 def two(number):
-    """Returns the pair (height, width); a single number counts for both."""
+    """Returns the pair (height, width); a single number is used for both."""
     return [number, number] if isinstance(number, int) else list(number)
 
 
@@ -96,10 +97,10 @@ def build_forward(inputs, window, kernel_name, activation=None):
     """Builds the kernel of a convolution.
 
     Args:
-        inputs: name → description of x, weight, and a bias if there is one.
+        inputs: name → description, for x, for weight, and for the bias if there is one.
         window: stride, padding, dilation and groups.
         kernel_name: name of the kernel.
-        activation: a function of conv(x, weight) + bias; None for no activation.
+        activation: a function that is applied to conv(x, weight) + bias; None for no activation.
     """
     filter_shape = list(inputs["weight"].get("ori_shape"))
     stride, padding, dilation, groups = window
@@ -180,7 +181,10 @@ def conv2d_bias_leaky_relu(
     alpha=0.1,
     kernel_name="conv2d_bias_leaky_relu",
 ):
-    """Builds the kernel of y = z where z > 0, else alpha·z, with z = conv(x, weight) + bias."""
+    """Builds the kernel of leaky ReLU after a convolution with bias.
+
+    y = z if z > 0, and alpha·z otherwise, where z = conv(x, weight) + bias.
+    """
 
     def activation(z):
         wide = dsl.cast_to(z, "float32")
@@ -195,7 +199,7 @@ def conv2d_bias_leaky_relu(
 def conv2d_bias_silu(
     x, weight, bias, y, stride=1, padding=0, dilation=1, groups=1, kernel_name="conv2d_bias_silu"
 ):
-    """Builds the kernel of y = z / (1 + e^(−z)), with z = conv(x, weight) + bias."""
+    """Builds the kernel of y = z / (1 + e^(−z)), where z = conv(x, weight) + bias."""
 
     def activation(z):
         wide = dsl.cast_to(z, "float32")
@@ -218,7 +222,7 @@ def conv2d_grad_x(
     groups=1,
     kernel_name="conv2d_grad_x",
 ):
-    """Builds the kernel of the gradient for x."""
+    """Builds the kernel of the gradient with respect to x."""
     filter_shape = list(weight.get("ori_shape"))
 
     def compute(x, weight, grad_y):
@@ -242,7 +246,7 @@ def conv2d_grad_weight(
     groups=1,
     kernel_name="conv2d_grad_weight",
 ):
-    """Builds the kernel of the gradient for weight."""
+    """Builds the kernel of the gradient with respect to weight."""
     filter_shape = list(weight.get("ori_shape"))
 
     def compute(x, weight, grad_y):
