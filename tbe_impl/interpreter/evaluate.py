@@ -3,11 +3,11 @@
 There are three rounding modes:
 
 - ``accurate`` holds float16 and bfloat16 results in float32 until an output or an explicit cast;
-- ``device`` rounds the result of each stage and each scalar to its dtype, as the device does;
+- ``device`` rounds each scalar, and the result of each stage, to its dtype, as the device does;
 - ``float64`` computes every float in float64, as a reference.
 
-A stage whose operation has no NumPy formula is computed from its scalar expressions. They are
-evaluated for all indices at once, on NumPy arrays of indices.
+A stage whose operation has no NumPy formula is computed from its scalar expressions. These
+expressions are evaluated for all indices at once, on NumPy arrays of indices.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tbe_impl.errors import InputError
 
 ROUNDINGS = ("accurate", "device", "float64")
 CASTS = frozenset({"cast_to"})
-"""DSL operations whose results are rounded to their dtype in ``accurate`` mode too."""
+"""DSL operations whose results are rounded to their dtype also in ``accurate`` mode."""
 
 
 def run(
@@ -54,15 +54,15 @@ def run(
 
     Args:
         outputs: tensors of the graph.
-        given: a dict from the ``id`` of each placeholder to its array. It may also contain other
-            tensors whose arrays are already computed.
+        given: a dict from the ``id`` of each placeholder to its array. The dict may also contain
+            other tensors whose arrays are already computed.
         values: a dict from the ``id`` of each variable to its value.
         rounding: one of `ROUNDINGS`.
-        bodies: whether to evaluate the scalar expressions of a stage even if its operation has a
-            NumPy formula; the results are equivalent.
+        bodies: whether to evaluate the scalar expressions of a stage even if the operation of the
+            stage has a NumPy formula. Both ways give equivalent results.
 
     Returns:
-        The arrays of `outputs`, in their dtypes.
+        A tuple with one array for each tensor of `outputs`, in the dtype of the tensor.
 
     Raises:
         InputError: an input or the value of a variable is missing, or the shape of a result differs
@@ -84,7 +84,7 @@ _UNREAD_ARRAY = np.zeros(())
 def run_stage(
     op: Operation, arrays: Sequence[Array], values: Mapping[int, int | float]
 ) -> tuple[Array, ...]:
-    """Evaluates one stage; returns the arrays of its outputs.
+    """Evaluates one stage, and returns one array for each output of the stage.
 
     Args:
         op: the stage.
@@ -99,7 +99,7 @@ def run_stage(
 
 
 class _Evaluation:
-    """The state of one evaluation: the arrays that are computed so far."""
+    """The state of one evaluation of a graph, with the arrays that are computed so far."""
 
     def __init__(
         self, given: Mapping[int, Array], values: Mapping[int, Any], rounding: str, bodies: bool
@@ -110,7 +110,11 @@ class _Evaluation:
         self.arrays: dict[int, Array] = {}
 
     def working_dtype(self, dtype: str) -> np.dtype[Any]:
-        """Returns the working dtype of `dtype`: the NumPy dtype in which its values are held."""
+        """Returns the NumPy dtype of arrays that hold values of `dtype`.
+
+        In ``accurate`` and ``device`` mode, it is float32 for float16 and bfloat16. In ``float64``
+        mode, it is float64 for every float dtype.
+        """
         if not is_float(dtype):
             return dtype_of(dtype).numpy
         if self.rounding == "float64":
@@ -118,7 +122,7 @@ class _Evaluation:
         return np.dtype(np.float64 if dtype == "float64" else np.float32)
 
     def round_to_dtype(self, value: Any, dtype: str) -> Array:
-        """Rounds `value` to `dtype` and converts it to the working dtype of `dtype`.
+        """Rounds `value` to `dtype`; returns an array of the dtype `working_dtype(dtype)`.
 
         In ``float64`` mode, floats are not rounded.
         """
@@ -128,7 +132,7 @@ class _Evaluation:
         return convert(array, self.working_dtype(dtype))
 
     def constant(self, value: Any, dtype: str) -> Array:
-        """Converts a scalar of the graph to the working dtype of `dtype`.
+        """Converts a scalar of the graph to an array of the dtype `working_dtype(dtype)`.
 
         In ``device`` mode, the scalar is rounded to `dtype` first.
         """
@@ -209,7 +213,8 @@ def evaluate_scalar(expression: Expr, values: Mapping[int, Any]) -> Any:
     """Evaluates an expression of constants and variables.
 
     Raises:
-        InputError: the value of a variable is missing, or the expression has another kind of node.
+        InputError: the value of a variable is missing, or the expression reads a tensor element or
+            an index.
     """
     if isinstance(expression, Const):
         return expression.value
@@ -326,7 +331,7 @@ class _Grid:
     def _transposed_view(self, array: Array, node: Read) -> Array | None:
         """Returns the values of a read as a transposed view of the array.
 
-        Returns None unless the indices of the read are distinct axes, each of which covers a whole
+        Returns None unless the indices are distinct axes of the stage, and each axis covers a whole
         dimension of the array.
         """
         places = [self.places.get(id(index)) for index in node.indices]

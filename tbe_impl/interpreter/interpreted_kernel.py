@@ -15,7 +15,7 @@ from tbe_impl.interpreter import evaluate
 
 @dataclass(frozen=True)
 class InterpretedKernel:
-    """A graph that is interpreted: it implements `Planned` and `Compiled` of `tbe_impl.compiled`.
+    """A graph that is interpreted. The class implements `Planned` and `Compiled`.
 
     Attributes:
         inputs, outputs: the tensors of the graph.
@@ -27,7 +27,7 @@ class InterpretedKernel:
     rounding: str
 
     def compile(self) -> InterpretedKernel:
-        """Returns this object: the interpreter needs no code."""
+        """Returns this object, because the interpreter needs no code."""
         return self
 
     @property
