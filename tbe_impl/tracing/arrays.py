@@ -50,9 +50,9 @@ class TracedArray(NDArrayOperatorsMixin):
 
     Attributes:
         tensor: the tensor of the graph.
-        weak: whether the array is weakly typed: like a Python scalar, it adopts the dtype of the
-            other operand.
-        shared: whether a NumPy array in its place would share memory with another array.
+        weak: whether the array is weakly typed. A weakly typed array adopts the dtype of the other
+            operand, like a Python scalar.
+        shared: whether, in NumPy, the array would share memory with another array.
     """
 
     __slots__ = ("shared", "tensor", "weak")
@@ -63,7 +63,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The sizes; each is an int, or a `Size` object if it is known only at run time."""
+        """The sizes: an int for each static size, a `Size` for each size known only at run time."""
         return tuple(
             size.value if isinstance(size, Const) else Size(size) for size in self.tensor.shape
         )
@@ -95,7 +95,7 @@ class TracedArray(NDArrayOperatorsMixin):
     def view(self, tensor: Tensor) -> TracedArray:
         """Wraps `tensor` as a traced array, for an operation that returns a view in NumPy.
 
-        This array and the new one are marked as `shared`.
+        Both this array and the new array are marked as `shared`.
         """
         self.shared = True
         return TracedArray(tensor, weak=self.weak, shared=True)
@@ -177,7 +177,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
 
 class Size:
-    """A size in ``x.shape`` that is known only at run time; it acts as an integer."""
+    """A size in ``x.shape`` that is known only at run time; the object acts as an integer."""
 
     __slots__ = ("expression",)
     __array_priority__ = 1001
@@ -225,7 +225,7 @@ class Size:
         return getattr(function, method)(*numbers, **keywords)
 
     def __eq__(self, other: Any) -> bool:
-        """Returns True if `other` is provably the same size; raises `InputError` otherwise."""
+        """Returns True if `other` is provably equal to this size; raises `InputError` otherwise."""
         if isinstance(other, Size) and is_same_size(self.expression, other.expression):
             return True
         self._raise_unknown()
@@ -264,7 +264,7 @@ for _name, _operation in {
 
 
 def _caller() -> str:
-    """Returns the name of the NumPy or SciPy function that the user's code calls."""
+    """Returns the name of the NumPy or SciPy function that the user's code is calling."""
     frame: FrameType | None = sys._getframe(2)
     name = "the formula"
     while frame is not None and is_numpy_frame(frame):
@@ -330,7 +330,7 @@ def _constant_tensor(array: np.ndarray) -> Tensor:
 
 
 def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
-    """Returns the first element of an array and the step of its values along each axis.
+    """Returns the first element of an array, and the difference of adjacent elements on each axis.
 
     Returns None if the values are not an affine function of the indices with integer coefficients.
     """
@@ -352,7 +352,7 @@ def _affine_steps(array: np.ndarray) -> tuple[int, list[int]] | None:
 
 
 def is_weak(value: Any) -> bool:
-    """Whether a value is weakly typed: it adopts the dtype of the other operand.
+    """Whether a value is weakly typed, that is, adopts the dtype of the other operand.
 
     Python scalars, 0-d NumPy values, sizes, and traced arrays marked as weak are weakly typed.
     """
@@ -382,7 +382,7 @@ def kind_of(value: Any) -> str:
 
 
 def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
-    """Returns the dtype of each value; `weak_dtype` determines it for a weakly typed value."""
+    """Returns the dtype of each value; `weak_dtype` determines the dtype of weakly typed values."""
     strong = [
         item.dtype if isinstance(item, TracedArray) else np.asarray(item).dtype
         for item in values
@@ -475,8 +475,9 @@ def assign_output(target: Any, found: Any) -> Any:
     """Replaces the tensor of `target` by `found`, the result of an operator such as ``+=``.
 
     Raises:
-        InputError: `target` has a view, which NumPy would change too; or `target` is a NumPy array;
-            or `found` cannot be cast to the dtype or broadcast to the shape of `target`.
+        InputError: `target` has a view, which NumPy would also change. Also raised if `target` is a
+            NumPy array, or `found` cannot be cast to the dtype of `target` or broadcast to its
+            shape.
     """
     if not isinstance(target, TracedArray):
         raise trace_error("a formula cannot write tensors into NumPy arrays")

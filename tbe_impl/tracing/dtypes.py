@@ -36,7 +36,7 @@ def weak_dtype(kind: str, tensors: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     """Returns the dtype of a Python scalar that is combined with tensors.
 
     The result is the common dtype of the tensors if this dtype can hold the kind of the scalar.
-    Otherwise it is NumPy's default dtype for the kind: bool, int64 or float64.
+    Otherwise the result is NumPy's default dtype for the kind: bool, int64 or float64.
 
     >>> weak_dtype("f", [np.dtype("float32")]), weak_dtype("f", [np.dtype("int8")])
     (dtype('float32'), dtype('float64'))
@@ -88,8 +88,8 @@ def broadcast_shapes(function: str, shapes: Sequence[tuple[Expr, ...]]) -> tuple
     run-time size may be 1.
 
     Raises:
-        InputError: two static sizes differ and none is 1, or two run-time sizes are not provably
-            equal.
+        InputError: two static sizes differ and neither of them is 1, or two run-time sizes are not
+            provably equal.
     """
     found: list[Expr] = []
     for shape in shapes:

@@ -52,7 +52,10 @@ _logical_xor = _make_elementwise("logical_xor", lambda x, y: make_binary("ne", x
 
 
 def _remainder(x: Expr, y: Expr) -> Any:
-    """Returns x − floor(x / y)·y, computed exactly for floats; the result has the sign of y."""
+    """Returns x − floor(x / y)·y.
+
+    The result has the sign of y. For floats it is computed exactly.
+    """
     if not is_float(x.dtype):
         return make_binary("floormod", x, y)
     zero = const(0, x.dtype)
@@ -66,7 +69,10 @@ def _truncated_remainder(x: Expr, y: Expr) -> Any:
 
 
 def _has_sign_bit(x: Expr) -> Any:
-    """Builds the condition that the sign bit of x is set; true for −0, false for every NaN."""
+    """Builds the condition that the sign bit of x is set.
+
+    The condition holds for −0. It does not hold for any NaN, whatever its sign bit.
+    """
     below = make_binary("lt", x, const(0, x.dtype))
     return make_binary("or", below, make_binary("lt", call("rec", x), const(0, x.dtype)))
 
@@ -94,7 +100,7 @@ def _make_nan_ignoring(op: str) -> Callable[[Expr, Expr], Any]:
 
 
 def _logaddexp(x: Expr, y: Expr) -> Any:
-    """Returns max(x, y) + ln(1 + e^−|x − y|); if x and y are the same infinity, returns x."""
+    """Returns max(x, y) + ln(1 + e^−|x − y|), or x if x and y are the same infinity."""
     found = make_binary("max", x, y) + call("log1p", call("exp", call("neg", call("abs", x - y))))
     endless = make_binary("and", make_binary("eq", x, y), call("isinf", x, dtype="bool"))
     return select(endless, x, found)
@@ -154,7 +160,10 @@ def _power(x: Tensor, p: Tensor) -> Tensor:
 
 
 def constant_of(tensor: Tensor) -> Const | None:
-    """Returns the constant with which a tensor is filled; None if its body is not a constant."""
+    """Returns the constant with which a tensor is filled.
+
+    Returns None if the tensor is not defined by a constant.
+    """
     body = tensor.op.body[tensor.value_index] if tensor.op.body else None
     return body if isinstance(body, Const) else None
 
@@ -235,7 +244,7 @@ UFUNC_MAKERS: Mapping[str, Maker] = {
     "log_expit": _make_elementwise("log_expit", _log_expit),
     "xlogy": _make_elementwise("xlogy", _xlogy),
 }
-"""Name of a ufunc → its lowering."""
+"""Name of a ufunc → a function that lowers a call of the ufunc."""
 
 UFUNC_COMPARISONS = {
     "equal": "eq",
@@ -249,10 +258,10 @@ UFUNC_COMPARISONS = {
 assert set(UFUNC_COMPARISONS.values()) == COMPARISONS
 
 LOGICAL_UFUNCS = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor"})
-"""Names of ufuncs with bool operands; operands of another dtype are cast to bool."""
+"""Names of ufuncs on bool operands. Operands of any other dtype are cast to bool."""
 
 PREDICATE_UFUNCS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
-"""Names of ufuncs that return bool and take the operand in its own dtype."""
+"""Names of ufuncs that return bool and whose operand is not cast."""
 
 SCALAR_OPERATIONS = {"add": "vadds", "multiply": "vmuls", "maximum": "vmaxs", "minimum": "vmins"}
 """Name of a ufunc → the DSL operation for a tensor and a scalar."""

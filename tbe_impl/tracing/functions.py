@@ -85,7 +85,7 @@ def _name_of(function: Any) -> str:
 
 
 def call_ufunc_method(function: np.ufunc, method: str, *given: Any, **keywords: Any) -> Any:
-    """Traces a ufunc method such as ``np.add.reduce``: ``reduce``, ``accumulate`` or ``outer``."""
+    """Traces one of the ufunc methods ``reduce``, ``accumulate`` and ``outer``."""
     if method == "reduce" and function.__name__ in _REDUCTION_FUNCTIONS:
         return call_function(
             _REDUCTION_FUNCTIONS[function.__name__], given, {"axis": 0, **keywords}
@@ -120,7 +120,7 @@ _METHODS: Mapping[str, Any] = {
 
 
 def array_attribute(array: TracedArray, name: str) -> Any:
-    """Returns the array method `name`, for a method that the class `TracedArray` does not define.
+    """Returns the array method `name` if the class `TracedArray` does not define this method.
 
     Raises:
         InputError: NumPy arrays have this method or attribute, but it cannot be traced.
@@ -182,7 +182,7 @@ def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArr
 def _accumulation_dtype(a: Any, dtype: Any) -> Any:
     """Returns `dtype` or, if `dtype` is None, the dtype in which NumPy sums or multiplies `a`.
 
-    For integers this dtype has at least 64 bits.
+    For integers, the dtype has at least 64 bits.
     """
     return dtype if dtype is not None else np.add.reduce(np.empty(1, _as_traced(a).dtype)).dtype
 

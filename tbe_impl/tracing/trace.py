@@ -1,4 +1,4 @@
-"""Traces a NumPy formula into a DSL graph: runs the function once, on tensors instead of arrays.
+"""Traces a NumPy formula into a DSL graph: runs the function once with tensors for arrays.
 
 >>> import numpy as np
 >>> import tbe_impl.dsl as dsl
@@ -9,7 +9,8 @@
 
 Shapes broadcast as in NumPy. dtypes follow NumPy 2 with one exception: a 0-d NumPy value adopts
 the dtype of the tensor operand, as a Python scalar does. So ``x * np.sqrt(2)`` stays float32.
-If an element of an index array is out of range, the traced formula reads 0; NumPy raises an error.
+If an element of an index array is out of range, the traced formula reads 0, where NumPy raises an
+error.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def trace(function: Callable[..., Any], *tensors: Tensor, **attributes: Any) -> 
     """Traces a formula into a DSL graph.
 
     Args:
-        function: the formula. It takes arrays, and `attributes` by name, and returns one array or
-            several. It may use NumPy functions, operators, array methods and elementwise functions
-            of scipy.special.
+        function: the formula. The function takes arrays, and `attributes` by name, and returns one
+            array or several. The function may use NumPy functions, operators, array methods and
+            elementwise functions of scipy.special.
         tensors: the tensors that are passed in place of arrays.
         attributes: further arguments of the formula, such as numbers.
 
