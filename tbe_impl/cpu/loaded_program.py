@@ -92,7 +92,7 @@ def run_program(
     Args:
         loaded: the program.
         arrays: a dense array for each input.
-        results: a dense array for each output, or None for a new array.
+        results: for each output a dense array to fill, or None to allocate a new array.
         values: maps the ``id`` of each size or scalar known only at run time to its value.
         threads: maximum number of threads.
     """

@@ -34,7 +34,8 @@ class CpuKernel:
 
     Attributes:
         inputs, outputs: the tensors of the graph.
-        sequence: loaded programs, and the operations that a library computes between them.
+        sequence: the loaded programs and, between the programs, the operations that a library
+            computes.
     """
 
     inputs: tuple[Tensor, ...]
@@ -49,7 +50,7 @@ class CpuKernel:
 
     @property
     def only_program(self) -> LoadedProgram | None:
-        """The program that computes the whole graph; None if there are several steps."""
+        """The program that computes the whole graph; None if the sequence has several steps."""
         return self.programs[0] if self.programs and len(self.sequence.steps) == 1 else None
 
     @property
@@ -88,7 +89,7 @@ class CpuKernel:
         )
 
     def _join_texts(self, text_of: Callable[[Program], str]) -> str:
-        """Joins the text of every step; a repeated function name gets a numeric suffix."""
+        """Joins the texts of all steps; a function name that occurs again gets a numeric suffix."""
         texts = []
         symbols: list[str] = []
         for step in self.sequence.steps:
@@ -143,11 +144,11 @@ class CpuKernel:
 
 @dataclass(frozen=True)
 class PlannedProgram:
-    """A program before compilation.
+    """A C program before compilation.
 
     Attributes:
-        write: function that returns the program, which it generates in its first call.
-        compiled_program: the program and its library; None unless both come from the cache.
+        write: function that returns the program. The first call generates the program.
+        compiled_program: the program and its library if both were found in the cache, else None.
         plan: cache key under which the code generation plan is stored; empty if it is not stored.
     """
 
@@ -162,7 +163,7 @@ class PlannedKernel:
 
     Attributes:
         inputs, outputs: the tensors of the graph.
-        sequence: programs, and the operations that a library computes between them.
+        sequence: the programs and, between the programs, the operations that a library computes.
         options: code generation options.
         store: cache of compiled libraries.
     """
@@ -174,7 +175,7 @@ class PlannedKernel:
     store: Store
 
     def uncompiled_programs(self) -> list[Program]:
-        """Generates the programs; returns those that have no library in the cache.
+        """Generates the programs, and returns the programs that have no library in the cache.
 
         Raises:
             CompileError: the graph contains an operation that cannot be lowered.
@@ -248,9 +249,9 @@ def plan(
     cache: Store | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph into programs at library stages; looks up each program in the cache.
+    """Divides a graph into programs at the library stages, and looks up each program in the cache.
 
-    Takes the same arguments as `prepare` and raises the same errors.
+    The function takes the same arguments as `prepare` and raises the same errors.
     """
     store = cache or user_store()
 
