@@ -1,7 +1,7 @@
 """Mish activation.
 
 y = x·tanh(ln(1 + e^x)). For x ≥ 0, this is x·(1 + 2·e^(−x)) / (1 + 2·e^(−x) + 2·e^(−2x)).
-For x < 0, this is x·(e^(2x) + 2·e^x) / (e^(2x) + 2·e^x + 2). No exponential overflows.
+For x < 0, this is x·(e^(2x) + 2·e^x) / (e^(2x) + 2·e^x + 2).
 
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.
