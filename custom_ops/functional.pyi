@@ -57,8 +57,8 @@ def add_relu(
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast, because the gradient is
-          computed from z alone, and the shape of y cannot be derived from z.
+        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast: the gradient is computed
+          from z alone, and the shape of z does not determine the shape of a broadcast y.
 
     Outputs:
         Tensor of the shape and dtype of x. NaN propagates.
@@ -137,8 +137,8 @@ def bias_dropout_add(
 
     Args:
         x, bias, residual: as in `custom_ops.BiasDropoutAdd`.
-        key: int32 of shape (1,); the same key drops the same elements.
-        p: probability with which an element is dropped; 0 drops none.
+        key: int32 of shape (1,), the key of the random mask. Equal keys drop the same elements.
+        p: probability with which an element is dropped.
         route: as in `custom_ops.BiasDropoutAdd`.
 
     Returns:
@@ -168,10 +168,11 @@ def box_decode(
         anchors: width and height of each anchor.
         stride: size of a grid cell, in the unit of the anchors.
         version: ``v3`` or ``v5``.
-        float16_inside: whether to round exponentials and sigmoids to float16, like devices that
-            compute them in float16. The relative error is 2^-11, and values above 65,504 become
-            infinite. Coordinates are never rounded to float16: float16 cannot represent every
-            integer above 2,048, so neighbouring pixels would get the same coordinate.
+        float16_inside: whether to round exponentials and sigmoids to float16, as on devices that
+            compute exponentials and sigmoids in float16. The relative error is 2^-11, and values
+            above 65,504 become infinite. Coordinates are never rounded to float16: float16 cannot
+            represent every integer above 2,048, so neighbouring pixels would get the same
+            coordinate.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default.
 
@@ -182,11 +183,11 @@ def box_decode(
 
     Outputs:
         Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes).
-        Both are inputs of `NMS`. The dtype of both is float32, or float64 if x is float64.
+        `NMS` takes these Tensors as inputs. Their dtype is float32, or float64 if x is float64.
 
     Raises:
-        InputError: x has another shape, an anchor is not a pair of numbers, or the version is
-            unknown.
+        InputError: x does not have the shape above, an anchor is not a pair of numbers, or the
+                version is unknown.
     """
 
 def conv2d(
@@ -239,10 +240,11 @@ def conv_bn_leaky_relu(
 ) -> Any:
     """Returns max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
 
-    z, the result and all arguments but `alpha` are those of `conv_bn_relu`.
+    z, the shape and dtype of the result, and all arguments except `alpha` are as in
+    `conv_bn_relu`.
 
     Args:
-        alpha: slope for negative z; 0 or more.
+        alpha: slope for negative z, at least 0.
     """
 
 def conv_bn_relu(
@@ -303,7 +305,7 @@ def conv_bn_silu(
 ) -> Any:
     """Returns z·σ(z); see `custom_ops.ConvBNSiLU`.
 
-    z, the result and the arguments are those of `conv_bn_relu`.
+    z, the shape and dtype of the result, and the arguments are as in `conv_bn_relu`.
     """
 
 def dense(
@@ -391,11 +393,11 @@ def geglu(
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
           Otherwise the two halves of x along the last axis are a and b.
-        - **up** (Tensor, optional) - b. Both inputs are broadcast to one shape and promoted to one
+        - **up** (Tensor, optional) - b. x and up are broadcast to one shape and promoted to one
           dtype.
 
     Outputs:
-        Tensor. If `up` is given, it has the broadcast shape. Otherwise it has the shape of x with
+        Tensor y. If `up` is given, y has the broadcast shape. Otherwise y has the shape of x with
         half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
 
     Raises:
@@ -489,7 +491,7 @@ def iou(
 ) -> Any:
     """Pairwise intersection over union of two lists of boxes.
 
-    iou[i, j] = common area of boxes[i] and others[j] / area that they cover.
+    iou[i, j] = |boxes[i] ∩ others[j]| / |boxes[i] ∪ others[j]|.
 
     See `custom_ops.IoU`.
 
@@ -748,7 +750,7 @@ def mul_sigmoid(
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - like x. Both inputs are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
 
     Outputs:
         Tensor of the broadcast shape and the promoted dtype. NaN propagates. y = −inf gives NaN,
@@ -776,7 +778,7 @@ def my_op(
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - like x. Both inputs are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
 
     Outputs:
         Tensor of the broadcast shape and the promoted dtype. NaN propagates.
@@ -797,16 +799,17 @@ def nms(
 ) -> Any:
     """Class-wise non-maximum suppression of a batch of images, with outputs of fixed size.
 
-    non-maximum suppression: of overlapping boxes, the one with the best score.
+    non-maximum suppression: selects the box with the best score among overlapping boxes.
 
     See `custom_ops.NMS`.
 
     Args:
         score_threshold: only pairs with a score above this value are candidates.
-        iou_threshold: intersection over union above which a box is removed.
+        iou_threshold: a box is removed if its intersection over union with a selected box exceeds
+            this value.
         max_output: maximum number of selected boxes for each image.
-        class_aware: whether a selected box removes only boxes of its own class. If false, it
-            removes boxes of all classes.
+        class_aware: whether a selected box removes only candidates of its own class. If false, a
+            selected box removes candidates of all classes.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default. ``composite`` needs at least one box, one class and one result.
 
@@ -816,10 +819,11 @@ def nms(
         - **scores** (Tensor) - of shape (images, boxes, classes) and the dtype of boxes.
 
     Outputs:
-        Tuple of five Tensors: the selected boxes, best first, of shape (images, max_output, 4);
-        their scores, their classes and their indices in `boxes`, each of shape (images,
-        max_output); and their number, of shape (images,). In unused entries, boxes and scores are
-        0, and classes and indices are −1. No output has a gradient.
+        Tuple of five Tensors. The first has the selected boxes, best first, and the shape
+        (images, max_output, 4). The next three have the scores of these boxes, their classes and
+        their indices in `boxes`, and the shape (images, max_output). The last has the number of
+        selected boxes of each image, and the shape (images,). In unused entries, boxes and scores
+        are 0, and classes and indices are −1. No output has a gradient.
 
     Raises:
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.
@@ -888,7 +892,7 @@ def scale_mask_softmax(
 ) -> Any:
     """Softmax of scaled inputs over the last axis, with an optional mask.
 
-    y = softmax of scale·x where mask is false.
+    y = softmax(z) with z = scale·x, but z = −inf where mask is true.
 
     See `custom_ops.ScaleMaskSoftmax`.
 
@@ -929,7 +933,7 @@ def scaled_dot_product_attention(
 
     Args:
         scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
-        is_causal: whether to mask the keys after the position of the query.
+        is_causal: whether to mask, for each query, the keys at later positions.
         layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default.
@@ -938,7 +942,7 @@ def scaled_dot_product_attention(
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
         - **k** (Tensor) - of the dtype of q. Its number of heads divides the number of heads of q.
           If k has fewer heads than q, neighbouring heads of q share one head of k.
-        - **v** (Tensor) - of the shape and dtype of k; only its head width may differ.
+        - **v** (Tensor) - of the dtype of k, and of the shape of k except for the head width.
         - **mask** (Tensor) - optional, of a shape that broadcasts to
           (batch, heads, tokens of q, tokens of k). A bool mask is true for masked keys, as for
           `nn.MultiheadAttention`. A mask of q's dtype is added to the scores. Masks have no
@@ -1023,11 +1027,11 @@ def swiglu(
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
           Otherwise the two halves of x along the last axis are a and b.
-        - **up** (Tensor, optional) - b. Both inputs are broadcast to one shape and promoted to one
+        - **up** (Tensor, optional) - b. x and up are broadcast to one shape and promoted to one
           dtype.
 
     Outputs:
-        Tensor. If `up` is given, it has the broadcast shape. Otherwise it has the shape of x with
+        Tensor y. If `up` is given, y has the broadcast shape. Otherwise y has the shape of x with
         half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
 
     Raises:

@@ -1,7 +1,7 @@
 """Defines one fused operator per file: forward, gradient, reference formula and Cell.
 
 In: the classes of `core` that describe and build operators. Out: `OpSpec` records and Cells.
-Must not: import MindSpore directly, or call a kernel directly.
+Must not: import MindSpore directly or call a kernel directly.
 """
 
 from __future__ import annotations

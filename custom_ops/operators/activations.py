@@ -1,4 +1,4 @@
-"""Maps an activation argument of nn.Dense to the key of a fused activation, if there is one."""
+"""Maps the activation argument of nn.Dense to the key of the fused activation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
 def key_of(activation: Any) -> str | None:
     """Returns the key of an activation in `custom_ops.onednn.epilogues.ACTIVATIONS`.
 
-    Returns an empty string if there is no activation, and None if the activation cannot be fused
-    into a matrix product.
+    If there is no activation, the function returns an empty string. If the activation cannot be
+    fused into a matrix product, it returns None.
 
     Args:
         activation: a name, a Cell or a primitive, as for nn.Dense; None for no activation.

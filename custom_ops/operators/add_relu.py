@@ -20,7 +20,10 @@ def compute(x: Any, y: Any) -> Any:
 
 
 def gradient(z: Any, grad: Any) -> Any:
-    """Returns the gradient of x, which equals the gradient of y: grad where z > 0, else 0."""
+    """Returns the gradient of x, which is also the gradient of y.
+
+    The gradient is grad where z > 0, and 0 elsewhere.
+    """
     return dsl.vcmpsel(z, 0.0, "gt", grad, 0.0)
 
 
@@ -56,8 +59,8 @@ class AddReLU(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast, because the gradient is
-          computed from z alone, and the shape of y cannot be derived from z.
+        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast: the gradient is computed
+          from z alone, and the shape of z does not determine the shape of a broadcast y.
 
     Outputs:
         Tensor of the shape and dtype of x. NaN propagates.

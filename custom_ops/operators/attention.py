@@ -21,11 +21,11 @@ from tbe_impl.errors import InputError
 
 NAME = "ScaledDotProductAttention"
 LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (0, 2, 1)}
-"""Dict from a layout to the positions of its batch, head and token axes, in this order."""
+"""Dict from the name of a layout to the indices of the batch, head and token axes."""
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _NO_MASK, _BOOL_MASK, _ADD_MASK = range(3)
 MASKED_SCORE = float("-inf")
-"""Score that replaces the score of a masked key."""
+"""Score −∞, which replaces the score of a masked key."""
 
 
 def _input_error(what: str, expected: str, got: str) -> InputError:
@@ -33,7 +33,7 @@ def _input_error(what: str, expected: str, got: str) -> InputError:
 
 
 def _sizes(one: ArraySpec, layout: str, name: str) -> tuple[int, int, int, int]:
-    """Returns the sizes of an input as (batch, heads, tokens, head width)."""
+    """Returns the sizes (batch, heads, tokens, head width) of q, k or v in the given layout."""
     check_choice(NAME, "layout", layout, LAYOUTS)
     if len(one.shape) != 4:
         raise _input_error(f"{name} has another number of dimensions", f"four: {layout}", str(one))
@@ -50,10 +50,10 @@ def _strides(one: ArraySpec, layout: str) -> tuple[int, ...]:
 def _mask_kind_and_strides(
     mask: ArraySpec, dtype: str, wanted: Sequence[int]
 ) -> tuple[int, tuple[int, ...]]:
-    """Returns the code of the mask's kind (bool mask or added mask), and its strides in elements.
+    """Returns the C code number for the kind of the mask, and the strides of the mask in elements.
 
-    There is one stride for each of the axes batch, head, query and key. The stride of a broadcast
-    axis is 0.
+    A mask is a bool mask or a mask that is added to the scores. The four strides are those of the
+    batch, head, query and key axes. The stride of a broadcast axis is 0.
     """
     if mask.dtype not in ("bool", dtype):
         raise _input_error("mask has another dtype", f"bool or {dtype}", mask.dtype)
@@ -70,11 +70,10 @@ def _mask_kind_and_strides(
 def _problem(
     given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
-    """Checks the inputs, and returns the outputs and the parameters of the C kernel.
+    """Checks the inputs; returns the shape and dtype of each output, and the C kernel's parameters.
 
-    The outputs are y and the normaliser (the log-sum-exp of the scores of each query). Of each
-    output, only the shape and dtype are returned. The parameters are the fields of the C struct
-    ``problem``.
+    The outputs are y and the normaliser (the log-sum-exp of the scores of each query). The
+    parameters are the fields of the C struct ``problem``.
     """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
@@ -154,7 +153,7 @@ def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
 
 
 def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any) -> Any:
-    """Computes attention with MindSpore's basic operators; stores all attention weights."""
+    """Computes attention with MindSpore's basic operators, which store all attention weights."""
     return composite_masked(q, k, v, None, scale=scale, is_causal=is_causal, layout=layout)
 
 
@@ -196,7 +195,10 @@ def formula(
     is_causal: bool = False,
     layout: str = "BNSD",
 ) -> np.ndarray:
-    """Returns softmax(scale · q kᵀ + mask) v; 0 for a query whose keys are all masked."""
+    """Returns softmax(scale · q kᵀ + mask) v.
+
+    If all keys of a query are masked, the result for this query is 0.
+    """
     order = (*LAYOUTS[layout], 3)
     q, k, v = (one.transpose(order) for one in (q, k, v))
     k, v = (np.repeat(one, q.shape[1] // k.shape[1], 1) for one in (k, v))
@@ -265,12 +267,12 @@ class ScaledDotProductAttention(OperatorCell):
 
     The matrix of attention weights is never stored. Backward recomputes the weights from q, k and
     the log-sum-exp of the scores of each query. In forward and backward, memory is therefore linear
-    in the number of tokens. Sums accumulate in float32, or in float64 for float64 inputs. A query
-    whose keys are all masked gives 0 and has gradient 0.
+    in the number of tokens. Sums accumulate in float32, or in float64 for float64 inputs. If all
+    keys of a query are masked, the result and the gradient of this query are 0.
 
     Args:
         scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
-        is_causal: whether to mask the keys after the position of the query.
+        is_causal: whether to mask, for each query, the keys at later positions.
         layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default.
@@ -279,7 +281,7 @@ class ScaledDotProductAttention(OperatorCell):
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
         - **k** (Tensor) - of the dtype of q. Its number of heads divides the number of heads of q.
           If k has fewer heads than q, neighbouring heads of q share one head of k.
-        - **v** (Tensor) - of the shape and dtype of k; only its head width may differ.
+        - **v** (Tensor) - of the dtype of k, and of the shape of k except for the head width.
         - **mask** (Tensor) - optional, of a shape that broadcasts to
           (batch, heads, tokens of q, tokens of k). A bool mask is true for masked keys, as for
           `nn.MultiheadAttention`. A mask of q's dtype is added to the scores. Masks have no

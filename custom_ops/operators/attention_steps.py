@@ -21,9 +21,9 @@ from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeStep, TbeS
 from tbe_impl import dsl
 
 LOWEST = -3.4e38
-"""Finite lower bound of row maxima; a row of only −∞ then gives e^−∞ = 0, not NaN."""
+"""Finite lower bound of row maxima, with which a row of only −∞ gives e^−∞ = 0 instead of NaN."""
 KEYS = 256
-"""Number of keys in a block; it bounds the memory for the attention weights of a query."""
+"""Number of keys in a block, which bounds the memory for the attention weights of a query."""
 _SUMS = dict.fromkeys(("scores", "most", "total", "key_places", "query_places"), "float32")
 _SLOPES = dict.fromkeys(
     ("scores", "grad_weights", "normaliser", "share", "key_places", "query_places"), "float32"
@@ -39,9 +39,9 @@ def _start(q: Any, v: Any) -> tuple[Any, ...]:
 def _mask_scores(scores: Any, mask: Any, key_places: Any, query_places: Any) -> Any:
     """Returns the scores with masks applied; an excluded score becomes −∞.
 
-    A bool or int8 mask excludes the scores where it is 1; any other mask is added to the scores. If
-    the positions `key_places` and `query_places` are given, each score whose key comes after its
-    query is excluded too. Each of these arguments may be None.
+    A bool or int8 mask excludes the scores where the mask is 1. A mask of any other dtype is added
+    to the scores. If the positions `key_places` and `query_places` are given, each score whose key
+    comes after its query is excluded too. The mask and both positions may be None.
     """
     if mask is not None and mask.dtype in ("bool", "int8"):
         marked = broadcast_like(dsl.cast_to(mask, "float16"), scores)
@@ -67,9 +67,10 @@ def _weights(
 ) -> tuple[Any, ...]:
     """Computes the weights of a block of keys, and the updated state of the online softmax.
 
-    For scores s of the block, the weights are e^(s − most') with most' = max(most, max s). The
-    updated state is most' and total' = total·share + Σ weights with share = e^(most − most'). For a
-    query whose keys are all excluded, most stays −∞ and total stays 0.
+    The state consists of most, the maximum of all scores so far, and total, the sum of all weights
+    so far. With the scores s of the block, most' = max(most, max s) and share = e^(most − most'),
+    the weights are e^(s − most'). The updated state is most' and total' = total·share + Σ weights.
+    If all keys of a query are excluded, most stays −∞ and total stays 0.
     """
     places = (key_places, query_places) if is_causal else (None, None)
     left = _mask_scores(scores, mask if masked else None, *places)
@@ -84,7 +85,7 @@ def _weights(
 def _finish(sums: Any, most: Any, total: Any) -> tuple[Any, Any]:
     """Computes y = sums / total and the normaliser most + ln total.
 
-    They are 0 and −∞ for a query whose keys are all excluded.
+    If all keys of a query are excluded, y is 0 and the normaliser is −∞.
     """
     # the key with the largest score adds 1; a smaller sum means that all keys are excluded
     total = dsl.vmaxs(total, 0.5)
@@ -110,7 +111,8 @@ def _slopes(
 ) -> tuple[Any, Any]:
     """Computes the weights e^(s − normaliser) of the scores s, and the gradient of q kᵀ.
 
-    The gradient is scale·weights·(grad_weights − share), with share = Σ y·grad_y of each query.
+    The gradient is scale·weights·(grad_weights − share). Here share is the sum Σ y·grad_y of each
+    query, and grad_weights is the gradient of the weights.
     """
     places = (key_places, query_places) if is_causal else (None, None)
     left = _mask_scores(scores, mask if masked else None, *places)
@@ -122,7 +124,7 @@ def _slopes(
 
 
 _WITH_MASK = TbeComputation(dtypes=("float32",), other_dtypes={"mask": ("float16", "float32")})
-"""The input ``mask`` is a bool mask, an added mask, or an unread float32 placeholder."""
+"""Dtypes of the input ``mask``: a bool mask, an added mask, or an unread float32 placeholder."""
 START = step_operator(
     "AttentionStart",
     ("q", "v"),
@@ -189,7 +191,10 @@ def _scale_attributes(scale: float | None) -> dict[str, Any]:
 
 
 def _swap_steps(layout: str, *names: str) -> tuple[TbeStep, ...]:
-    """Returns steps that swap the head and token axes of tensors in BSND; none for BNSD."""
+    """Returns the CANN operators that swap the head and token axes of the given tensors.
+
+    For the layout BNSD the result is empty.
+    """
     if layout == "BNSD":
         return ()
     return tuple(TbeStep(SWAP_AXES, (name,), (name,)) for name in names)
@@ -205,10 +210,10 @@ _CUT_AXES = {"k": -2, "v": -2, "key_places": -1}
 def tbe_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Returns the forward steps, which compute y and the normaliser (log-sum-exp of the scores).
+    """Returns the CANN operators of forward: they compute y and the log-sum-exp of the scores.
 
-    The steps for a block of keys compute its scores and attention weights, and accumulate the
-    weighted values.
+    The operators for a block of keys compute the scores and attention weights of these keys, and
+    accumulate the weighted values.
     """
     mask = "mask" if masked else "key_places"  # a placeholder that the step does not read
     told = {"is_causal": is_causal, "masked": masked}
@@ -239,10 +244,10 @@ def tbe_steps(
 def tbe_gradient_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Returns the backward steps, which recompute the attention weights of each block of keys.
+    """Returns the CANN operators of backward, which recompute the weights of each block of keys.
 
     The gradient of q is accumulated over the blocks. The gradients of k and v are written block by
-    block: the steps for a block of keys write the rows of these keys.
+    block: the operators for a block of keys write the rows of these keys.
     """
     mask = "mask" if masked else "key_places"
     told = {"is_causal": is_causal, "masked": masked, **_scale_attributes(scale)}

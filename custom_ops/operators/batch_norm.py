@@ -55,8 +55,8 @@ class BatchNorm(OperatorCell):
         Tensor of the shape and dtype of x.
 
     Raises:
-        InputError: x has no channel axis or another number of channels, the activation is unknown,
-            or the momentum is out of range.
+        InputError: x has no channel axis, the number of channels is not `num_features`, the
+            activation is unknown, or the momentum is out of range.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: implemented, untested)
@@ -142,7 +142,7 @@ class BatchNorm(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Returns y; updates the moving mean and variance if batch statistics are used."""
+        """Returns y. If batch statistics are used, also updates the moving mean and variance."""
         use_batch = self.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -159,7 +159,7 @@ class BatchNorm(OperatorCell):
         return y
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns y; updates the moving mean and variance if batch statistics are used.
+        """Returns y. If batch statistics are used, also updates the moving mean and variance.
 
         The first array is x. Further arrays replace gamma and beta and, if batch statistics are not
         used, the moving mean and variance.

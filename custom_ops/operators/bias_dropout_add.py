@@ -31,10 +31,10 @@ RANDOM_RANGE = 2**32
 
 
 def drop_probability(argument: str, given: Any) -> float:
-    """Returns the drop probability: the value of ``p``, or 1 − the value of ``keep_prob``.
+    """Returns the drop probability: `given` for the argument ``p``, 1 − `given` for ``keep_prob``.
 
     Raises:
-        InputError: the value is not a number, or out of range.
+        InputError: `given` is not a number, or is out of range.
     """
     number = check_real("BiasDropoutAdd", argument, given)
     dropped = number if argument == "p" else 1.0 - number
@@ -49,7 +49,7 @@ def drop_probability(argument: str, given: Any) -> float:
 
 
 def dropout_mask(shape: Any, key: Any, p: float, dtype: str) -> Any:
-    """Returns the scaled mask: 1 / (1 − p) for kept elements, 0 for dropped elements."""
+    """Returns the scaled mask: 1 / (1 − p) at kept elements, and 0 at dropped elements."""
     numbers = random_bits(shape, key)
     bar, factor = const(round(p * RANDOM_RANGE), "uint32"), const(1.0 / (1.0 - p), dtype)
     return dsl.compute(
@@ -79,10 +79,10 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
 
 
 def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
-    """Returns the gradients of x, bias and residual; recomputes the mask from its random key.
+    """Returns the gradients of x, bias and residual; recomputes the mask from the random key.
 
-    The gradients are grad·mask for x and bias, and grad for residual. Each is summed over the axes
-    along which its input was broadcast.
+    The gradient of x and of bias is grad·mask. The gradient of residual is grad. Each gradient is
+    summed over the axes along which its input was broadcast.
     """
     (g,) = widen_inputs(grad)
     found = dsl.vmul(g, dropout_mask(g.shape, key, p, g.dtype)) if p > 0 else g
@@ -90,7 +90,10 @@ def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float)
 
 
 def composite(x: Any, bias: Any, residual: Any, key: Any, p: float) -> Any:
-    """Computes the operator with basic operators of MindSpore and the same mask as the kernel."""
+    """Computes this operator with MindSpore's basic operators.
+
+    The random mask equals that of the kernel.
+    """
     total = ops.add(x, bias)
     if p > 0:
         stays = ops.greater_equal(
@@ -171,7 +174,7 @@ def tbe_steps(p: float) -> TbeSteps:
     """Returns the sequence of CANN operators that computes the output.
 
     The first operator computes the dropout mask in scalar code, because CANN has no vector
-    instruction for the random bits. With p = 0 this operator is left out.
+    instruction for the random bits. If p is 0, the sequence does not contain this operator.
     """
     told = {"p": p}
     if not p:
@@ -234,9 +237,9 @@ class BiasDropoutAdd(DispatchingCell):
     .. math::
         y = \mathrm{dropout}(x + bias) + residual
 
-    The dropout mask is a function of the position of an element and of a key. The key changes with
-    each call and is stored as a one-element Parameter. The gradient therefore needs no saved mask,
-    and equal seeds give equal masks.
+    The dropout mask is computed from the position of each element and a random key. The key changes
+    with each call and is stored as a one-element Parameter. Backward recomputes the mask from the
+    key, and equal seeds give equal masks.
 
     Args:
         keep_prob: probability of keeping an element, as for nn.Dropout.
@@ -253,9 +256,9 @@ class BiasDropoutAdd(DispatchingCell):
         - **residual** (Tensor) - broadcast to the shape of x.
 
     Outputs:
-        Tensor of the shape of x and the promoted dtype. Outside of training (`set_train`) or with
-        p = 0 it is x + bias + residual. On arrays, `forward` applies dropout unless
-        ``training=False`` is passed. NaN propagates, also from dropped elements.
+        Tensor of the shape of x and the promoted dtype of the inputs. Outside of training
+        (`set_train`) or if p is 0, the result is x + bias + residual. On arrays, `forward` applies
+        dropout unless ``training=False`` is passed. NaN propagates, also from dropped elements.
 
     Raises:
         InputError: the drop probability is not within 0 ≤ p < 1, or bias or residual does not
@@ -308,7 +311,7 @@ class BiasDropoutAdd(DispatchingCell):
         return self.drawn
 
     def forward(self, *arrays: Any, training: bool = True) -> Any:
-        """Returns the output for arrays x, bias and residual, and records them for `backward`."""
+        """Returns the output for the arrays x, bias and residual; saves them for `backward`."""
         key = self._key_of_arrays
         if not training:
             object.__setattr__(self, "_last", self.plain)
@@ -332,8 +335,8 @@ FUNCTION_SPECS = (
 
         Args:
             x, bias, residual: as in `custom_ops.BiasDropoutAdd`.
-            key: int32 of shape (1,); the same key drops the same elements.
-            p: probability with which an element is dropped; 0 drops none.
+            key: int32 of shape (1,), the key of the random mask. Equal keys drop the same elements.
+            p: probability with which an element is dropped.
             route: as in `custom_ops.BiasDropoutAdd`.
 
         Returns:

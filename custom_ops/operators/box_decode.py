@@ -20,7 +20,7 @@ VERSIONS = ("v3", "v5")
 
 
 def _sides(anchor: Any) -> tuple[float, float]:
-    """Returns width and height of an anchor.
+    """Returns the width and the height of an anchor.
 
     Raises:
         InputError: the anchor is not a pair of numbers.
@@ -38,7 +38,7 @@ def _sides(anchor: Any) -> tuple[float, float]:
 
 
 def _check(x: Any, anchors: Any, version: str) -> None:
-    """Raises `InputError` if x does not have the shape of a prediction, or version is unknown."""
+    """Raises `InputError` if x does not have the shape of a prediction, or `version` is unknown."""
     check_choice("BoxDecode", "version", version, VERSIONS)
     shape = sizes(x)
     if len(shape) != 5 or shape[3] != len(anchors) or shape[4] < 6:
@@ -53,7 +53,7 @@ def _check(x: Any, anchors: Any, version: str) -> None:
 def compute(
     x: Any, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[Any, Any]:
-    """Returns the two corners and the class scores of each predicted box."""
+    """Returns two tensors: the two corners of each predicted box, and its class scores."""
     _check(x, anchors, version)
     images, height, width, kinds, size = sizes(x)
     number = height * width * kinds
@@ -136,7 +136,7 @@ def composite(
 def formula(
     x: np.ndarray, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns corners and scores; ignores ``float16_inside``, which only changes the accuracy."""
+    """Returns corners and scores; ignores ``float16_inside``, which only affects rounding."""
     images, height, width, kinds, size = x.shape
     share = 1 / (1 + np.exp(-x))
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1)[None, :, :, None]
@@ -187,10 +187,11 @@ class BoxDecode(FusedCell):
         anchors: width and height of each anchor.
         stride: size of a grid cell, in the unit of the anchors.
         version: ``v3`` or ``v5``.
-        float16_inside: whether to round exponentials and sigmoids to float16, like devices that
-            compute them in float16. The relative error is 2^-11, and values above 65,504 become
-            infinite. Coordinates are never rounded to float16: float16 cannot represent every
-            integer above 2,048, so neighbouring pixels would get the same coordinate.
+        float16_inside: whether to round exponentials and sigmoids to float16, as on devices that
+            compute exponentials and sigmoids in float16. The relative error is 2^-11, and values
+            above 65,504 become infinite. Coordinates are never rounded to float16: float16 cannot
+            represent every integer above 2,048, so neighbouring pixels would get the same
+            coordinate.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default.
 
@@ -201,11 +202,11 @@ class BoxDecode(FusedCell):
 
     Outputs:
         Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes).
-        Both are inputs of `NMS`. The dtype of both is float32, or float64 if x is float64.
+        `NMS` takes these Tensors as inputs. Their dtype is float32, or float64 if x is float64.
 
     Raises:
-        InputError: x has another shape, an anchor is not a pair of numbers, or the version is
-            unknown.
+        InputError: x does not have the shape above, an anchor is not a pair of numbers, or the
+                version is unknown.
 
     Supported Platforms:
         ``CPU``

@@ -14,7 +14,7 @@ from tbe_impl import dsl
 from tbe_impl.errors import InputError
 
 ATTRIBUTES = {"eps": 1e-5, "activation": "", "data_format": "NCHW", "alpha": LEAK}
-"""Default attributes of the training and the inference operator."""
+"""Default values of the attributes that the training and the inference operator have."""
 
 
 FUSED_ACTIVATIONS = ("relu", "leaky_relu", "silu")
@@ -54,7 +54,7 @@ def scale_and_shift(x: Any, middle: Any, variance: Any, gamma: Any, beta: Any, e
 
 
 def apply_activation(z: Any, activation: str, alpha: float) -> Any:
-    """Applies an activation to the normalised tensor z; an empty name returns z unchanged.
+    """Applies an activation to the normalised tensor z; returns z unchanged if the name is empty.
 
     Raises:
         InputError: the activation is unknown.

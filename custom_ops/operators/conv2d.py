@@ -35,7 +35,7 @@ from custom_ops.tbe_bridge.tbe_sequence import TbeStep, TbeSteps
 from tbe_impl.errors import InputError
 
 _OPERATOR_FILE = "convolutions/conv2d"
-"""File in `tbe_impl.ops` with the convolutions that CANN builds, in cube unit layouts."""
+"""Module of `tbe_impl.ops` with the convolutions that CANN builds, in layouts of the cube unit."""
 LOWERINGS = ("auto", "onednn", "im2col")
 
 
@@ -48,8 +48,8 @@ def _check_same_dtypes(name: str, x: ArraySpec, *others: ArraySpec) -> None:
 def convolution_spec(name: str, *, bias: bool = True, activation: str = "") -> OpSpec:
     """Builds the operator ``y = activation(conv(x, weight) + bias)``.
 
-    Its attributes have the meaning of the parameters of `custom_ops.onednn.prepare_conv2d` with the
-    same names.
+    The attributes of the operator mean the same as the equally named parameters of
+    `custom_ops.onednn.prepare_conv2d`.
 
     Args:
         name: name of the operator.
@@ -250,14 +250,15 @@ CONV2D_GRAD_X, CONV2D_GRAD_WEIGHT = (
 )
 """Operators that CANN builds for the gradients of x and of weight.
 
-Each operator has both x and weight as inputs, although it reads only the shape of one of them.
+The gradient of x reads only the shape of x, and the gradient of weight only the shape of weight.
+Nevertheless both operators have the tensors x and weight as inputs.
 """
 
 
 def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
     """Converts an argument of nn.Conv2d to (height, width).
 
-    The argument is one int, (height, width) or (1, 1, height, width).
+    The argument is an int for both, a tuple (height, width), or a tuple (1, 1, height, width).
     """
     found = (value, value) if isinstance(value, int) else tuple(value)
     found = found[2:] if len(found) == 4 else found
@@ -277,10 +278,11 @@ def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
     """Converts the padding arguments of nn.Conv2d to the operator's attribute ``padding``.
 
     Returns:
-        (above, below, left, right) for the mode ``pad``, else the mode in lower case.
+        For the mode ``pad`` the tuple (above, below, left, right); for any other mode its name in
+        lower case.
 
     Raises:
-        InputError: `pad_mode` is unknown, or `padding` is not 0 in a mode other than ``pad``.
+        InputError: `pad_mode` is unknown, or `pad_mode` is not ``pad`` and `padding` is not 0.
     """
     mode = str(pad_mode).lower()
     if mode not in ("same", "valid", "pad"):
@@ -318,7 +320,7 @@ def conv_attributes(
 
 
 CONVOLUTION_TYPES = dict.fromkeys(("stride", "padding", "dilation"), "Any")
-"""Annotations of the attributes that are one integer or several."""
+"""Type annotations of the attributes whose value is an integer or a sequence of integers."""
 
 
 class Conv2d(WeightedCell):
@@ -327,16 +329,16 @@ class Conv2d(WeightedCell):
     .. math::
         y_{n,o} = b_o + \sum_c w_{o,c} \star x_{n,c}
 
-    oneDNN computes the convolution and its gradients, in layouts that oneDNN chooses. The weights
-    are not cached: each call reads them again.
+    oneDNN computes the convolution and its gradients, in layouts that oneDNN chooses. Each call
+    reads the weights again, so that changed weights take effect.
 
     Args:
         in_channels, out_channels (int): number of channels of x and of y.
         kernel_size (Union[int, tuple[int]]): height and width of the kernel.
         stride (Union[int, tuple[int]]): stride over height and width. Default: ``1``.
         pad_mode (str): ``same``, ``valid`` or ``pad``. Default: ``'same'``.
-        padding (Union[int, tuple[int]]): number of zeros around x if `pad_mode` is ``pad``: one
-            int, or (above, below, left, right). Default: ``0``.
+        padding (Union[int, tuple[int]]): number of zeros around x if `pad_mode` is ``pad``. An int
+            is used for all sides; a tuple is (above, below, left, right). Default: ``0``.
         dilation (Union[int, tuple[int]]): distance between kernel taps. Default: ``1``.
         group (int): number of channel groups. Default: ``1``.
         has_bias (bool): whether a bias is added. Default: ``False``.
@@ -345,9 +347,9 @@ class Conv2d(WeightedCell):
         data_format (str): only ``NCHW`` is supported. Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
         lowering (str): ``onednn``, ``im2col`` (im2col and a matrix product), or ``auto`` (oneDNN if
-            it is available). On the native route ``im2col`` runs in NumPy. On the composite route
-            it runs MindSpore's basic operators, for devices without a convolution operator.
-            Default: ``'auto'``.
+            it is available, otherwise ``im2col``). On the native route ``im2col`` runs in NumPy. On
+            the composite route ``im2col`` runs as MindSpore's basic operators, for devices without
+            a convolution operator. Default: ``'auto'``.
         route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
             empty for the default.
 

@@ -3,8 +3,8 @@
 In inference the normalisation is folded into the weights of the convolution. Training runs two
 kernels: the convolution, then the normalisation with the activation.
 
-This module exceeds 500 lines because its Cells share one base class and one documentation of their
-arguments.
+This module exceeds 500 lines because the Cells share one base class, and the docstring of one Cell
+describes the arguments of all.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _FoldedConvolution:
         self.conv.spec, self.conv.attributes = SPECS[activation], attributes
 
     def fold_weights(self, *weights: Any) -> _FoldedConvolution:
-        """Computes the folded weights from the given weights; returns self.
+        """Folds the normalisation into the weights of the convolution; returns self.
 
         Args:
             weights: weight, bias (if any), gamma, beta, mean and variance.
@@ -153,7 +153,7 @@ class FusedConvBN:
         self._was_called = False
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns y, and records x for `backward`."""
+        """Returns y, and saves x for `backward`."""
         made = self._folded.forward(x)
         self._was_called = True
         return made
@@ -186,8 +186,8 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
     """Returns ``{"alpha": alpha}`` for ``leaky_relu``, and an empty dict for other activations.
 
     Raises:
-        InputError: alpha is negative. The gradient is computed from the result, which is possible
-            only for alpha ≥ 0.
+        InputError: alpha is negative. The gradient is computed from the result of the activation,
+            and the result determines the gradient only for alpha ≥ 0.
     """
     if alpha < 0:
         raise InputError(
@@ -350,7 +350,7 @@ class ConvBN(OperatorCell):
     def construct(self, x: Any) -> Any:
         """Computes y.
 
-        With batch statistics it runs a convolution, then a BatchNorm. Otherwise it runs one
+        With batch statistics the Cell runs a convolution, then a BatchNorm. Otherwise it runs one
         convolution with folded weights.
         """
         use_batch = self.bn.use_batch_statistics
@@ -365,9 +365,9 @@ class ConvBN(OperatorCell):
         return self.folded(x, self.conv.weight, *statistics)
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns y, and records x for `backward`.
+        """Returns y, and saves x for `backward`.
 
-        If batch statistics are used, it also updates the moving mean and variance.
+        If batch statistics are used, this method also updates the moving mean and variance.
         """
         use_batch = self.bn.use_batch_statistics
         if self.training if use_batch is None else use_batch:
@@ -452,8 +452,8 @@ class ConvBNLeakyReLU(ConvBN):
 
     Args:
         in_channels, …, route: all arguments of `ConvBNReLU`.
-        alpha (float): slope for negative z; 0 or more. Default: ``0.1``, as in Darknet and the YOLO
-            nets. The default of nn.LeakyReLU is ``0.2``.
+        alpha (float): slope for negative z, at least 0. Default: ``0.1``, as in Darknet and the
+            YOLO nets. The default of nn.LeakyReLU is ``0.2``.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
@@ -565,7 +565,11 @@ def _function(
     weights: Sequence[str] = _WEIGHTS,
     **fixed: Any,
 ) -> FunctionSpec:
-    """Returns the spec of a function with the attributes `names`; `fixed` replaces defaults."""
+    """Returns the `FunctionSpec` of a convolution with batch normalisation.
+
+    The parameters of the function are x, `weights` and the attributes `names`. `fixed` replaces
+    default values of attributes.
+    """
     defaults = _ATTRIBUTES | fixed
     rest = {key: value for key, value in defaults.items() if key not in names}
     return FunctionSpec(
@@ -635,10 +639,11 @@ FUNCTION_SPECS = (
         "conv_bn_leaky_relu",
         """Returns max(z, 0) + alpha·min(z, 0); see `custom_ops.ConvBNLeakyReLU`.
 
-        z, the result and all arguments but `alpha` are those of `conv_bn_relu`.
+        z, the shape and dtype of the result, and all arguments except `alpha` are as in
+        `conv_bn_relu`.
 
         Args:
-            alpha: slope for negative z; 0 or more.
+            alpha: slope for negative z, at least 0.
         """,
         ("alpha", *_CONVOLUTION, "eps", "lowering"),
         activation="leaky_relu",
@@ -647,7 +652,7 @@ FUNCTION_SPECS = (
         "conv_bn_silu",
         """Returns z·σ(z); see `custom_ops.ConvBNSiLU`.
 
-        z, the result and the arguments are those of `conv_bn_relu`.
+        z, the shape and dtype of the result, and the arguments are as in `conv_bn_relu`.
         """,
         (*_CONVOLUTION, "eps", "lowering"),
         activation="silu",

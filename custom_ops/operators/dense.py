@@ -18,8 +18,8 @@ class Dense(DenseCell):
     .. math::
         y = f(x \cdot W^T + b)
 
-    ReLU, GELU and SiLU are fused into the product. They may be given by name, as a primitive or as
-    a Cell, including `custom_ops.GELU` and `custom_ops.Swish`. MindSpore computes any other
+    ReLU, GELU and SiLU are fused into the matrix product. They may be given by name, as a primitive
+    or as a Cell, including `custom_ops.GELU` and `custom_ops.Swish`. MindSpore computes any other
     activation after the product.
 
     Args:
@@ -43,7 +43,7 @@ class Dense(DenseCell):
 
     Raises:
         InputError: the last axis of x does not have the size `in_channels`, or the activation is
-            unknown. `forward` on arrays also raises it for an activation that is not fused.
+            unknown. `forward` on arrays also raises this error if the activation is not fused.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: implemented, untested)
@@ -79,16 +79,16 @@ class Dense(DenseCell):
 
     @classmethod
     def from_cells(cls, dense: Any, route: str = "") -> Any:
-        """Builds the Cell from an nn.Dense; both use the same Parameters and activation."""
+        """Builds the Cell from an nn.Dense; both Cells use the same Parameters and activation."""
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Computes y; an activation that is not fused runs after the matrix product."""
+        """Computes y; MindSpore computes an unfused activation after the matrix product."""
         y = self.apply_product(x)
         return self.activation(y) if self.is_followed else y
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the output, and records the arrays for `backward`."""
+        """Returns the output, and saves the arrays for `backward`."""
         if self.is_followed:
             raise InputError(
                 "Dense: the activation is not supported on arrays",

@@ -1,4 +1,4 @@
-"""Defines derivatives and formulas of the activations that can be fused into a matrix product."""
+"""Defines activations that can be fused into a matrix product, and their derivatives."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ The derivatives of all other activations are computed from their input.
 class FusedActivation:
     """An activation fused after a product, a convolution or a normalisation.
 
-    `custom_ops.onednn.epilogues.ACTIVATIONS` has its formula in NumPy. Each function takes alpha,
-    the slope of leaky_relu below 0, as its second argument.
+    The NumPy formula of the activation is in `custom_ops.onednn.epilogues.ACTIVATIONS`. The second
+    argument of each function below is alpha, the slope of leaky_relu for negative inputs.
 
     Attributes:
-        apply: returns the activation of a DSL tensor.
-        slope: returns the derivative at a DSL tensor.
-        composite: returns the activation by MindSpore's basic operators.
+        apply: computes the activation of a DSL tensor.
+        slope: computes the derivative of the activation at a DSL tensor.
+        composite: computes the activation with MindSpore's basic operators.
     """
 
     apply: Callable[[Any, float], Any]
@@ -138,7 +138,7 @@ def formula(z: Any, activation: str, alpha: float = LEAK) -> Any:
 
 
 def composite(z: Any, activation: str, alpha: float = LEAK) -> Any:
-    """Computes the activation with MindSpore's basic operators; an empty name means none."""
+    """Applies the activation with MindSpore's operators; an empty name means no activation."""
     return ACTIVATIONS[activation].composite(z, alpha) if activation else z
 
 
@@ -190,7 +190,7 @@ ACTIVATION_GRADIENT_AND_SUM = _spec(
         _slope_formula(source, grad, activation=activation).sum(0),
     ),
     samples=(((4, 8), (4, 8)), ((0, 3), (0, 3)), ((70, 33), (70, 33))),
-    doc="ActivationGradient of rows, and its sum over the rows: the gradient of a bias.",
+    doc="ActivationGradient of a matrix, and its sum over the rows (the gradient of a bias).",
 )
 ROWS_SUM = _spec(
     "RowsSum",
@@ -201,7 +201,7 @@ ROWS_SUM = _spec(
     variants=({"kept": 1},),
     formula=lambda grad, kept: np.moveaxis(grad, kept, -1).reshape(-1, grad.shape[kept]).sum(0),
     samples=(((4, 8),), ((0, 3),), ((70, 33),)),
-    doc="The sum over all axes but one: the gradient of a bias.",
+    doc="The sum over all axes but one, which is the gradient of a bias.",
 )
 
 
@@ -212,8 +212,8 @@ def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[T
 
     Args:
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
-        again: operator that recomputes ``z``, the activation's input. It is left out if the
-            derivative is computed from ``y``, the result of the activation.
+        again: operator that recomputes ``z``, the activation's input. The result contains `again`
+            only if the derivative is not computed from ``y``, the result of the activation.
         alpha: slope of leaky ReLU for negative inputs.
     """
     if not activation:

@@ -179,10 +179,10 @@ def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
     Args:
         conv: an nn.Conv2d, a `Conv2d`, an array of weights, or the arrays (weights, bias).
         bn: an nn.BatchNorm2d, a `BatchNorm`, or the arrays (gamma, beta, mean, variance).
-        eps: added to the variance; only for arrays, because a Cell has its own epsilon.
+        eps: added to the variance, if the arguments are arrays. A Cell has its own epsilon.
 
     Returns:
-        For Cells a `Conv2d` with new Parameters; for arrays (weights, bias).
+        For Cells, a `Conv2d` with new Parameters. For arrays, the tuple (weights, bias).
 
     Raises:
         InputError: a Cell is combined with arrays, or a shape does not match.

@@ -1,4 +1,4 @@
-"""Builds gated linear units: activation(a)·b for two tensors, or for the halves of one tensor."""
+"""Builds gated linear units activation(a)·b of two tensors, or of the halves of one tensor."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def pair_spec(
 
     Args:
         name: name of the operator.
-        activation, slope: the activation and its derivative, in DSL operations.
-        composite: the activation in MindSpore operators.
-        formula: the activation in NumPy.
-        attributes: dict from the name of a keyword argument of these functions to its default.
-        variants: dicts of other attribute values, which the tests also cover.
+        activation, slope: functions that compute the activation and its derivative in the DSL.
+        composite: function that computes the activation with MindSpore operators.
+        formula: function that computes the activation in NumPy.
+        attributes: dict from the name of each keyword argument of the four functions to its
+        default.
+        variants: dicts of other attribute values, which are also tested.
     """
 
     def compute(gate: Any, up: Any, **given: Any) -> Any:
@@ -150,11 +151,11 @@ class GatedCell(DispatchingCell):
         self.halved = FusedCell(halved, attributes, route)
 
     def construct(self, x: Any, up: Any = None) -> Any:
-        """Returns activation(x)·up, or, without `up`, activation(first half)·(second half) of x."""
+        """Returns activation(x)·up. If `up` is None, x and `up` are the two halves of x."""
         if up is None:
             return self.halved.run(x)
         return self.pair.run(x, up)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns the Cell for one array (its halves) or for two arrays."""
+        """Returns the Cell for two arrays, or the Cell for the halves of one array."""
         return self.halved if len(arrays) == 1 else self.pair

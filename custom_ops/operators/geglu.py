@@ -27,11 +27,11 @@ class GeGLU(GatedCell):
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
           Otherwise the two halves of x along the last axis are a and b.
-        - **up** (Tensor, optional) - b. Both inputs are broadcast to one shape and promoted to one
+        - **up** (Tensor, optional) - b. x and up are broadcast to one shape and promoted to one
           dtype.
 
     Outputs:
-        Tensor. If `up` is given, it has the broadcast shape. Otherwise it has the shape of x with
+        Tensor y. If `up` is given, y has the broadcast shape. Otherwise y has the shape of x with
         half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
 
     Raises:

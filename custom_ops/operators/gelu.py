@@ -25,7 +25,7 @@ def gelu(x: Any, approximate: bool) -> Any:
 
 
 def gelu_slope(x: Any, approximate: bool) -> Any:
-    """Returns the derivative of GELU; for large |x| it is exactly 1 or 0."""
+    """Returns the derivative of GELU, which is exactly 1 for large x and exactly 0 for large −x."""
     end = clamp(x, 100.0)
     square = dsl.vmul(end, end)
     if approximate:

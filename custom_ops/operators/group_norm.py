@@ -32,7 +32,8 @@ def reshape_to_groups(x: Any, groups: int, *, merge: bool = True) -> Any:
     """Reshapes x to (samples · groups, channels per group, positions).
 
     The outer loop then runs over groups, so that the elements of a group stay in the cache. If
-    `merge` is not set, samples and groups are two axes, so that CANN can broadcast the weights.
+    `merge` is false, samples and groups are two separate axes, so that CANN can broadcast the
+    weights.
 
     Raises:
         InputError: x has fewer than two axes, or `groups` is less than 1 or does not divide the
@@ -61,7 +62,7 @@ def reshape_to_groups(x: Any, groups: int, *, merge: bool = True) -> Any:
 def channel_weight(weight: Any, x: Any, groups: int) -> Any:
     """Casts a per-channel weight to the accumulation dtype, and broadcasts it to the shape of x.
 
-    x is the result of `reshape_to_groups` with the same number of groups.
+    x has to be the result of `reshape_to_groups` with the same number of groups.
     """
     count, *_, channels, _ = sizes(x)
     check_shape(weight, [channels * groups], "GroupNorm", "gamma and beta")

@@ -23,7 +23,7 @@ def compute(x: Any) -> Any:
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """Returns grad·(2x + 3) / 6 for −3 < x < 3, 0 for smaller x, and grad for larger x."""
+    """Returns the gradient of x: grad·(2x + 3) / 6 for −3 < x < 3, 0 below, and grad above."""
     a, g = widen_inputs(x, grad)
     slope = dsl.vadds(dsl.vmuls(a, 1.0 / 3.0), 0.5)
     slope = dsl.vcmpsel(a, -3.0, "le", 0.0, dsl.vcmpsel(a, 3.0, "ge", 1.0, slope))

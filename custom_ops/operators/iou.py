@@ -16,7 +16,7 @@ from tbe_impl.errors import InputError
 
 
 def _check(boxes: Any, others: Any) -> None:
-    """Raises `InputError` for shapes other than (number, 4), and for different dtypes."""
+    """Raises `InputError` if a shape is not (number, 4), or if the dtypes of the inputs differ."""
     for name, one in (("boxes", boxes), ("others", others)):
         if len(sizes(one)) != 2 or sizes(one)[1] != 4:
             raise InputError(
@@ -35,9 +35,9 @@ def _check(boxes: Any, others: Any) -> None:
 
 
 def compute(boxes: Any, others: Any) -> Any:
-    """Computes intersection / (area + other area − intersection) of each pair of boxes.
+    """Computes intersection / union for each pair of boxes, one box from each input.
 
-    The result is 0 if the union is empty.
+    The area of the union is area₁ + area₂ − intersection. If it is 0, the result is 0.
     """
     _check(boxes, others)
     a, b = widen(boxes), widen(others)
@@ -52,9 +52,9 @@ def compute(boxes: Any, others: Any) -> Any:
 
 
 def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
-    """Returns intersection / union of boxes, each given as (left, top, right, bottom).
+    """Returns intersection / union of two sets of boxes, each given as (left, top, right, bottom).
 
-    The result is 0 if the union is empty.
+    If the area of the union is 0, the result is 0.
     """
 
     def smaller_extent(x: Any) -> Any:
@@ -78,11 +78,11 @@ def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
 def gradient_for_cann(boxes: Any, others: Any, grad: Any) -> tuple[Any, Any]:
     """Returns the gradients of both inputs, in operations on whole tensors.
 
-    The automatically derived gradient reads single elements. Let A be the area of a box, C the
-    common area of a pair of boxes, and U the area of their union. The gradient of a coordinate of
-    the box is the sum of a·∂C + c·∂A over the boxes of the other input, with a = grad·(U + C) / U²,
-    c = −grad·C / U² and derivatives ∂ by this coordinate. If a coordinate is equal in both boxes of
-    a pair, its ∂C is 0.
+    The automatically derived gradient cannot be used for CANN, because it reads single elements.
+    Let A be the area of a box, C the common area of a pair of boxes, and U the area of their union.
+    The gradient of a coordinate of the box is the sum of a·∂C + c·∂A over the boxes of the other
+    input. Here a = grad·(U + C) / U² and c = −grad·C / U², and ∂ is the derivative by this
+    coordinate. If a coordinate is equal in both boxes of a pair, ∂C is 0.
     """
     shape = [sizes(boxes)[0], sizes(others)[0]]
     columns = dsl.split(widen(boxes), 1, [1] * 4)[1]
@@ -120,7 +120,10 @@ def _gradients_of_sides(
     *,
     over: int,
 ) -> Any:
-    """Returns the gradients of left, top, right, bottom, summed and concatenated along `over`."""
+    """Returns the gradients of left, top, right and bottom, each summed along the axis `over`.
+
+    The four sums are concatenated along `over`.
+    """
 
     def where_above(x: Any, y: Any, kept: Any) -> Any:
         return dsl.vcmpsel(x, y, "gt", kept, 0.0)
@@ -151,9 +154,9 @@ def composite(boxes: Any, others: Any) -> Any:
 
 
 def formula(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Computes intersection / (area + other area − intersection) of each pair of boxes.
+    """Computes intersection / union for each pair of boxes, one box from each input.
 
-    The result is 0 if the union is empty.
+    The area of the union is area₁ + area₂ − intersection. If it is 0, the result is 0.
     """
     a, b = boxes[:, None], others[None]
     area, other = (np.prod(np.maximum(one[..., 2:] - one[..., :2], 0), -1) for one in (a, b))
@@ -172,7 +175,7 @@ IOU = OpSpec(
     formula=formula,
     samples=(((7, 4), (9, 4)), ((40, 4), (33, 4)), ((1, 4), (1, 4)), ((0, 4), (3, 4))),
     tbe_gradient=TbeComputation(gradient_for_cann),
-    doc="iou[i, j] = common area of boxes[i] and others[j] / area that they cover",
+    doc="iou[i, j] = |boxes[i] ∩ others[j]| / |boxes[i] ∪ others[j]|",
 )
 
 

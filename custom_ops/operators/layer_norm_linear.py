@@ -1,4 +1,4 @@
-"""Fuses layer normalisation and a dense layer, with the normalised rows in scratch memory."""
+"""Fuses layer normalisation and a dense layer; stores the normalised rows in scratch memory."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def check_inputs(
         given: Any, place: str, last: Any
     ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
-        """Checks the inputs; returns the number of rows, y, and (x as a matrix, gamma, beta).
+        """Checks the inputs; returns (number of rows, y, (x reshaped to a matrix, gamma, beta)).
 
-        Each returned array is an `ArraySpec`, that is, only a shape and a dtype.
+        Each array in the result is an `ArraySpec`, which has only a shape and a dtype.
         """
         x, gamma, beta, weight = given[:4]
         rows, y = check_linear(place, x, weight, last)
@@ -228,11 +228,11 @@ class LayerNormLinear(WeightedCell):
     def from_cells(cls, norm: Any, dense: Any, route: str = "") -> Any:
         """Builds the Cell from `norm`, an nn.LayerNorm, and `dense`, an nn.Dense.
 
-        The new Cell uses the Parameters of both.
+        The new Cell uses the Parameters of `norm` and `dense`.
 
         Raises:
-            InputError: `norm` does not normalise exactly the last axis of its input, `dense` has
-                another input size than `norm`, or `dense` has an activation.
+            InputError: `norm` does not normalise exactly the last axis of its input, `dense` has an
+                activation, or the sizes of `norm` and of the input of `dense` differ.
         """
         if dense.activation is not None:
             raise InputError(

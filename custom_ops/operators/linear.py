@@ -1,4 +1,4 @@
-"""Computes activation(x · weightᵀ + bias + residual) with a fused epilogue, and its gradients."""
+"""Builds activation(x · weightᵀ + bias + residual) as a matrix product with a fused epilogue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def threads() -> int:
 
 
 def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> Any:
-    """Builds the kernel of a DSL operator, for use as a step of a `Chain` of kernels."""
+    """Builds the kernel of an operator with a DSL computation, for use in a `Chain` of kernels."""
     return computation_of(spec, attribute_key(spec, attributes)).kernel(given)
 
 
@@ -112,9 +112,9 @@ def prepare_product(
 def gradient_steps(
     name: str, rows: int, weight: ArraySpec, lowering: str
 ) -> tuple[CompiledStep, CompiledStep]:
-    """Returns the steps that compute the gradients of x and of weight.
+    """Returns the two kernel calls of a `Chain` that compute the gradients of x and of weight.
 
-    Both steps read the array named ``made``: the gradient of the product x · weightᵀ.
+    Both calls read the array named ``made``, which is the gradient of the product x · weightᵀ.
     """
     out, size = weight.shape
     common: dict[str, Any] = {
@@ -131,7 +131,10 @@ def gradient_steps(
 
 
 def _compute_in_cube(x: Any, weight: Any, *terms: Any, activation: str) -> Any:
-    """Computes activation(x · weightᵀ + bias + residual) as CANN does, accumulated in float32."""
+    """Computes activation(x · weightᵀ + bias + residual) in the DSL operations that CANN supports.
+
+    Sums accumulate in float32.
+    """
     *lead, last = sizes(x)
     rows = dsl.ext.reshape(x, [math.prod(lead), last])
     made = dsl.matmul(rows, weight, False, True, dst_dtype="float32")
@@ -155,8 +158,8 @@ CAST = OpSpec(
 def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
     """Wraps a function that builds a `Chain` of kernels, so that 16-bit inputs use float32 kernels.
 
-    If all inputs have the same 16-bit dtype, the chain first casts them to float32. It casts its
-    outputs back to this dtype, but not its intermediate results.
+    If all inputs have the same 16-bit dtype, the chain first casts the inputs to float32. At the
+    end the chain casts the outputs back to the 16-bit dtype. Intermediate results stay in float32.
     """
 
     def build_chain(*given: ArraySpec, **attributes: Any) -> Chain:
@@ -191,9 +194,10 @@ def linear_spec(
 
     Args:
         name: name of the operator.
-        bias, residual: whether the operator has the input of this name, after x and weight.
-        activation: default of the attribute ``activation``: a key of
-            `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty for none.
+        bias, residual: whether the operator has an input ``bias`` or ``residual``, after x and
+            weight.
+        activation: default value of the attribute ``activation``. The value is a key of
+            `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty for no activation.
     """
     more = ("bias",) * bias + ("residual",) * residual
     inputs = ("x", "weight", *more)
@@ -201,9 +205,10 @@ def linear_spec(
     saves = ("x", "weight", *(("y",) if from_result else more if activation else ()))
 
     def build_with_separate_gelu(*given: ArraySpec, activation: str, lowering: str) -> Chain:
-        """Builds a chain of two kernels, the product and then GELU, for accuracy.
+        """Builds a chain of two kernels: the matrix product, then GELU.
 
-        In oneDNN's GELU, 1 + erf and 1 + tanh lose digits to cancellation for negative inputs.
+        This is more accurate than oneDNN's fused GELU. For negative inputs, the sums 1 + erf and
+        1 + tanh in oneDNN's GELU lose digits to cancellation.
         """
         rows, y = check_linear(name, given[0], given[1])
         kernel = prepare_product(
@@ -314,7 +319,7 @@ def linear_spec(
 
 
 def _rename_gradient(step: CompiledStep, made: str) -> CompiledStep:
-    """Returns the step with its array ``made`` renamed to the value of the argument `made`."""
+    """Returns `step` (a kernel call of a `Chain`) with its array ``made`` renamed to `made`."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

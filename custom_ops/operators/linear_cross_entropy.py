@@ -1,4 +1,4 @@
-"""Computes a linear layer and its cross entropy in chunks of rows; never stores all logits."""
+"""Computes the cross entropy of a linear layer in chunks of rows; never stores all logits."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from tbe_impl.errors import InputError
 from tbe_impl.kernel import Kernel
 
 SHARE, LEAST_ROWS, MOST_ROWS = 4, 64, 512
-"""A chunk has 1 / `SHARE` of the rows, but at least `LEAST_ROWS` and at most `MOST_ROWS`.
+"""A chunk has 1 / `SHARE` of all rows, but at least `LEAST_ROWS` and at most `MOST_ROWS` rows.
 
 Larger chunks make matrix products more efficient, but need more memory.
 """
 TILE = 1024
-"""Number of weight gradient rows accumulated at a time; these rows fit in the cache."""
+"""Number of rows of the weight's gradient that are accumulated at a time, to fit in the cache."""
 Shape = tuple[int, ...]
 
 
 def chunks_of(rows: int) -> Iterator[slice]:
-    """Yields the slice of rows of each chunk."""
+    """Yields the row slice of each chunk."""
     size = min(max(rows // SHARE, LEAST_ROWS), MOST_ROWS)
     for begin in range(0, rows, size):
         yield slice(begin, min(begin + size, rows))
 
 
 _IN_PLACE_KERNELS: LruCache[tuple[Any, ...], Kernel] = LruCache(64)
-"""(computation, shapes and dtypes of the inputs) → kernel that overwrites an input."""
+"""Dict from (computation, shapes and dtypes of the inputs) to a kernel that overwrites an input."""
 
 
 def _kernel(spec: OpSpec, shapes: Any, smoothing: float, ignored: int, *, over: bool) -> Kernel:
@@ -63,7 +63,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
-    """Returns a · b; `turn_a` and `turn_b` transpose a and b before the product.
+    """Returns the matrix product a · b; `turn_a` and `turn_b` transpose a and b before the product.
 
     Float32 products run in oneDNN, and products of other dtypes run in NumPy.
     """
@@ -84,7 +84,7 @@ def forward(
     reduction: str,
     label_smoothing: float,
 ) -> None:
-    """Writes the loss to `loss`, and ln Σ e^logits of each row to `sums`."""
+    """Writes the loss to `loss`, and the log-sum-exp of the logits of each row to `sums`."""
     given, table, places = hidden.reshape(-1, hidden.shape[-1]), _widen(weight), labels.reshape(-1)
     losses = np.empty(len(places), table.dtype)
     for rows in chunks_of(len(places)):
@@ -146,7 +146,7 @@ def backward(
 def _shapes(
     hidden: Shape, weight: Shape, labels: Shape, *, reduction: str, **_: Any
 ) -> tuple[Shape, Shape]:
-    """Returns the shapes of the loss and of the saved ln Σ e^logits.
+    """Returns the shapes of the loss and of the saved log-sum-exps of the rows.
 
     Raises:
         InputError: the shapes do not match.
@@ -188,7 +188,7 @@ def composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes this operator with MindSpore's basic operators; stores all logits."""
+    """Computes this operator with MindSpore's basic operators, which store all logits."""
     rows = ops.reshape(hidden, (-1, hidden.shape[-1]))
     logits = ops.matmul(rows, ops.transpose(weight, (1, 0)))
     found = ops.cross_entropy(
@@ -233,8 +233,8 @@ class LinearCrossEntropy(WeightedCell):
     .. math::
         \ell = \mathrm{CrossEntropy}(h \cdot W^T, \mathrm{labels})
 
-    Forward computes the logits of one chunk of rows at a time, and backward recomputes them. Memory
-    therefore does not grow with the number of rows times the number of classes.
+    Forward computes the logits of one chunk of rows at a time, and backward recomputes them. The
+    logits of all rows are therefore never in memory together.
 
     Args:
         in_channels (int): number of elements of a row of hidden.
@@ -250,7 +250,8 @@ class LinearCrossEntropy(WeightedCell):
         - **labels** (Tensor) - int32 or int64, of the shape of hidden without its last axis.
 
     Outputs:
-        Tensor: the loss. It is a scalar, or with ``reduction="none"`` has the shape of labels.
+        Tensor: the loss. With ``reduction="none"`` it has the shape of labels, otherwise it is a
+        scalar.
 
     Raises:
         InputError: shapes or dtypes do not match, the reduction is unknown, or label_smoothing is

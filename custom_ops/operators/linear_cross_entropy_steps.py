@@ -27,7 +27,7 @@ from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
 
 ROWS = 256
-"""Number of rows in a chunk; it bounds the memory for the logits."""
+"""Number of rows in a chunk, which bounds the memory for the logits."""
 _REDUCTION_ATTRIBUTES: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
 
 
@@ -93,7 +93,7 @@ def _loss_attributes(ignore_index: int, label_smoothing: float) -> dict[str, Any
 
 
 def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Returns the forward steps, which compute the loss and ln Σ e^logits of each row."""
+    """Returns the CANN operators of forward: they compute the loss and each row's log-sum-exp."""
     told = {"ignore_index": ignore_index, "reduction": reduction}
     whole = "row_losses" if reduction == "none" else "loss"
     block: tuple[AnyStep, ...] = (
@@ -116,10 +116,10 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
 
 
 def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Returns the backward steps, which recompute the logits of each chunk of rows.
+    """Returns the CANN operators of backward, which recompute the logits of each chunk of rows.
 
-    The steps for a chunk write the gradient of its rows of ``hidden``, and add to the gradient of
-    the weight.
+    The operators for a chunk write the gradient of the chunk's rows of ``hidden``, and add the
+    chunk's contribution to the gradient of the weight.
     """
     told = {"ignore_index": ignore_index, "reduction": reduction}
     views: tuple[AnyStep, ...] = _VIEWS

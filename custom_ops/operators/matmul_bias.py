@@ -41,7 +41,10 @@ def dense_weights(
     has_bias: bool,
     dtype: Any,
 ) -> dict[str, Any]:
-    """Creates weight and bias (if any) of a dense layer, by default initialised as in nn.Dense."""
+    """Creates the weight and, if wanted, the bias of a dense layer.
+
+    The default initialisers are those of nn.Dense.
+    """
     bound = 1 / math.sqrt(in_channels)
     initial = uniform_initializer(bound, he=True) if weight_init is None else weight_init
     made = {"weight": make_parameter(initial, (out_channels, in_channels), dtype, "weight")}
@@ -58,16 +61,20 @@ PRODUCTS: Mapping[str, tuple[OpSpec, OpSpec]] = {
     "gelu_tanh": (MATMUL_GELU, MATMUL_BIAS_GELU),
     "silu": (MATMUL_SILU, MATMUL_BIAS_SILU),
 }
-"""Activation key → (product without bias, product with bias), each with this activation fused."""
+"""Dict from the key of an activation to two operators that fuse it into the matrix product.
+
+The first operator has no bias, the second has a bias.
+"""
 SEPARATE_ACTIVATIONS: Mapping[str, tuple[OpSpec, Mapping[str, Any]]] = {
     "gelu": (GELU_SPEC, {"approximate": False}),
     "gelu_tanh": (GELU_SPEC, {"approximate": True}),
     "silu": (SWISH, {}),
 }
-"""Activation key → (operator of the activation, its attributes).
+"""Dict from the key of an activation to the operator of this activation and its attributes.
 
-The keys are the activations whose derivative is computed from their input. Training runs the
-product and this operator as two kernels, so that backward need not recompute the product.
+The keys are the activations whose derivative is computed from the activation's input. Training
+runs the matrix product and the activation as two kernels, so that backward need not recompute the
+product.
 """
 
 
@@ -75,7 +82,7 @@ class DenseCell(WeightedCell):
     """Base class of dense layers with a fused epilogue; arguments as for nn.Dense.
 
     Attributes:
-        key: key of the fused activation in `PRODUCTS`; empty for none.
+        key: key of the fused activation in `PRODUCTS`; empty for no activation.
     """
 
     key = ""
@@ -132,7 +139,7 @@ class DenseCell(WeightedCell):
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Runs one kernel; in training, `SEPARATE_ACTIVATIONS` run as a second kernel."""
+        """Runs one kernel; in training, runs activations in `SEPARATE_ACTIVATIONS` separately."""
         return self.apply_product(x)
 
     def apply_product(self, x: Any) -> Any:
@@ -330,7 +337,7 @@ class LinearResidual(DenseCell):
         Tensor of the shape and dtype of the residual.
 
     Raises:
-        InputError: sizes or dtypes do not match, or an activation is given.
+        InputError: sizes or dtypes do not match, or `activation` is not None.
 
     Supported Platforms:
         ``CPU`` (``Ascend``: implemented, untested)

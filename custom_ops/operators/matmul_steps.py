@@ -1,4 +1,4 @@
-"""Defines operators that CANN builds: matrix products and float32 accumulation steps."""
+"""Defines the matrix products and float32 accumulations of the operator sequences for CANN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tbe_impl.errors import InputError
 
 
 def _rows(x: Any) -> Any:
-    """Reshapes a tensor to a matrix; all axes but the last become rows."""
+    """Reshapes a tensor to a matrix; all axes but the last are merged into the row axis."""
     *lead, last = sizes(x)
     return dsl.ext.reshape(x, [math.prod(lead), last])
 
@@ -28,13 +28,14 @@ def _product_of_rows(x: Any, y: Any) -> Any:
 
 
 PLACES_MAX = 2**24
-"""Largest number of indices that float32 represents exactly."""
+"""Largest number of consecutive integers from 0 on that float32 represents exactly."""
 
 
 def matrices(like: Any, *tensors: Any) -> list[Any]:
-    """Reshapes each tensor to as many matrices as `like` has.
+    """Reshapes each tensor to a batch of as many matrices as `like` has.
 
-    If a tensor has more matrices than `like`, neighbouring matrices are stacked row-wise.
+    The last two axes of a tensor are those of a matrix; all other axes are batch axes. If a tensor
+    has more matrices than `like`, neighbouring matrices are stacked row-wise.
     """
     count = math.prod(sizes(like)[:-2])
     lead = [count] if count > 1 else []
@@ -100,7 +101,7 @@ PRODUCT = OpSpec(
     samples=(((6, 17), (17, 24)), ((2, 3, 4), (4, 9)), ((5,), (5, 7))),
     nan="row",
     tbe=FOR_CUBE,
-    doc="y = x weight: the gradient of x where x weight' was the product.",
+    doc="y = x weight: the gradient of x if the product was x weight'.",
 )
 PRODUCT_OF_ROWS = OpSpec(
     "ProductOfRows",
@@ -112,7 +113,7 @@ PRODUCT_OF_ROWS = OpSpec(
     samples=(((6, 17), (6, 24)), ((2, 3, 4), (2, 3, 9)), ((5,), (7,))),
     nan="undefined",
     tbe=FOR_CUBE,
-    doc="z = Σ xᵢ yᵢ' over rows: the gradient of weight where x weight' was the product.",
+    doc="z = Σ xᵢ yᵢ' over rows: the gradient of weight if the product was x weight'.",
 )
 PRODUCT_WITH_ROWS = step_operator(
     "ProductWithRows",

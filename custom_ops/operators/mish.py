@@ -23,9 +23,9 @@ def compute(x: Any) -> Any:
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """Returns grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)² with n = w·(w + 2) and w = e^x.
+    """Returns the gradient of x: grad·(n·(n + 2) + 4·x·w·(w + 1)) / (n + 2)².
 
-    For large |x| the derivative is 1 or 0.
+    Here w = e^x and n = w·(w + 2). For large x the derivative is set to 1, and for large −x to 0.
     """
     a, g = widen_inputs(x, grad)
     a = dsl.vmaxs(dsl.vmins(a, SATURATION_BOUND), -800.0)

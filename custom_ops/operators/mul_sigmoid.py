@@ -22,8 +22,8 @@ def compute(x: Any, y: Any) -> Any:
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
     """Returns the gradients of x and y.
 
-    They are grad·y·σ(y) and grad·x·σ(y)·(1 + y·(1 − σ(y))), each summed over the axes along which
-    the input was broadcast.
+    The gradient of x is grad·y·σ(y). The gradient of y is grad·x·σ(y)·(1 + y·(1 − σ(y))). Each
+    gradient is summed over the axes along which its input was broadcast.
     """
     a, b, g = widen_inputs(x, y, grad)
     return unbroadcast(dsl.vmul(g, swish(b)), x), unbroadcast(
@@ -70,7 +70,7 @@ class MulSigmoid(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - like x. Both inputs are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
 
     Outputs:
         Tensor of the broadcast shape and the promoted dtype. NaN propagates. y = −inf gives NaN,

@@ -20,8 +20,8 @@ def compute(x: Any, y: Any) -> Any:
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
     """Returns the gradients of x and y.
 
-    They are grad·(2x − y) and −grad·x, each summed over the axes along which the input was
-    broadcast.
+    The gradient of x is grad·(2x − y). The gradient of y is −grad·x. Each gradient is summed over
+    the axes along which its input was broadcast.
     """
     a, b, g = widen_inputs(x, y, grad)
     first = dsl.vmul(g, dsl.vsub(dsl.vadd(a, a), b))
@@ -67,7 +67,7 @@ class MyOp(FusedCell):
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - like x. Both inputs are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
 
     Outputs:
         Tensor of the broadcast shape and the promoted dtype. NaN propagates.

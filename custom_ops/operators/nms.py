@@ -1,4 +1,4 @@
-"""Computes non-maximum suppression of overlapping boxes, by score."""
+"""Computes non-maximum suppression: of overlapping boxes, selects the one with the best score."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ def composite(
     max_output: int,
     class_aware: bool,
 ) -> Any:
-    """Computes NMS with basic operators, in a loop that selects one box per image and iteration."""
+    """Computes NMS with MindSpore's basic operators, in a loop.
+
+    Each iteration selects one box of each image.
+    """
     images, number, classes = scores.shape
     room = max(max_output, 1)  # MindSpore has no arrays without elements
     corners, flat = (
@@ -176,7 +179,10 @@ def formula(
 
 
 def _round_down(number: float) -> float:
-    """Returns the largest float32 ≤ `number`, which makes float32 comparisons with > exact."""
+    """Returns the largest float32 that is at most `number`.
+
+    For each float32 x, x > (returned number) holds exactly if x > `number` holds.
+    """
     found = np.float32(number)
     return float(found if found <= number else np.nextafter(found, np.float32(-math.inf)))
 
@@ -187,7 +193,10 @@ def _start(scores: Any, *, score_threshold: float) -> Any:
 
 
 def _marked_element(marks: Any, x: Any, axes: list[int]) -> Any:
-    """Returns the only element of x along `axes` with mark 1; ignores NaN and inf elsewhere."""
+    """Returns the element of x that is marked 1 in `marks`; there is one such element along `axes`.
+
+    NaN and inf in the other elements have no effect.
+    """
     return dsl.reduce_sum(dsl.vcmpsel(marks, 0.5, "gt", x, 0.0), axis=axes, keepdims=True)
 
 
@@ -206,8 +215,9 @@ def _suppress(
 ) -> tuple[Any, ...]:
     """Selects the box with the largest score of each image, and suppresses overlapping boxes.
 
-    If scores are equal, the first box is selected; if this box has equal scores, the first class.
-    In the returned scores, the selected score and the suppressed scores are −∞. If an image has no
+    If several boxes have the largest score, the first of these boxes is selected. If several
+    classes of the selected box have the largest score, the first of these classes is selected. In
+    the returned scores, the selected score and the suppressed scores are −∞. If an image has no
     score left, the box and score are 0, the class and index are −1, and `is_kept` is 0.
     """
     images, number, classes = sizes(left)
@@ -290,10 +300,10 @@ COUNT = step_operator(
 def tbe_steps(
     score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
 ) -> TbeSteps:
-    """Returns the CANN operator sequence: mainly a loop of `max_output` iterations.
+    """Returns the sequence of CANN operators, which is mainly a loop of `max_output` iterations.
 
-    Each iteration runs one kernel. It selects one box of each image, and passes the scores of the
-    remaining boxes to the next iteration.
+    Each iteration runs one kernel. The kernel selects one box of each image, and passes the scores
+    of the remaining boxes to the next iteration.
 
     Raises:
         InputError: `max_output` is 0. MindSpore does not support empty outputs on Ascend.
@@ -342,26 +352,28 @@ SUPPRESSION = OpSpec(
     samples=(((2, 12, 4), (2, 12, 3)), ((1, 7, 4), (1, 7, 1)), ((3, 0, 4), (3, 0, 2))),
     tbe_steps=tbe_steps,
     nan="undefined",
-    doc="non-maximum suppression: of overlapping boxes, the one with the best score",
+    doc="non-maximum suppression: selects the box with the best score among overlapping boxes",
 )
 
 
 class NMS(FusedCell):
     r"""Class-wise non-maximum suppression of a batch of images, with outputs of fixed size.
 
-    Each (box, class) pair with a score above the threshold is a candidate. The candidate with the
-    best score is selected first. If scores are equal, the candidate with the lower box index is
-    selected, or for the same box the candidate with the lower class index. Candidates whose
-    intersection over union with the selected box (see `IoU`; computed in float64) exceeds
-    ``iou_threshold`` are removed. Then the best remaining candidate is selected. A pair with a NaN
-    score is never a candidate. A box without area, or with NaN, overlaps no other box.
+    Each (box, class) pair with a score above ``score_threshold`` is a candidate. The candidate with
+    the best score is selected first. If scores are equal, the candidate with the lower box index is
+    selected. If the box is also the same, the candidate with the lower class index is selected.
+    Then all candidates are removed whose intersection over union with the selected box exceeds
+    ``iou_threshold``. Then the best remaining candidate is selected, and so on. Intersection over
+    union is computed as in `IoU`, but in float64. A pair with a NaN score is never a candidate. A
+    box whose area is 0 or whose coordinates contain NaN overlaps no other box.
 
     Args:
         score_threshold: only pairs with a score above this value are candidates.
-        iou_threshold: intersection over union above which a box is removed.
+        iou_threshold: a box is removed if its intersection over union with a selected box exceeds
+            this value.
         max_output: maximum number of selected boxes for each image.
-        class_aware: whether a selected box removes only boxes of its own class. If false, it
-            removes boxes of all classes.
+        class_aware: whether a selected box removes only candidates of its own class. If false, a
+            selected box removes candidates of all classes.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
             the default. ``composite`` needs at least one box, one class and one result.
 
@@ -371,10 +383,11 @@ class NMS(FusedCell):
         - **scores** (Tensor) - of shape (images, boxes, classes) and the dtype of boxes.
 
     Outputs:
-        Tuple of five Tensors: the selected boxes, best first, of shape (images, max_output, 4);
-        their scores, their classes and their indices in `boxes`, each of shape (images,
-        max_output); and their number, of shape (images,). In unused entries, boxes and scores are
-        0, and classes and indices are −1. No output has a gradient.
+        Tuple of five Tensors. The first has the selected boxes, best first, and the shape
+        (images, max_output, 4). The next three have the scores of these boxes, their classes and
+        their indices in `boxes`, and the shape (images, max_output). The last has the number of
+        selected boxes of each image, and the shape (images,). In unused entries, boxes and scores
+        are 0, and classes and indices are −1. No output has a gradient.
 
     Raises:
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.

@@ -1,4 +1,4 @@
-"""Runs one step of Adam, AdamW or Momentum in place; one kernel updates a list of parameters."""
+"""Runs one step of Adam, AdamW or Momentum in place, with one kernel for a list of parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tbe_impl.errors import InputError
 ADAM, ADAM_WEIGHT_DECAY, MOMENTUM = range(3)
 _NAMES = ("Adam", "AdamWeightDecay", "Momentum")
 SCALARS = (("beta1_power", "beta2_power"), (), ("momentum",))
-"""For each update rule, the names of its scalar inputs besides learning rates and weight decays."""
+"""Names of the scalar inputs of each update rule, without learning rates and weight decays."""
 _STATES = (("moment1", "moment2"), ("moments1", "moments2"), ("moments",))
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _RANGES = {
@@ -29,15 +29,15 @@ _RANGES = {
     "beta1": (0, 1, "0 <= beta1 < 1"),
     "beta2": (0, 1, "0 <= beta2 < 1"),
 }
-"""Argument name → (inclusive lower bound, exclusive upper bound, the range as a string)."""
+"""Dict from an argument's name to (inclusive lower bound, exclusive upper bound, description)."""
 _ARRAYS = (np.ndarray, ms.Tensor) if HAS_MINDSPORE else (np.ndarray,)
 
 
 def check_numbers(rule: int, **given: Any) -> None:
-    """Raises `InputError` for an argument that is not a number, an array or a Tensor.
+    """Raises `InputError` if an argument is not a number, an array or a Tensor.
 
-    The function also raises for a number that is out of range. Elements of arrays and Tensors are
-    not checked.
+    The function also raises `InputError` if a number is out of range. Elements of arrays and
+    Tensors are not checked.
     """
     for argument, value in given.items():
         if isinstance(value, _ARRAYS):
@@ -59,11 +59,12 @@ def check_numbers(rule: int, **given: Any) -> None:
 def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     """Builds the operator that runs one step of an update rule over `count` tensors.
 
-    The inputs are `rates` learning rates (1 or `count`), `decays` weight decays (0, 1 or `count`),
-    the scalars of the update rule, `count` gradients, `count` parameters, then `count` tensors for
-    each optimizer state, such as a moment. The step overwrites the parameters whose dtype equals
-    the attribute ``dtype``, and their states. It leaves parameters of other dtypes unchanged. The
-    output is a placeholder without meaning.
+    The inputs are, in this order: the learning rates, the weight decays, the scalars of the update
+    rule, `count` gradients, `count` parameters, and `count` tensors for each optimizer state, such
+    as a moment. There are `rates` learning rates (1 or `count`) and `decays` weight decays (0, 1 or
+    `count`). The step overwrites the parameters whose dtype equals the attribute ``dtype``, and
+    their states. The step leaves parameters of other dtypes unchanged. The output is a placeholder
+    without meaning.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
     names += SCALARS[rule]
@@ -165,7 +166,7 @@ def step(
     decays: Sequence[float] = (),
     **attributes: Any,
 ) -> None:
-    """Runs one step of an update rule on NumPy arrays; overwrites parameters and states.
+    """Runs one step of an update rule on NumPy arrays; overwrites the parameters and states.
 
     Raises:
         InputError: shapes or dtypes do not match, or an array is not contiguous.

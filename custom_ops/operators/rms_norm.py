@@ -129,9 +129,10 @@ class RMSNormCell(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, route: str = "") -> Any:
-        """Builds the Cell from another Cell for RMS normalisation; both use the same Parameter.
+        """Builds the Cell from another RMS normalisation Cell; both Cells use the same Parameter.
 
-        The other Cell has attributes ``gamma`` or ``weight``, and ``epsilon`` or ``eps``.
+        The other Cell has an attribute ``gamma`` or ``weight``, and an attribute ``epsilon`` or
+        ``eps``.
         """
         gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
         epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps

@@ -42,9 +42,9 @@ def _check(x: Any, layout: str) -> None:
 
 
 def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
-    """Rotates x by the angles of the tables; with sign −1 by the opposite angles.
+    """Rotates x by the angles of the tables if `sign` is 1, or by the opposite angles if it is −1.
 
-    The rotation with sign −1 is the transpose of the rotation with sign 1.
+    The rotation by the opposite angles is the transposed rotation, which the gradient needs.
     """
     _check(x, layout)
     size = sizes(x)[-1]
@@ -74,7 +74,7 @@ def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
 
 
 def compute(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
-    """Computes x·cos + partner(x)·sin; partner replaces each pair (a, b) by (−b, a)."""
+    """Computes x·cos + partner(x)·sin, where partner replaces each pair (a, b) by (−b, a)."""
     return _rotate(x, cos, sin, layout, 1.0)
 
 
@@ -84,9 +84,10 @@ def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
 
 
 def _rotate_pairs(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
-    """Rotates like `_rotate`, in whole-tensor operations: interleaved pairs get an axis of size 2.
+    """Rotates like `_rotate`, with operations on whole tensors.
 
-    CANN has no vector instruction that swaps neighbouring elements.
+    For interleaved pairs, x is reshaped so that a pair is an axis of size 2, because CANN has no
+    vector instruction that swaps neighbouring elements.
     """
     _check(x, layout)
     if layout == "halves":
@@ -116,7 +117,7 @@ def composite(x: Any, cos: Any, sin: Any, layout: str = "halves") -> Any:
 
 
 def formula(x: Any, cos: Any, sin: Any, *, layout: str = "halves") -> Any:
-    """Computes x·cos + partner(x)·sin; partner replaces each pair (a, b) by (−b, a)."""
+    """Computes x·cos + partner(x)·sin, where partner replaces each pair (a, b) by (−b, a)."""
     half = x.shape[-1] // 2
     if layout == "halves":
         partner = np.concatenate([-x[..., half:], x[..., :half]], -1)

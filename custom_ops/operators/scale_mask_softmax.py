@@ -20,7 +20,10 @@ LOWEST_SCORE = -3.4e38
 
 
 def softmax(x: Any) -> Any:
-    """Computes e^(x − max x) / Σ e^(x − max x) over the last axis; 0 for a row of only −inf."""
+    """Computes e^(x − max x) / Σ e^(x − max x) over the last axis.
+
+    If all elements of a row are −inf, the result of this row is 0.
+    """
     largest = dsl.vmaxs(dsl.reduce_max(x, axis=-1, keepdims=True), LOWEST_SCORE)
     power = dsl.vexp(dsl.vsub(x, dsl.broadcast(largest, x.shape)))
     # the row maximum contributes 1 to the sum; a sum below 1 therefore means a row of only −inf
@@ -29,7 +32,7 @@ def softmax(x: Any) -> Any:
 
 
 def softmax_gradient(y: Any, grad: Any) -> Any:
-    """Returns the gradient of the softmax input, y·(grad − Σ y·grad)."""
+    """Returns the gradient of the input of the softmax: y·(grad − Σ y·grad)."""
     total = dsl.reduce_sum(dsl.vmul(y, grad), axis=-1, keepdims=True)
     return dsl.vmul(y, dsl.vsub(grad, dsl.broadcast(total, y.shape)))
 
@@ -61,7 +64,7 @@ def compute(x: Any, *, scale: float) -> Any:
 
 
 def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
-    """Computes y = softmax(z) with z = −inf where the mask is true, and z = scale·x elsewhere."""
+    """Computes y = softmax(z). Where the mask is true, z is −inf; elsewhere z is scale·x."""
     check(x)
     if mask.dtype != "bool":
         raise InputError(f"{mask.name} is no mask", expected="bool", got=mask.dtype)
@@ -80,14 +83,17 @@ def compute_added(x: Any, mask: Any, *, scale: float) -> Any:
 
 
 def gradient(y: Any, grad: Any, *, scale: float) -> Any:
-    """Returns scale·y·(grad − Σ y·grad); it is 0 for masked elements, because their y is 0."""
+    """Returns the gradient of x: scale·y·(grad − Σ y·grad).
+
+    Masked elements have y = 0, and therefore the gradient 0.
+    """
     return dsl.cast_to(dsl.vmuls(softmax_gradient(*widen_inputs(y, grad)), scale), y.dtype)
 
 
 def gradient_added(mask: Any, y: Any, grad: Any, *, scale: float) -> tuple[Any, Any]:
     """Returns the gradients of x and of the mask.
 
-    With s = y·(grad − Σ y·grad), the gradient of x is scale·s. The gradient of the mask is s summed
+    Let s = y·(grad − Σ y·grad). The gradient of x is scale·s. The gradient of the mask is s summed
     over the axes along which the mask was broadcast.
     """
     found = softmax_gradient(*widen_inputs(y, grad))
@@ -168,7 +174,7 @@ SCALE_MASK_SOFTMAX = OpSpec(
         ((0, 4), (4,)),
     ),
     nan="row",
-    doc="y = softmax of scale·x where mask is false",
+    doc="y = softmax(z) with z = scale·x, but z = −inf where mask is true",
 )
 SCALE_ADD_SOFTMAX = OpSpec(
     name="ScaleAddSoftmax",
@@ -232,7 +238,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         self.added = FusedCell(SCALE_ADD_SOFTMAX, given, route)
 
     def construct(self, x: Any, mask: Any = None) -> Any:
-        """Runs one of three operators: without a mask, with a bool mask, or with an added mask."""
+        """Runs the operator for no mask, for a bool mask, or for a floating mask."""
         if mask is None:
             return self.plain.run(x)
         if mask.dtype == ms.bool_:
@@ -240,7 +246,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         return self.added.run(x, mask)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns one of three Cells: without a mask, with a bool mask, or with an added mask."""
+        """Returns the Cell for no mask, for a bool mask, or for a floating mask."""
         if len(arrays) < 2:
             return self.plain
         return self.masked if np.asarray(arrays[1]).dtype == np.bool_ else self.added

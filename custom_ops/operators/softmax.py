@@ -29,7 +29,7 @@ def compute(x: Any, *, axis: int = -1) -> Any:
 
 
 def gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
-    """Returns the gradient of x, y·(grad − Σ y·grad)."""
+    """Returns the gradient of x: y·(grad − Σ y·grad)."""
     value, slope = widen(y), widen(grad)
     share = total(dsl.vmul(value, slope), [resolve_axis(y, axis, "Softmax")])
     return dsl.cast_to(dsl.vmul(value, dsl.vsub(slope, broadcast_like(share, y))), y.dtype)
@@ -117,7 +117,7 @@ def log_compute(x: Any, *, axis: int = -1) -> Any:
 
 
 def log_gradient(y: Any, grad: Any, *, axis: int = -1) -> Any:
-    """Returns the gradient of x, grad − e^y·Σ grad."""
+    """Returns the gradient of x: grad − e^y·Σ grad."""
     value, slope = widen(y), widen(grad)
     share = total(slope, [resolve_axis(y, axis, "LogSoftmax")])
     return dsl.cast_to(

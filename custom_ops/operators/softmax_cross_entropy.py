@@ -1,4 +1,4 @@
-"""Computes softmax cross entropy with index labels; forward and backward."""
+"""Computes softmax cross entropy with index labels, forward and backward."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, Any]:
-    """Returns logits and labels; logits of shape (C,) get a row axis, so that classes are axis 1.
+    """Returns logits and labels; if logits has the shape (C,), adds a row axis to both.
+
+    In the result, axis 1 of the logits is the class axis.
 
     Raises:
         InputError: logits has no axis, or the shape of the labels does not match the logits.
@@ -46,7 +48,7 @@ def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, A
 
 
 def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
-    """Raises `InputError` for an unknown reduction, or a label smoothing outside of 0 to 1."""
+    """Raises `InputError` if the reduction is unknown or the label smoothing is not in [0, 1]."""
     check_choice(place, "reduction", reduction, REDUCTIONS, ", ")
     if not 0 <= label_smoothing <= 1:
         raise InputError(
@@ -58,7 +60,7 @@ def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
 
 
 def log_sum_exp(x: Any) -> Any:
-    """Returns ln Σ e^x over axis 1, which is kept with size 1."""
+    """Returns ln Σ e^x over axis 1; the result keeps this axis with size 1."""
     largest, _, _, sums = softmax_terms(x, 1)
     return dsl.vadd(largest, dsl.vlog(sums))
 
@@ -69,7 +71,7 @@ def _drop_class_axis(tensor: Any) -> Any:
 
 
 def _valid_label_mask(labels: Any, ignore_index: int, dtype: str) -> Any:
-    """Returns 1 for each label other than `ignore_index`, else 0."""
+    """Returns a tensor that is 0 where the label equals `ignore_index`, and 1 elsewhere."""
     one, nothing = dsl.const(1.0, dtype), dsl.const(0.0, dtype)
     return dsl.compute(
         sizes(labels),
@@ -87,8 +89,8 @@ def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None)
         x: the logits, with classes along axis 1.
         labels: one label for each row.
         ignore_index: the ignored label.
-        weight: class weights. If they are given, the weight of this class is gathered instead of
-            the logit.
+        weight: class weights, or None. If they are given, the weight of the class is gathered
+            instead of the logit of the class.
     """
     classes, dtype = sizes(x)[1], x.dtype
     nothing, unknown = dsl.const(0.0, dtype), dsl.const(float("nan"), dtype)
@@ -121,7 +123,7 @@ def _broadcast_class_weights(weight: Any, x: Any) -> Any:
 
 
 def reduce_losses(losses: Any, weights: Any, reduction: str, shape: list[int]) -> Any:
-    """Reduces the losses of the rows; ``mean`` divides their sum by the sum of `weights`."""
+    """Reduces the rows' losses; ``mean`` divides the sum of the losses by the sum of `weights`."""
     axes = list(range(len(sizes(losses))))
     if reduction == "none":
         return dsl.ext.reshape(losses, shape)
@@ -179,10 +181,9 @@ def gradient(
 ) -> Any:
     """Returns the gradient of the logits.
 
-    The gradient is (softmax·Σ target − target)·(gradient of the row's loss), and 0 for ignored
-    rows.
-
-    `given` holds the class weights, if there are any, then the gradient of the loss.
+    The gradient is (softmax·Σ target − target)·(gradient of the row's loss). For ignored rows it
+    is 0. `given` contains the class weights (if the operator has them) and the gradient of the
+    loss.
     """
     rows, places = add_row_axis(logits, labels, are_indices=True)
     *weight, grad = given
@@ -220,7 +221,7 @@ def gradient(
 
 
 def add_class_axis(rows: Any) -> Any:
-    """Adds a class axis of size 1 to a tensor of one value per row."""
+    """Adds a class axis of size 1 to a tensor that has one value per row."""
     shape = sizes(rows)
     return dsl.ext.reshape(rows, [shape[0], 1, *shape[1:]])
 
@@ -236,10 +237,10 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of each row's loss; for ``mean``, before the division.
+    """Returns the gradient of each row's loss, without the division by the divisor of a mean.
 
-    The gradient of a reduced loss is broadcast to all rows. For ``mean``, the caller has to divide
-    the result by the divisor of the mean.
+    The gradient of a reduced loss is broadcast to all rows. If the reduction is ``mean``, the
+    caller has to divide the result by the divisor of the mean.
     """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":
@@ -266,7 +267,7 @@ def weighted_composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the operator with class weights, with MindSpore's basic operators."""
+    """Computes the variant of the operator with class weights, with MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, weight, ignore_index, reduction, label_smoothing)
 
 

@@ -30,8 +30,8 @@ class SoftmaxCrossEntropy(OperatorCell):
     Args:
         weight (Tensor): :math:`w`, one value per class, without gradient. For index labels,
             ``mean`` divides the sum of the losses by the sum of the weights of the labels. For
-            probability labels, it divides by the number of rows. ``None`` means 1 for all classes.
-            Default: ``None``.
+            probability labels, ``mean`` divides the sum of the losses by the number of rows.
+            ``None`` means 1 for all classes. Default: ``None``.
         ignore_index (int): rows with this index label are ignored. Default: ``-100``.
         reduction (str): ``none``, ``mean`` (over the rows that are not ignored) or ``sum``.
             Default: ``'mean'``.
@@ -41,12 +41,13 @@ class SoftmaxCrossEntropy(OperatorCell):
 
     Inputs:
         - **logits** (Tensor) - (C,), (N, C) or (N, C, …); float16, bfloat16, float32 or float64.
-        - **labels** (Tensor) - :math:`y`: int32 or int64 indices of the shape of logits without the
-          axis C, or probabilities of the shape of logits. Labels have no gradient.
+        - **labels** (Tensor) - :math:`y`. Index labels are int32 or int64 and have the shape of
+          logits without the axis C. Probability labels have the shape of logits. Labels have no
+          gradient.
 
     Outputs:
-        Tensor: the loss. It is a scalar, or with ``reduction="none"`` has the shape of logits
-        without the axis C. A row whose index label is out of range has the loss NaN.
+        Tensor: the loss. With ``reduction="none"`` it has the shape of logits without the axis C,
+        otherwise it is a scalar. A row whose index label is out of range has the loss NaN.
 
     Raises:
         InputError: the reduction is unknown, label_smoothing is out of range, the weight is not a
@@ -113,7 +114,7 @@ class SoftmaxCrossEntropy(OperatorCell):
         return self.of_shares(logits, labels)
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns the loss, and records the arrays for `backward`."""
+        """Returns the loss, and saves the arrays for `backward`."""
         dense = len(arrays) > 1 and np.asarray(arrays[1]).dtype.kind not in "iu"
         object.__setattr__(self, "spec", self.specs[dense])
         object.__setattr__(self, "attributes", self.kinds[dense])
@@ -129,7 +130,9 @@ class SoftmaxCrossEntropy(OperatorCell):
 
 
 def _vector(weight: Any) -> Any:
-    """Converts class weights to a Tensor, or to an array without MindSpore; None stays None.
+    """Converts class weights to a Tensor, or to an array if MindSpore is not installed.
+
+    If `weight` is None, the result is None.
 
     Raises:
         InputError: the weights are not a vector of numbers.
@@ -183,7 +186,7 @@ class WeightedSoftmaxCrossEntropy(OperatorCell):
         self.of_shares = SoftmaxCrossEntropy(None, ignore_index, reduction, 0.0, route)
 
     def construct(self, logits: Any, labels: Any, weight: Any) -> Any:
-        """Runs one kernel; multiplies probability labels by the class weights before it."""
+        """Multiplies probability labels by the class weights, then runs one kernel."""
         if labels.dtype in self.of_shares.index_dtypes:
             return self.of_indices(logits, labels, weight.astype(logits.dtype))
         return self.of_shares(logits, weight_labels(logits, labels, weight, self.label_smoothing))

@@ -19,9 +19,9 @@ def swish(x: Any, beta: float = 1.0) -> Any:
 
 
 def swish_slope(x: Any, beta: float = 1.0) -> Any:
-    """Returns the derivative of Swish, σ(z)·(1 + z·(1 − σ(z))) with z = beta·x.
+    """Returns the derivative of Swish: σ(z)·(1 + z·(1 − σ(z))) with z = beta·x.
 
-    For large |z| it is 1 or 0.
+    For large z the result is 1, and for large −z it is 0.
     """
     z = scale_tensor(x, beta)
     gate, rest = gate_and_complement(dsl.ext.sigmoid, z)
@@ -40,7 +40,7 @@ def compute(x: Any, *, beta: float) -> Any:
 
 
 def gradient(x: Any, grad: Any, *, beta: float) -> Any:
-    """Returns the gradient of x, grad·σ(z)·(1 + z·(1 − σ(z))) with z = beta·x."""
+    """Returns the gradient of x: grad·σ(z)·(1 + z·(1 − σ(z))) with z = beta·x."""
     a, g = widen_inputs(x, grad)
     return dsl.cast_to(dsl.vmul(g, swish_slope(a, beta)), x.dtype)
 

@@ -16,7 +16,7 @@ from tbe_impl.errors import InputError
 
 
 def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
-    """Computes table[ids]·scale; the result is 0 for an id out of range."""
+    """Computes table[ids]·scale. If an id is out of range, its row of the result is 0."""
     if len(table.shape) != 2:
         raise InputError(
             "TokenEmbedding: the table has another rank",
@@ -31,7 +31,7 @@ def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
 
 
 def gradient(ids: Any, table: Any, grad: Any, *, scale: float = 1.0) -> Any:
-    """Returns the gradient of the table: the scatter-add of grad·scale, in the order of ids."""
+    """Returns the gradient of the table, a scatter-add of grad·scale in the order of ids."""
     slope = widen(grad) if scale == 1.0 else dsl.vmuls(widen(grad), scale)
     made = dsl.unsorted_segment_sum(slope, ids, sizes(table)[0])
     return dsl.cast_to(made, table.dtype)
@@ -79,7 +79,7 @@ class TokenEmbedding(WeightedCell):
             empty for the default.
 
     Inputs:
-        - **ids** (Tensor) - int32 or int64, any shape; an id out of range gives 0.
+        - **ids** (Tensor) - int32 or int64, any shape. An id out of range gives a row of zeros.
 
     Outputs:
         Tensor of the table's dtype. Its shape is the shape of ids with embedding_size appended.
