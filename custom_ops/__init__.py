@@ -77,7 +77,7 @@ import_hook.activate()
 
 
 _DOCUMENTED_MODULES = {name: name for name in ("ascend", "functional", "optimizers")}
-"""Submodules in the documents: ``custom_ops.optimizers.Momentum`` needs no import of its own."""
+"""Submodules that are imported on first use, so that ``custom_ops.optimizers.Momentum`` works."""
 
 _import_public_name = lazy_attributes(
     __name__, {name: f".{home}" for name, home in {**_HOMES, **_DOCUMENTED_MODULES}.items()}

@@ -197,7 +197,7 @@ def operator_file(spec: OpSpec) -> tuple[Path, str]:
             place=spec.place or spec.name,
             expected="a computation in the DSL, a module of tbe_impl.ops, or a file of your own, "
             "named in the OpSpec (`tbe=`)",
-            got=str(spec.tbe) or ("none" if spec.tbe_steps is None else "several in a row"),
+            got=str(spec.tbe) or ("none" if spec.tbe_steps is None else "a sequence of operators"),
             remedy='Use route="composite"',
         )
     return file, function or file.stem

@@ -105,9 +105,9 @@ def _function_spec(name: str) -> FunctionSpec:
 def _cell(name: str, absent: bool, *attributes: Any, route: str) -> Any:
     """Returns the Cell of the function `name`, as `FunctionSpec.build_cell` does.
 
-    MindSpore parses the source of plain functions, but it calls an ``lru_cache`` wrapper at compile
-    time, with constant arguments. `_cell` is such a wrapper, but caches nothing, because the
-    default route may change. `_build_cell` caches the Cells.
+    At compile time, MindSpore parses the source of a plain function, but calls an ``lru_cache``
+    wrapper with constant arguments. `_cell` is therefore an ``lru_cache`` wrapper. It caches
+    nothing, because the default route may change. `_build_cell` caches the Cells.
     """
     return _build_cell(name, absent, check_route(route, name), *to_hashable(attributes))
 

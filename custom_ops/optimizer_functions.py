@@ -25,8 +25,8 @@ _TENSOR = ms.Tensor if HAS_MINDSPORE else ()
 def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> Any:
     """Returns the primitives of one optimizer step, one for each dtype of the parameters.
 
-    This function is an ``lru_cache`` wrapper, although it caches nothing, because MindSpore calls
-    such a wrapper at compile time. MindSpore would parse the source of a plain function.
+    At compile time, MindSpore calls an ``lru_cache`` wrapper, but parses the source of a plain
+    function. This function is therefore an ``lru_cache`` wrapper, although it caches nothing.
     """
     check_numbers(rule, **{name: one for name, one in attributes.items() if name != "nesterov"})
     return _build_step_primitives(
@@ -60,7 +60,7 @@ def _build_step_primitives(
 
 
 def _run_steps(steps: Any, numbers: Any, *lists: Any) -> Any:
-    """Runs the primitives on the scalars `numbers`, gradients, parameters and states."""
+    """Runs the primitives on scalars (`numbers`), gradients, parameters and states."""
     given: Any = ()
     for one in numbers:
         given = given + (_to_scalar_tensor(one),)  # noqa: RUF005
@@ -110,7 +110,7 @@ def adam(
     Args:
         gradients, parameters, moment1, moment2: lists of the same length. The step overwrites the
             parameters and moments.
-        count: number of the step, starting with 1; a number or a Tensor.
+        count: number of the step, starting with 1, as a number or a Tensor.
         learning_rate, weight_decay: numbers, or one-element Tensors.
         beta1, beta2, eps, use_nesterov: as in `custom_ops.Adam`.
 
@@ -194,8 +194,8 @@ def momentum(
 ) -> Any:
     """Runs one step of `custom_ops.Momentum` in place, on lists of tensors or of arrays.
 
-    `moments` are the velocities, which the step overwrites, and `momentum` is their factor. The
-    other arguments are those of `adam`.
+    `moments` are the velocities, which the step overwrites. `momentum` is the factor of the
+    velocities. The remaining arguments are those of `adam`.
     """
     if not isinstance(parameters[0], _TENSOR):
         return momentum_step(

@@ -1,6 +1,6 @@
 """Defines Adam, AdamWeightDecay and Momentum with one kernel launch per dtype and step.
 
-Each class has the same signature as MindSpore's class of this name.
+Each class has the same signature as MindSpore's class of the same name.
 """
 # mypy: disable-error-code="no-untyped-def, attr-defined, assignment, has-type, misc"
 
@@ -38,7 +38,7 @@ def _prepare(
     powers: Any = (),
     **attributes: Any,
 ) -> None:
-    """Builds the optimizer's primitives, one for each dtype of its parameters.
+    """Builds the primitives of an optimizer, one for each dtype of the parameters.
 
     Args:
         optimizer: an instance of `kind` or of a subclass.
@@ -83,7 +83,7 @@ class _SingleLaunchOptimizer:
     """Base class with the methods that the three optimizers share."""
 
     def __call__(self, gradients):
-        """Runs one step; where possible, it calls the kernels without MindSpore's dispatch."""
+        """Runs one step; where possible, calls the kernels without MindSpore's dispatch."""
         done = self.alone(self, gradients)
         return super().__call__(gradients) if done is None else done
 
@@ -126,13 +126,13 @@ class Adam(_SingleLaunchOptimizer, nn.Adam):
         use_amsgrad, use_lazy, use_offload: must be False.
 
     Inputs:
-        - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
+        - **gradients** (tuple[Tensor]) - one Tensor for each parameter; no RowTensors.
 
     Outputs:
         tuple[Tensor] without meaningful values.
 
     Raises:
-        InputError: an argument selects a variant that is not fused.
+        InputError: an argument selects a variant that this class does not support.
 
     Supported Platforms:
         ``CPU``
@@ -223,7 +223,7 @@ class AdamWeightDecay(_SingleLaunchOptimizer, nn.AdamWeightDecay):
             parameter groups and schedules are allowed.
 
     Inputs:
-        - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
+        - **gradients** (tuple[Tensor]) - one Tensor for each parameter; no RowTensors.
 
     Outputs:
         tuple[Tensor] without meaningful values.
@@ -278,15 +278,15 @@ class Momentum(_SingleLaunchOptimizer, nn.Momentum):
     .. math::
         v = u\, v + g, \quad w = w - lr\, v
 
-    The Nesterov variant is :math:`w = w - lr (g + u\, v)`; `nn.Momentum` on CPU ignores
-    ``use_nesterov``.
+    The Nesterov variant computes :math:`w = w - lr (g + u\, v)`, whereas `nn.Momentum` on CPU
+    ignores ``use_nesterov``.
 
     Args:
         params, learning_rate, momentum, weight_decay, loss_scale, use_nesterov: as for
             `nn.Momentum`; parameter groups and schedules are allowed.
 
     Inputs:
-        - **gradients** (tuple[Tensor]) - one for each parameter; none may be a RowTensor.
+        - **gradients** (tuple[Tensor]) - one Tensor for each parameter; no RowTensors.
 
     Outputs:
         tuple[Tensor] without meaningful values.

@@ -14,17 +14,17 @@ from custom_ops.core.operator_spec import OpSpec, cache_in_spec
 from tbe_impl.errors import InputError
 
 Attributes = tuple[tuple[str, Any], ...]
-"""Sorted (name, value) pairs of an operator's attributes: the cache key of its `Computation`."""
+"""Sorted (name, value) pairs of an operator's attributes, the cache key of a `Computation`."""
 
 
 def attribute_key(spec: OpSpec, attributes: Mapping[str, Any]) -> Attributes:
-    """Returns all attributes of an operator, defaults included, as a sorted tuple of pairs."""
+    """Returns all attributes of an operator, defaults included, as sorted (name, value) pairs."""
     return tuple(sorted(spec.with_defaults(attributes).items()))
 
 
 @cache_in_spec
 def computation_of(spec: OpSpec, attributes: Attributes) -> Computation:
-    """Returns the operator's `Computation` for these attributes, cached in the spec."""
+    """Returns the operator's `Computation` for these attributes; the spec caches the result."""
     return Computation(spec, dict(attributes))
 
 

@@ -26,18 +26,17 @@ def build_bprop(
     """Builds the bprop of a primitive from the primitives of its gradient.
 
     Args:
-        calls: primitives that compute the gradients. MindSpore drops calls whose outputs are
-            unused.
-        count: number of inputs of the primitive.
-        singles: for each of `calls`, whether it has exactly one output.
-        saved: indices of the primitive's inputs and outputs that `calls` read.
-        places: for each input, the index of its gradient among the outputs of all `calls`. If the
-            index is -1, the bprop returns zeros.
-        several: whether the primitive has several outputs.
-        visible: number of leading outputs that have a gradient.
-        bare: whether the returned bprop takes all inputs in one tuple: ``(inputs, out, dout)``.
-            Otherwise each input is a separate argument. The ``bprop`` method of a Cell passes one
-            tuple.
+        calls: primitives that compute the gradients. MindSpore does not run a primitive whose
+            outputs are unused.
+        count: number of inputs of the forward primitive.
+        singles: one bool for each of `calls`: whether the primitive has exactly one output.
+        saved: indices of the forward primitive's inputs and outputs that `calls` read.
+        places: for each input, the index of its gradient among the outputs of all `calls`. The
+            index −1 means that the bprop returns zeros for the input.
+        several: whether the forward primitive has several outputs.
+        visible: number of leading outputs of the forward primitive that have a gradient.
+        bare: whether the bprop takes all inputs in one tuple, as ``(inputs, out, dout)``, which the
+            ``bprop`` method of a Cell needs. Otherwise each input is a separate argument.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))
@@ -94,7 +93,7 @@ def missing_gradient_message(spec: OpSpec, order: int) -> str:
 
 
 def build_raising_bprop(count: int, message: str) -> Callable[..., Any]:
-    """Builds a bprop that raises an error, because MindSpore uses zeros if there is no bprop."""
+    """Builds a bprop that raises an error; without a bprop, MindSpore would use zero gradients."""
 
     def raise_error(inputs, out, dout):
         raise RuntimeError(message)

@@ -1,4 +1,4 @@
-"""Defines the Cells of operators; without MindSpore the Cells run on NumPy arrays."""
+"""Defines the Cells of operators. Without MindSpore, the Cells run on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ def check_route(route: str, place: str) -> str:
 
 
 def resolve_route(spec: OpSpec, route: str) -> str:
-    """Returns the route that is used for `route`, which may be empty (the default route).
+    """Returns the route that an operator uses: ``native`` or ``composite``.
 
-    The native route becomes ``composite`` if there is no kernel for the operator or device.
+    An empty `route` means the default route. If the operator has no kernel for the device, the
+    native route is replaced by ``composite``.
 
     Raises:
-        InputError: `route` is unknown, or the result is ``composite`` and the operator has no
+        InputError: `route` is unknown, or the result would be ``composite`` and the operator has no
             composite implementation.
     """
     route = check_route(route, spec.name)
@@ -66,7 +67,10 @@ def resolve_route(spec: OpSpec, route: str) -> str:
 
 
 def _missing_requirement(spec: OpSpec) -> str:
-    """Returns the reason why the device cannot run the operator's kernel; empty if it can."""
+    """Returns the reason why the device cannot run the operator's kernel.
+
+    If the device can run the kernel, the result is an empty string.
+    """
     target = device_target()
     if target == "Ascend":
         return "" if spec.has_tbe else "CANN builds no kernel of it"
@@ -78,8 +82,8 @@ def _missing_requirement(spec: OpSpec) -> str:
 class CompositeCell(Cell):
     """Cell that computes an operator with MindSpore's basic operators and fixed attributes.
 
-    It is a Cell, not a function, because MindSpore's `amp` with level O1 copies functions without
-    their closures.
+    A function would not work: MindSpore's `amp` with level O1 copies functions without their
+    closures.
     """
 
     def __init__(self, function: Callable[..., Any], attributes: Mapping[str, Any]):
@@ -87,12 +91,12 @@ class CompositeCell(Cell):
         self.function, self.given = function, dict(attributes)
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs the composite, which consists of MindSpore's basic operators."""
+        """Runs the composite implementation, which consists of MindSpore's basic operators."""
         return self.function(*inputs, **self.given)
 
 
 class VisibleOutputsCell(Cell):
-    """Cell that drops a primitive's trailing outputs, which only the gradient reads."""
+    """Cell that runs a primitive and drops its trailing outputs, which only the gradient reads."""
 
     def __init__(self, call: Any, count: int):
         super().__init__()
@@ -109,7 +113,7 @@ class VisibleOutputsCell(Cell):
 class TrainingFallbackCell(Cell):
     """Cell that runs one kernel in inference and MindSpore's basic operators in training.
 
-    It is used on devices that have a kernel of the operator, but no kernel of its gradient.
+    This Cell is used on devices that have a kernel for the operator, but none for its gradient.
     """
 
     def __init__(self, call: Any, composed: CompositeCell):
@@ -179,7 +183,7 @@ class FusedCell(OperatorCell):
 
 
 class DispatchingCell(OperatorCell):
-    """Cell of an operator that selects one of several kernels for each call's inputs.
+    """Cell of an operator that selects one of several kernels according to the inputs of a call.
 
     Subclasses define `construct` and `select_cell`.
     """

@@ -65,7 +65,7 @@ def check_tensors(cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any])
 def _name_arguments(
     cell: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """Returns (name, value) of each argument; omits a None if it is the argument's default."""
+    """Returns one pair (name, value) per argument, except arguments that keep the default None."""
     parameters = inspect.signature(cell.construct).parameters
     if any(one.kind is one.VAR_POSITIONAL for one in parameters.values()):
         names = [
@@ -122,9 +122,9 @@ def check_whole_number(operator: str, argument: str, value: Any) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     raise InputError(
-        f"{operator}: {argument} is no whole number",
+        f"{operator}: {argument} is not an integer",
         place=operator,
-        expected="a whole number",
+        expected="an integer",
         got=repr(value),
     )
 
@@ -137,8 +137,8 @@ def check_choice(
     Args:
         operator, argument: name of the operator and of its argument.
         value: value of the argument.
-        known: the allowed names. The message does not show an empty name.
-        joint: text between the names in the message.
+        known: the allowed names. The error message does not list an empty name.
+        joint: text between the names in the error message.
 
     Raises:
         InputError: `value` is not in `known`; the message names operator and argument.

@@ -49,14 +49,14 @@ SOC = "cpu"
 KERNEL_CACHE_SIZE = 64
 """Maximum number of entries of each LRU cache of an operator (kernels, output shapes, dtypes)."""
 SMALL_SIZES = range(1, 9)
-"""Values that replace an unknown input size if the operator rejects `PROBE_SIZES`.
+"""Values that are tried for an unknown input size if the operator rejects `PROBE_SIZES`.
 
 Some operators require a small size, such as 4 for the coordinates of a box.
 """
 PROBE_SIZES = (48, 96)
-"""The two values that replace an unknown input size, one after the other.
+"""The two values that are tried for an unknown input size, one after the other.
 
-An output size that is not the same for both values depends on the unknown size.
+If an output size differs between the two values, the output size depends on the unknown size.
 """
 _build_lock = threading.RLock()
 """Serializes the builds of kernels, because the DSL has global state."""
@@ -64,7 +64,7 @@ _build_lock = threading.RLock()
 Group = tuple[tuple[str, int], ...]
 """Dtype and rank of each input."""
 ShapeClass = tuple[Group, Sizes]
-"""Dtype and rank of each input, and the class (`classify_sizes`) of each size."""
+"""Dtype and rank of each input, and for each size whether it is 0, 1 or larger."""
 
 
 class Computation:
@@ -167,9 +167,10 @@ class Computation:
             check_shapes(self.spec.name, self.spec.outputs, said, shapes, self.spec.place)
 
     def describe_dynamic(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
-        """Returns shapes and dtypes of the outputs for inputs with unknown sizes (-1).
+        """Returns shapes and dtypes of the outputs for inputs with unknown sizes.
 
-        An output size that depends on an unknown input size is -1.
+        An unknown input size is given as −1. An output size that depends on an unknown input size
+        is returned as −1.
         """
         self._dtypes = tuple(one.dtype for one in given)
         self._shapes = tuple(one.shape for one in given)
@@ -198,11 +199,11 @@ class Computation:
         )
 
     def _describe_ranks(self, given: Sequence[ArraySpec]) -> tuple[ArraySpec, ...]:
-        """Returns the dtypes and ranks of the outputs; all output sizes are -1.
+        """Returns the outputs with their dtypes and ranks; all output sizes are −1 (unknown).
 
         This method is the fallback if the operator rejects `PROBE_SIZES` as values of the unknown
         sizes, for example because an unknown size must equal another size. All unknown sizes get
-        the same value: first each known size is tried, then each of `SMALL_SIZES`, until the
+        the same value. The known sizes are tried as this value first, then `SMALL_SIZES`, until the
         operator accepts the inputs.
         """
         known = {size for size in sizes_of(given) if size > 0}
@@ -213,9 +214,10 @@ class Computation:
         return self._describe_with(PROBE_SIZES[0], given)
 
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """Returns the output shapes for these input shapes; shapes do not depend on dtypes.
+        """Returns the output shapes for these input shapes.
 
-        MindSpore may request the shapes before it passes the dtypes.
+        Output shapes do not depend on dtypes. MindSpore may request the shapes before it passes the
+        dtypes.
         """
         whole, infer = self.spec.integers, self.spec.infer_shape
         dtypes = self._dtypes or tuple(
@@ -238,16 +240,16 @@ class Computation:
         return tuple(one.dtype for one in self.describe_dynamic(described))
 
     def _find_dynamic_kernel(self, given: Sequence[ArraySpec]) -> DynamicKernel | None:
-        """Returns a cached dynamic kernel for these inputs; None if there is none."""
+        """Returns the cached dynamic kernel for these inputs, or None if there is none."""
         known = self._varying.get(_shape_class(given), ())
         sizes = sizes_of(given)
         return next((one for one in known if match_pattern(one.pattern, sizes) is not None), None)
 
     def _dynamic_kernel_for(self, given: tuple[ArraySpec, ...]) -> DynamicKernel | None:
-        """Returns a dynamic kernel for these inputs; None if they get a static kernel.
+        """Returns a dynamic kernel for these inputs, or None if the inputs get a static kernel.
 
-        A dynamic kernel is built if inputs of more than `PATIENCE` different sizes were seen, or if
-        a framework declared sizes as dynamic.
+        A dynamic kernel is built if there were calls with more than `PATIENCE` different input
+        sizes, or if a framework declared sizes as dynamic.
         """
         known = self._find_dynamic_kernel(given)
         if known is not None or self.spec.forward is None:
@@ -285,7 +287,7 @@ class Computation:
         """Returns the indices of the static sizes in the concatenated sizes of all inputs.
 
         The last axis of an input is static at first, because kernels with a static last axis are
-        faster. It becomes dynamic after `LAST_SIZES` different sizes.
+        faster. After calls with `LAST_SIZES` different sizes, the last axis becomes dynamic.
         """
         sizes, like = sizes_of(given), _shape_class(given)
         found = self._needed.get(like)
@@ -322,7 +324,7 @@ class Computation:
     def _is_right(self, given: Sequence[ArraySpec], pattern: Sizes) -> bool:
         """Whether a dynamic kernel and a static kernel compute the same results on small arrays.
 
-        If the static sizes make the arrays too large, the test uses smaller static sizes.
+        If the arrays would be too large with the given static sizes, smaller static sizes are used.
         """
         for known in (pattern, shrink_pattern(pattern)):
             sizes = tuple(size if size >= 0 else 2 - size for size in known)
@@ -340,7 +342,7 @@ class Computation:
     def _is_quick(self, varying: DynamicKernel, given: Sequence[ArraySpec]) -> bool:
         """Whether the dynamic kernel takes at most twice a static kernel's time plus `SHORT_S`.
 
-        It compiles and times both kernels.
+        The check compiles and times both kernels.
         """
         sizes = sizes_of(given)
         arrays = random_arrays(given, sizes) or random_arrays(
@@ -366,7 +368,7 @@ class Computation:
         return tuple(map(ArraySpec, shapes, dtypes))
 
     def _trace(self, given: tuple[ArraySpec, ...]) -> AnyKernel:
-        """Returns the traced static kernel for these inputs; its first call compiles it."""
+        """Returns the traced static kernel for these inputs; its first call compiles the kernel."""
         found = self._traced.get(given)
         if found is None:
             found = self._traced[given] = self._build(given)
@@ -435,7 +437,7 @@ class Computation:
         names = self.spec.inputs
         if len(given) != len(names):
             raise InputError(
-                f"{self.spec.name} takes another number of arrays",
+                f"{self.spec.name} got a wrong number of arrays",
                 place=self.spec.name,
                 expected=f"{len(names)} ({', '.join(names)})",
                 got=str(len(given)),
@@ -446,7 +448,7 @@ class Computation:
             taken = self.spec.dtypes_of(name)
             if one.dtype not in taken:
                 raise InputError(
-                    f"{self.spec.name}: {name} has another dtype",
+                    f"{self.spec.name} does not support the dtype of {name}",
                     place=self.spec.place or self.spec.name,
                     expected=", ".join(taken),
                     got=one.dtype,
@@ -464,7 +466,7 @@ def _size(number: int, variables: Sequence[Var]) -> Expr | int:
 
 
 def copy_aliased_outputs(inputs: Sequence[Tensor], made: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Returns the outputs `made`, with a copy of each that is also an input or earlier output."""
+    """Returns the outputs `made`; copies an output that is also an input or an earlier output."""
     found: list[Tensor] = []
     for tensor in made:
         is_met = any(tensor is other for other in (*inputs, *found))

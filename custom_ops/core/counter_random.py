@@ -1,7 +1,7 @@
-"""Generates counter-based random numbers: a hash of each element's position and a key.
+"""Generates counter-based random numbers by hashing the position of each element with a key.
 
-The same position and key always give the same bits. Backward therefore recomputes the bits, and
-forward need not store them.
+The same position and key always give the same bits. Forward therefore need not store the bits:
+backward recomputes them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ SHIFTS = (17, 11, 15, 14)
 def random_bits(shape: Any, key: Tensor) -> Tensor:
     """Returns 32 random bits (uint32) per position of `shape`.
 
-    The input of the hash is the row-major position modulo 2³². The hash multiplies three times.
-    Before each multiplication and at the end, the value is xored with a shifted copy of itself. The
-    key is xored in before the second multiplication. Two keys therefore give different bits, not a
-    permutation of the same bits.
+    The input of the hash is the row-major position modulo 2³². The hash multiplies the value three
+    times. Before each multiplication and at the end, the value is xored with a shifted copy of
+    itself. Before the second multiplication, the value is also xored with the key. Two keys
+    therefore give different bits, not a permutation of the same bits.
 
     Args:
         shape: shape of the result.

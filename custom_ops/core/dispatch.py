@@ -27,7 +27,7 @@ SOURCE = Path(__file__).with_name("dispatch.c")
 _log = logging.getLogger("custom_ops")
 FAILURE_CODE = 70
 ANY_SIZE = -(2**63)
-"""Marker in a kernel record for a size that the kernel lookup does not compare."""
+"""Marker in the C struct of a kernel for a size that is not compared when C looks up a kernel."""
 NUMBER_OF_DTYPE = {
     "bool": 30,
     "int8": 32,
@@ -94,7 +94,7 @@ class Entry:
 
 
 class Bank:
-    """One loaded copy of the C library; each of its slots (entry points) serves one operator."""
+    """One loaded copy of the C library, in which each slot (entry point) calls one operator."""
 
     def __init__(self, number: int):
         text = f"/* bank {number} */\n{SOURCE.read_text()}"
@@ -128,7 +128,7 @@ class Bank:
         return Entry(self.file, f"{several}_{slot:02x}")
 
     def _build(self, slot: int, parameters: int, ranks: Any, shapes: Any, dtypes: Any) -> int:
-        """Builds and registers a kernel; C calls this if its cache has no kernel for a call."""
+        """Builds and registers a kernel; C calls this if the C cache has no matching kernel."""
         computation = self.slots[slot]
         try:
             given = _describe_arguments(parameters, ranks, shapes, dtypes)
@@ -237,8 +237,8 @@ def _record(
     Args:
         kernel: the kernel, built for `given`.
         given: shapes and dtypes of the inputs, then of the outputs.
-        open_sizes: whether C may use a dynamic kernel for all sizes for which it was built, not
-            only for the sizes in `given`.
+        open_sizes: whether C may use a dynamic kernel for all sizes that the kernel supports. If
+            false, C uses the kernel only for the sizes in `given`.
     """
     record = _Kernel(parameters=len(given), threads=usable_threads(environment.threads()))
     sizes = [size for one in given for size in one.shape]
@@ -261,7 +261,7 @@ def _record(
 
 
 def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[ArraySpec]) -> None:
-    """Writes to `record` which sizes are dynamic, and the input and axis of each size argument."""
+    """Marks the dynamic sizes in `record`, and writes the input and axis of each size argument."""
     pattern, program = kernel.varying.pattern, kernel.varying.program
     places = [] if program is None else program[2]
     of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
@@ -294,7 +294,7 @@ def count_calls() -> int:
 def entry_of(computation: Computation) -> Entry:
     """Registers an operator in a library and returns its entry point.
 
-    Operators are never removed; their cached kernels can be evicted.
+    An operator is never removed from a library, but its cached kernels can be evicted.
 
     Raises:
         MissingError: there is no C compiler.
@@ -330,7 +330,7 @@ def _array(address: int, described: ArraySpec) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def has_c_compiler() -> bool:
-    """Whether there is a C compiler; without a compiler operators have no C kernels."""
+    """Whether there is a C compiler, which all C kernels need."""
     try:
         compiler.find_compiler()
     except FusionError:

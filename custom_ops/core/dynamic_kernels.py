@@ -1,7 +1,7 @@
-"""Defines dynamic-shape kernels: one kernel for several sizes of the same input axes.
+"""Defines dynamic-shape kernels, each of which supports several sizes of the same input axes.
 
-Sizes 0 and 1 always get static kernels, because empty arrays and broadcasting need kernels of
-their own. A dynamic size is therefore at least 2.
+Inputs with a size 0 or 1 always get static kernels, because empty arrays and broadcasting need
+separate kernels. A dynamic size is therefore at least 2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tbe_impl.runtime.sequence import CFunction
 Sizes = tuple[int, ...]
 """Sizes of all inputs, concatenated."""
 PATIENCE = 3
-"""Number of different sizes that each get a static kernel; further sizes get a dynamic kernel."""
+"""Number of different input sizes that get static kernels before a dynamic kernel is built."""
 LAST_SIZES = 8
 """Number of different last-axis sizes after which the last axis becomes dynamic too."""
 SHORT_S = 1e-4
@@ -62,9 +62,10 @@ def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
     """Returns the pattern of the sizes in `seen`, which marks each size as constant or variable.
 
-    For each axis of the inputs, the pattern has the constant size, or −1 − v for the variable with
-    number v. Axes whose sizes were always equal share a variable. The axes in `open_places` are
-    variable even if their size was constant so far.
+    The pattern has one element for each axis of the inputs. The element is the size if it is
+    constant, or −1 − v for the size variable with number v. Axes whose sizes were equal in all of
+    `seen` share a variable. The axes in `open_places` are variable even if their size was constant
+    so far.
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
@@ -77,7 +78,10 @@ def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset())
 
 
 def match_pattern(pattern: Sizes, sizes: Sizes) -> dict[int, int] | None:
-    """Returns a dict from variable number to size; None if `sizes` do not match `pattern`."""
+    """Returns a dict from the number of each size variable to the size.
+
+    Returns None if `sizes` do not match `pattern`.
+    """
     values: dict[int, int] = {}
     for wanted, size in zip(pattern, sizes, strict=True):
         if wanted >= 0:
@@ -114,11 +118,12 @@ class DynamicKernel:
 
     @cached_property
     def program(self) -> tuple[LoadedProgram, list[int], list[int]] | None:
-        """The program, an index for each of its buffers, and an index for each size argument.
+        """The tuple (program, indices of the buffers, indices of the size arguments), or None.
 
-        A buffer's index is the position of its array among the kernel's inputs and outputs. The
-        index of a size argument selects its value from the sizes of all inputs. The result is None
-        if the kernel is not a single program, or if a size argument is not the size of an input.
+        The index of a buffer is the position of its array among the kernel's inputs and outputs.
+        The index of a size argument is its position among the concatenated sizes of all inputs. The
+        result is None if the kernel is not a single program, or if a size argument is not the size
+        of an input.
 
         Raises:
             FusionError: compilation failed.
@@ -138,7 +143,7 @@ def shrink_pattern(pattern: Sizes) -> Sizes:
 
 
 def random_arrays(given: Sequence[ArraySpec], sizes: Sequence[int]) -> list[np.ndarray] | None:
-    """Returns random arrays of these sizes, or None if they are too large in total."""
+    """Returns random arrays of these sizes, or None if the arrays would be too large in total."""
     rng, left = np.random.default_rng(0), iter(sizes)
     shapes = [tuple(next(left) for _ in one.shape) for one in given]
     if sum(map(prod, shapes)) > MAX_TRIAL_ELEMENTS:
@@ -160,7 +165,7 @@ def time_fastest_call(kernel: Kernel, arrays: Sequence[np.ndarray]) -> float:
 def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> bool:
     """Whether two kernels compute the same result on `arrays`, within a tolerance.
 
-    A `forward` that computes with a size may compute something else when the size is dynamic. For
+    If `forward` computes with a size, its result may be different when the size is dynamic. For
     example, ``1 / size`` is a fraction for a Python number, but an integer division for a symbolic
     size.
     """
@@ -185,7 +190,7 @@ class BoundKernel:
 
     @property
     def c_function(self) -> CFunction | None:
-        """The C function with its size arguments; None if only Python can call the kernel."""
+        """The C function with its size arguments, or None if only Python can call the kernel."""
         if self.varying.program is None:
             return None
         loaded, order, places = self.varying.program

@@ -1,4 +1,4 @@
-"""Imports MindSpore if it is installed; the operators also work without it."""
+"""Imports MindSpore if it is installed. The operators also work without MindSpore."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ Cell: Any = nn.Cell if HAS_MINDSPORE else object
 
 
 def device_target() -> str:
-    """Returns MindSpore's device target, such as ``Ascend``; ``CPU`` without MindSpore."""
+    """Returns MindSpore's device target, such as ``Ascend``, or ``CPU`` without MindSpore."""
     return str(ms.get_context("device_target")) if HAS_MINDSPORE else "CPU"

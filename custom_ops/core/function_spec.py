@@ -1,8 +1,8 @@
 """Describes the functions of `custom_ops.functional`, and generates their source code.
 
-MindSpore compiles a function from its source, so each function is generated as text, as `attrs` and
-`dataclasses` generate methods. The text is stored in `linecache`, so that `inspect.getsource` finds
-it.
+MindSpore compiles a function from its source. Each function is therefore generated as text, in the
+way in which `attrs` and `dataclasses` generate methods. The text is stored in `linecache`, so that
+`inspect.getsource` finds the text.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ EMPTY = inspect.Parameter.empty
 class FunctionSpec:
     """One function of `custom_ops.functional`.
 
-    The function takes tensors, then attributes, then ``route``. It passes the tensors to the Cell
-    of these attributes.
+    The function takes tensors, then attributes, then ``route``. The function builds the Cell with
+    these attributes, and passes the tensors to this Cell.
 
     Attributes:
         name: name of the function.
         inputs: names of the tensors, in order.
         build: takes the attributes and ``route`` by keyword, and returns the Cell.
         attributes: parameters of the function beside tensors and ``route``, with annotation and
-            default. Attributes without a default follow the first tensor; the others are
-            keyword-only.
-        optional: tensors that may be None.
-        build_without: returns the Cell for calls in which the first of `optional` is None; this
-            Cell does not take the `optional` tensors. If `build_without` is None, the Cell of
-            `build` accepts None for these tensors.
+            default. In the signature, attributes without a default follow the first tensor, and
+            attributes with a default are keyword-only.
+        optional: names of the tensors that may be None.
+        build_without: builds the Cell for calls in which the first of the `optional` tensors is
+            None. This Cell does not take the `optional` tensors. If `build_without` is None, the
+            Cell from `build` is used, and accepts None for these tensors.
         doc: docstring of the function.
     """
 
@@ -58,8 +58,8 @@ class FunctionSpec:
         """Returns the Cell for these values of the attributes.
 
         Args:
-            absent: whether the first of `optional` is None.
-            values: values of the attributes, in their order.
+            absent: whether the first of the `optional` tensors is None.
+            values: one value for each of `attributes`, in order.
             route: as in `FusedCell`.
         """
         given = {one.name: value for one, value in zip(self.attributes, values, strict=True)}
@@ -118,16 +118,16 @@ def function_of_cell(
 ) -> FunctionSpec:
     """Returns the `FunctionSpec` of a function that calls the Cell of a class without weights.
 
-    The attributes are the arguments of the constructor. The tensors are the arguments of
-    ``construct``; a tensor with the default None is optional. The docstring consists of the first
-    line of the class's docstring, the spec's formula, and the class's sections on arguments,
-    results and errors.
+    The attributes are the arguments of the constructor of the class. The tensors are the arguments
+    of ``construct``; a tensor with the default None is optional. The docstring of the function
+    consists of the first line of the docstring of the class, the formula of the spec, and the
+    sections of the docstring of the class on arguments, results and errors.
 
     Args:
         name: name of the function.
         cell: the class.
         spec: the operator; its input names are used if ``construct`` takes ``*inputs``.
-        types: dict from an attribute to an annotation that replaces that of the constructor.
+        types: dict from an attribute to the annotation that is used instead of the constructor's.
     """
     tensors = list(inspect.signature(cell.construct).parameters.values())[1:]
     is_named = tensors[0].kind is not tensors[0].VAR_POSITIONAL
@@ -163,11 +163,11 @@ def function_of_spec(
         name: name of the function.
         spec: the operator.
         doc: docstring of the function.
-        without: operator that takes fewer tensors. It is used for calls in which the missing
-            tensors are None.
-        attributes: attributes of the spec that are parameters; by default all.
-        required: attributes without a default in the function, although the spec has a default.
-        types: dict from an attribute to an annotation that replaces the type of the default.
+        without: operator without the optional tensors, for calls in which these tensors are None.
+        attributes: attributes of the spec that are parameters of the function; by default all.
+        required: attributes whose default in the spec is not used, so that each call has to give
+            a value.
+        types: dict from an attribute to its annotation; by default, the type of the default value.
     """
     names = spec.attributes if attributes is None else attributes
     optional = () if without is None else {*spec.inputs} - {*without.inputs}
@@ -190,9 +190,8 @@ def attribute_parameters(
     """Returns one function parameter for each attribute.
 
     Args:
-        defaults: dict from attribute to default. By default, the annotation is the type of the
-            default.
-        types: dict from an attribute to an annotation that replaces the type of the default.
+        defaults: dict from each attribute to its default value.
+        types: dict from an attribute to its annotation; by default, the type of the default value.
         required: attributes whose parameters have no default.
     """
     return tuple(

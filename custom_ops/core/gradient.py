@@ -1,7 +1,7 @@
 """Derives the gradient operator of an operator.
 
-The inputs of the gradient operator are the forward operator's saved values, then one gradient per
-visible output (output that callers of the forward operator get).
+The inputs of the gradient operator are the values that the forward operator saves, then one
+gradient for each visible output. An output is visible if callers of the forward operator get it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from tbe_impl.errors import InputError
 def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     """Returns the operator that computes the gradients of the differentiable inputs.
 
-    The inputs of this gradient operator are the values of ``saves`` (all inputs if ``backward`` is
-    derived), then ``grad_<output>`` for each visible output. Its outputs are ``grad_<input>``;
-    inputs with the same gradient share one output.
+    The inputs of this gradient operator are the values named in ``saves``, then ``grad_<output>``
+    for each visible output. If ``backward`` is derived automatically, all inputs are saved. The
+    outputs of the gradient operator are ``grad_<input>``. Inputs with the same gradient share one
+    output.
 
-    A second derivative must include the path through the hidden outputs, which only ``backward``
-    reads. The gradient of an operator with hidden outputs is therefore differentiable only if
-    ``recompute_hidden`` recomputes them from the other saved values. The second derivative then
-    treats the hidden outputs as functions of these values.
+    Hidden outputs are outputs that only ``backward`` reads. A second derivative must include the
+    path through the hidden outputs. If an operator has hidden outputs, its gradient is therefore
+    differentiable only with ``recompute_hidden``, a function that recomputes the hidden outputs
+    from the other saved values. The second derivative then treats the hidden outputs as functions
+    of these values.
 
     Args:
         spec: the forward operator.
-        part: one of the groups in ``spec.gradient_groups``; only the gradients of its inputs are
-            computed. If empty, all gradients are computed.
+        part: a group of inputs from ``spec.gradient_groups``. Only the gradients of these inputs
+            are computed. If `part` is empty, all gradients are computed.
     """
     by_hand = (spec.backward, spec.backward_kernel_builder, spec.backward_procedure)
     is_written = any(one is not None for one in by_hand)
@@ -80,10 +82,10 @@ def inputs_with_own_gradient(spec: OpSpec) -> tuple[str, ...]:
 
 
 def wiring(spec: OpSpec, part: tuple[str, ...] = ()) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Returns the indices of the saved inputs and outputs, and each input's gradient index.
+    """Returns the indices of the saved inputs and outputs, and the gradient index of each input.
 
     The gradient index of an input is the index of its gradient among the outputs of the gradient
-    operator, or -1 if the input has no gradient.
+    operator. If the input has no gradient, the gradient index is −1.
     """
     names, own = (*spec.inputs, *spec.outputs), part or inputs_with_own_gradient(spec)
     sources = [spec.same_gradient.get(name, name) for name in spec.inputs]
@@ -101,9 +103,9 @@ def _forward(spec: OpSpec) -> Any:
 
 
 def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
-    """Returns a function that gives each gradient the shape (or dtype) of its input.
+    """Returns a function that infers the shape (or dtype) of each gradient from its input.
 
-    Returns None if one of these inputs is not among `saves`.
+    Returns None if the gradient operator does not get one of these inputs in `saves`.
     """
     if not set(own) <= set(saves):
         return None

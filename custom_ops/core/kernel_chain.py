@@ -30,10 +30,10 @@ CompiledStep = Step[MemberKernel]
 def make_step(
     kernel: MemberKernel, reads: tuple[str, ...], writes: tuple[str, ...]
 ) -> CompiledStep:
-    """Returns a step of a compiled sequence.
+    """Returns a step of a compiled sequence, which is the call of one kernel.
 
-    An array of the sequence may have another shape than the kernel's argument, if the numbers of
-    elements are equal.
+    The shapes of an array and of the kernel's argument may differ, if the numbers of elements are
+    equal.
     """
     return Step(kernel, reads, writes, tuple(map(_bytes, _outputs_of(kernel))))
 
@@ -46,8 +46,8 @@ class Chain:
         name: name of the operator.
         given: dict from the name of each input, in order, to its shape and dtype.
         wanted: dict from the name of each output, in order, to its shape and dtype. Each output is
-            written by a step.
-        steps: the steps, in order.
+            written by one of the kernel calls.
+        steps: the kernel calls, in order.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Chain:
 
     @cached_property
     def c_function(self) -> CFunction | None:
-        """The sequence as one C function; None if a step can only be called from Python."""
+        """The sequence as one C function, or None if a kernel can only be called from Python."""
         return link(self.sequence.convert(lambda step: c_function_of(step.kernel)))
 
     @cached_property
@@ -153,7 +153,7 @@ def _outputs_of(kernel: MemberKernel) -> tuple[ArraySpec, ...]:
 def _call_kernel(
     kernel: MemberKernel, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray]
 ) -> None:
-    """Runs a kernel on arrays of a sequence."""
+    """Runs a kernel of a sequence on arrays."""
     shapes = [one.shape for one in kernel.inputs]  # type: ignore[union-attr]
     given = [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
     made = [array.reshape(one.shape) for array, one in zip(out, _outputs_of(kernel), strict=True)]

@@ -19,7 +19,7 @@ from tbe_impl.runtime.sequence import CFunction
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """Shape and dtype of an array; -1 marks an unknown size."""
+    """Shape and dtype of an array, where −1 marks an unknown size."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -72,7 +72,7 @@ class Procedure:
 class OpaqueKernel(Protocol):
     """Interface of kernels that are not built from a DSL graph.
 
-    They are `custom_ops.core.c_kernels.CKernel` and `custom_ops.core.kernel_chain.Chain`.
+    These kernels are `custom_ops.core.c_kernels.CKernel` and `custom_ops.core.kernel_chain.Chain`.
     """
 
     @property
@@ -81,7 +81,7 @@ class OpaqueKernel(Protocol):
 
     @property
     def c_function(self) -> CFunction | None:
-        """The kernel's C function; None if only Python can call the kernel."""
+        """The kernel's C function, or None if only Python can call the kernel."""
 
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
         """Returns the output array, or a tuple of arrays if there are several outputs."""
@@ -100,9 +100,9 @@ def outputs_of(kernel: AnyKernel) -> tuple[ArraySpec, ...]:
 def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
     """Returns the only program of a kernel, and an index for each buffer of the program.
 
-    A buffer's index is the position of its array among the kernel's inputs and outputs. Returns
-    None if the kernel is not a single program, or if the program cannot be called with exactly the
-    kernel's inputs and outputs.
+    The index of a buffer is the position of its array among the kernel's inputs and outputs. The
+    function returns None if the kernel is not a single program, or if the program cannot be called
+    with exactly the kernel's inputs and outputs.
     """
     loaded = kernel.compiled.only_program
     if loaded is None:
@@ -121,7 +121,7 @@ def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
 
 
 def c_function_of(kernel: AnyKernel | Prepared) -> CFunction | None:
-    """Returns the kernel's C function; None if only Python can call the kernel."""
+    """Returns the kernel's C function, or None if only Python can call the kernel."""
     if isinstance(kernel, Procedure):
         return None
     if not isinstance(kernel, Kernel):

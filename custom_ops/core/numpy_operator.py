@@ -48,11 +48,11 @@ class Declaration:
 
     Attributes:
         name: name of the operator.
-        inputs: names of those arguments of ``forward`` that have no default.
-        outputs: names of the results.
-        undifferentiable: inputs without a gradient.
-        tbe, tbe_gradient: paths of the files with the TBE operators of the operator and of its
-            gradient; empty if there is none.
+        inputs: names of the arguments of ``forward`` that have no default.
+        outputs: names of the outputs.
+        undifferentiable: names of the inputs without a gradient.
+        tbe, tbe_gradient: paths of the TBE operator files for the operator and for its gradient. A
+            path is empty if there is no such file.
         place: file and line of the class.
     """
 
@@ -72,8 +72,8 @@ class _OperatorState:
         owner: ``id`` of the object.
         lock: held while MindSpore runs the object's methods, because they store state in the
             object.
-        made: the attribute values of the last build, and the spec built from them; None before the
-            first build.
+        made: the attribute values for which the spec was built last, and this spec. None before the
+            spec is built.
     """
 
     def __init__(self, owner: int = 0):
@@ -87,30 +87,31 @@ class _OperatorState:
 class Operator(OperatorCell):
     """Base class of operators with NumPy methods.
 
-    ``forward(self, x, …)`` computes the outputs. Each argument, also an argument with a default, is
-    recorded as an attribute of the object with the same name. ``backward(self, grad, …)`` may read
-    these attributes, such as ``self.x``, and returns one gradient per input. On NumPy arrays both
-    methods run as they are written. In MindSpore the object is a Cell, which works in graph mode,
-    in PyNative and under `@ms.jit`.
+    ``forward(self, x, …)`` computes the outputs. The object stores each argument, also an argument
+    with a default, as an attribute of the same name. ``backward(self, grad, …)`` may read these
+    attributes, such as ``self.x``, and returns one gradient per input. On NumPy arrays both methods
+    run as they are written. In MindSpore the object is a Cell, which works in graph mode, in
+    PyNative and under `@ms.jit`.
 
-    By default, MindSpore calls the methods on the host, which is slow and gives one warning.
-    ``infer_shape`` and ``infer_dtype`` return the shapes and dtypes of the outputs; if one of them
-    is missing, forward runs on arrays of ones to find the shapes and dtypes. To compute a gradient,
-    forward runs again before backward, so that the state stored in ``self`` belongs to the same
-    inputs. Random numbers therefore have to be an input. If backward is missing, there is no
-    gradient.
+    By default, MindSpore calls the methods on the host, which is slow and gives one warning. The
+    methods ``infer_shape`` and ``infer_dtype`` return the shapes and dtypes of the outputs. If one
+    of these methods is missing, forward runs on arrays of ones to find the shapes and dtypes. To
+    compute a gradient, MindSpore runs forward again before backward, so that the attributes belong
+    to the same inputs. Random numbers therefore have to be an input. If backward is missing, there
+    is no gradient.
 
     If forward has the decorator `custom_ops.formula` (NumPy) or `custom_ops.tbe` (the TBE DSL),
-    both methods are traced and compiled to kernels; if backward is missing, the gradient is
-    derived. Tracing captures the current attribute values. After an assignment to an attribute, or
-    ``set_train``, the next call on arrays or in PyNative builds another kernel. A change inside an
-    attribute, for example of an array element, is not detected. A compiled graph keeps the values
-    captured at compilation. Kernels for arrays are freed with the object. MindSpore keeps the
-    kernels that it calls until the process ends, so create an Operator once, not for each step.
+    both methods are traced and compiled to kernels. If backward is missing in this case, the
+    gradient is derived automatically. Tracing captures the current attribute values. After an
+    assignment to an attribute, or after ``set_train``, the next call on arrays or in PyNative
+    builds another kernel. A change inside an attribute, for example of an array element, is not
+    detected. A compiled graph keeps the values captured at compilation. Kernels for arrays are
+    freed with the object. Kernels that MindSpore calls are freed only when the process ends, so
+    create an Operator once, not for each training step.
 
     Raises:
-        InputError: an argument of forward cannot be recorded, or a method returns a wrong number of
-            results, or results of wrong shapes.
+        InputError: an argument of forward cannot be stored as an attribute, or a method returns a
+            wrong number of results or results of wrong shapes.
 
     Examples:
         >>> import numpy as np
@@ -156,7 +157,7 @@ class Operator(OperatorCell):
 
     @property
     def spec(self) -> OpSpec:  # type: ignore[override]
-        """Spec of this object's operator; it is rebuilt after an attribute was reassigned."""
+        """Spec of this object's operator, which is rebuilt after an assignment to an attribute."""
         own, values = self._operator_state(), self._values() if self._kind else {}
         if own.made is None or not _has_same_objects(own.made[0], values):
             own.made = values, self._trace_spec(values) if self._kind else self._callback_spec()
@@ -170,9 +171,9 @@ class Operator(OperatorCell):
         return own
 
     def _values(self) -> dict[str, Any]:
-        """Returns this object's attributes by name, without those that every Cell has.
+        """Returns a dict of this object's attributes, without the attributes that every Cell has.
 
-        ``training`` is included.
+        The attribute ``training`` is included.
         """
         return {
             name: self.__dict__[name] for name in self.__dict__.keys() - _cell_attribute_names()
@@ -180,7 +181,7 @@ class Operator(OperatorCell):
 
     @contextmanager
     def _override_attributes(self, values: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager that sets attributes; at exit, all attributes get their old values."""
+        """Context manager that sets attributes; restores the values of all attributes at exit."""
         before = self._values()
         self.__dict__.update(values)
         try:
@@ -282,7 +283,7 @@ class Operator(OperatorCell):
         return to_tuple(self._backward(*given[count:]))
 
     def _run_forward(self, *arrays: np.ndarray) -> None:
-        """Runs forward on the host; `arrays` are the inputs, then the output arrays."""
+        """Runs forward on the host. `arrays` are the inputs, then the arrays for the outputs."""
         count = len(self.declaration.inputs)
         with self._operator_state().lock:
             made = to_tuple(self._forward(*map(np.array, arrays[:count])))
@@ -291,7 +292,7 @@ class Operator(OperatorCell):
     def _run_backward(self, *arrays: np.ndarray) -> None:
         """Runs backward on the host.
 
-        `arrays` are the inputs, the gradients of the outputs, then the output arrays.
+        `arrays` are the inputs, the gradients of the outputs, then the arrays for the results.
         """
         said = self.declaration
         count = len(said.inputs) + len(said.outputs)
@@ -349,9 +350,9 @@ class Operator(OperatorCell):
         return tuple(map(ArraySpec, shapes, dtypes))
 
     def _inference(self, method: str, wrapped: Callable[..., Any]) -> Any:
-        """Returns the method ``infer_shape`` or ``infer_dtype``; None if the class has none.
+        """Returns the method ``infer_shape`` or ``infer_dtype``, or None if it is not defined.
 
-        `wrapped` is a function that adds checks of the method's results.
+        `wrapped` is a function that adds checks to the results of the method.
         """
         function, said = getattr(self, method, None), self.declaration
         return function and wrapped(function, said.name, said.outputs, said.place)
@@ -383,7 +384,7 @@ class Operator(OperatorCell):
 def _cell_attribute_names() -> frozenset[str]:
     """Returns the names of the attributes that MindSpore sets on every Cell.
 
-    They include attributes that MindSpore sets during calls, but not ``training``.
+    The names include attributes that MindSpore sets during calls, but not ``training``.
     """
     return (_RUNTIME_ATTRIBUTES | getattr(Cell(), "__dict__", {}).keys()) - {"training"}
 
@@ -403,7 +404,7 @@ def place_of(written: type) -> str:
 
 
 def _inputs_of(written: type, forward: Callable[..., Any]) -> tuple[str, ...]:
-    """Returns the names of forward's inputs, which are its arguments without a default."""
+    """Returns the names of the inputs of forward, which are the arguments without a default."""
     own = list(inspect.signature(forward).parameters.values())[1:]
     for one in own:
         if one.kind is one.VAR_POSITIONAL or hasattr(Operator, one.name):

@@ -31,10 +31,10 @@ class TbeComputation:
     `custom_ops.tbe_bridge.operator_files` generates the file.
 
     Attributes:
-        compute: DSL function like `OpSpec.forward`. Its keyword arguments become the attributes of
-            CANN's operator. None means the spec's `forward`.
-        dtypes: dtypes that are registered for the inputs that `OpSpec.integers` does not name.
-        other_dtypes: dict from an input to its further dtypes.
+        compute: DSL function like `OpSpec.forward`. The keyword arguments of the function become
+            the attributes of CANN's operator. None means the function `OpSpec.forward`.
+        dtypes: dtypes that are registered for the inputs that are not in `OpSpec.integers`.
+        other_dtypes: dict from an input to the dtypes that are registered for it in addition.
     """
 
     compute: Compute | None = None
@@ -45,10 +45,10 @@ class TbeComputation:
 
 
 FOR_CUBE = TbeComputation(dtypes=("float16",))
-"""For an operator with a matrix product, because Ascend's cube unit multiplies float16."""
+"""Registers float16 inputs, for matrix products: Ascend's cube unit multiplies float16."""
 FOR_FLOATS = TbeComputation()
 FOR_SUMS = TbeComputation(dtypes=("float32",))
-"""For an operator that takes float32 sums, such as the results of matrix products."""
+"""Registers float32 inputs, for operators that read float32 sums such as matrix products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,64 +68,69 @@ class OpSpec:
         variants: further attribute sets for tests.
         composite: the same computation with MindSpore's basic operators. It takes tensors by
             position and attributes by keyword.
-        infer_shape, infer_dtype: take the input shapes (dtypes) by position and return one shape
-            (dtype) per output. If None, shapes (dtypes) are inferred from `forward`.
+        infer_shape: takes the input shapes by position, and returns one shape per output. If None,
+            the shapes are inferred from `forward`.
+        infer_dtype: takes the input dtypes by position, and returns one dtype per output. If None,
+            the dtypes are inferred from `forward`.
         kernel_builder: takes the shapes and dtypes of the inputs
             (`custom_ops.core.kernel_interface.ArraySpec`), and attributes by keyword. It returns
-            the C kernel (`custom_ops.core.c_kernels.CKernel`). If it is given, `forward` is None.
+            the C kernel (`custom_ops.core.c_kernels.CKernel`). If there is a `kernel_builder`,
+            `forward` is None.
         backward_kernel_builder: builds the kernel of the gradients, with the arguments of
             `backward`.
         procedure: host function of an operator without a kernel. It takes the inputs, then the
-            output arrays, and attributes by keyword. If it is given, `forward` is None. The shapes
-            and dtypes of its outputs come from `describe`, or else from `infer_shape` (which then
-            also takes attributes) and `infer_dtype`.
+            output arrays, and attributes by keyword. If there is a `procedure`, `forward` is None.
+            The shapes and dtypes of the outputs are computed by `describe`, or, if it is None, by
+            `infer_shape` (which then also takes attributes) and `infer_dtype`.
         describe: function for an operator with a `procedure`. It takes the shapes and dtypes of the
             inputs (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It
             returns the shapes and dtypes of the outputs.
         gradient_groups: groups of differentiable inputs. In MindSpore each group has its own
-            gradient operator, so unused gradients are not computed. `backward_kernel_builder` takes
-            the names of a group as `wanted`. If there are no groups, one gradient operator computes
-            all gradients.
+            gradient operator, so unused gradients are not computed. `backward_kernel_builder` gets
+            the names of the inputs of a group as its argument `wanted`. If there are no groups, one
+            gradient operator computes all gradients.
         backward_procedure: host function of the gradients, with the arguments of `backward`. Each
             gradient has the shape and dtype of its input. These inputs have to be among `saves`.
         undifferentiable: inputs without a gradient, such as indices and masks.
-        hidden: trailing outputs that only `backward` reads. Callers do not get them; they have no
-            gradient.
+        hidden: trailing outputs that only `backward` reads. Callers do not get the hidden outputs,
+            which have no gradient.
         recompute_hidden: computes the hidden outputs from the other values that `backward` reads,
-            and takes attributes by keyword. It makes the gradient operator differentiable,
-            including the path through the hidden outputs. If None, the gradient operator of an
-            operator with hidden outputs is not differentiable.
+            and takes attributes by keyword. This function makes the gradient operator
+            differentiable, including the path through the hidden outputs. If it is None and there
+            are hidden outputs, the gradient operator is not differentiable.
         overwrites: inputs that the operator writes to. Such an operator runs even if its outputs
             are unused.
-        bprop: gradient function in the format that MindSpore parses: it takes the inputs, the
-            output and the output gradient. If it is given, it replaces all other gradients.
+        bprop: gradient function in the format that MindSpore parses. The function takes the inputs,
+            the output and the gradient of the output. It takes precedence over all other
+            definitions of the gradient.
         gradient_remedy: remedy in the error message for a missing gradient. If empty, the message
             has the usual remedy, such as the composite route.
-        same_gradient: dict from an input to another input with the same gradient, which is then
+        same_gradient: dict from an input to another input with the same gradient. This gradient is
             computed only once.
-        derived_from: function from which the gradient is derived. It computes the same as
-            `forward`. If None, the gradient is derived from `forward`.
-        formula: NumPy reference. It computes the outputs from the inputs (floats as float64) and
-            attributes by keyword. Tests compare the gradients with finite differences of `formula`.
+        derived_from: function that computes the same as `forward`, and from which the gradient is
+            derived. If None, the gradient is derived from `forward`.
+        formula: reference function in NumPy. It takes the inputs by position (floating-point inputs
+            as float64) and attributes by keyword, and returns the outputs. Tests compare the
+            gradients with finite differences of `formula`.
         samples: one tuple of input shapes for each test case.
         ranges: dict from an input to its smallest and largest test value. The test values of other
             inputs are normally distributed.
         integers: dict from an integer input to its dtype and the exclusive upper bound of its test
             values. Other inputs have the operator's dtype. For a step of a TBE sequence, the dict
             also has the inputs that are always float32 or float16.
-        dtypes: supported dtypes of the non-integer inputs; `tbe_impl.comparing.TOLERANCE` has the
-            tolerance of each.
+        dtypes: supported dtypes of the non-integer inputs. `tbe_impl.comparing.TOLERANCE` has the
+            tolerance of each dtype.
         nan: effect of NaN in an input: ``propagates``, ``row`` (propagates within its row), or
             ``undefined``.
         tbe: the TBE operator that CANN builds: a `TbeComputation`, the name of a module of
-            `tbe_impl.ops`, or the path of a ``.py`` file. ``:function`` may follow a module or
-            path; the default is the module's or file's name. The function takes inputs, outputs and
-            attributes. If `tbe` is empty and there are no `tbe_steps`, the TBE operator of an
-            operator of this package is generated from `forward`; a user's operator has no TBE
-            operator.
-        tbe_gradient: the same for the gradient operator.
-        tbe_steps: function that builds a sequence of TBE operators; it is used instead of `tbe`. It
-            takes attributes by keyword and returns
+            `tbe_impl.ops`, or the path of a ``.py`` file. ``:function`` may follow the module or
+            path. By default, the function has the name of the module or file. The function takes
+            inputs, outputs and attributes. If `tbe` is empty and there are no `tbe_steps`, the TBE
+            operator is generated from `forward` if the operator belongs to this package. An
+            operator that a user defined then has no TBE operator.
+        tbe_gradient: the TBE operator of the gradient operator, in the format of `tbe`.
+        tbe_steps: function that builds a sequence of TBE operators, which is used instead of `tbe`.
+            The function takes attributes by keyword, and returns
             `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`.
         tbe_gradient_steps: function that builds such a sequence for the gradient operator.
         place: file and line of the definition, for messages.
@@ -205,7 +210,8 @@ class OpSpec:
     def tbe_computation(self) -> TbeComputation | None:
         """The computation from which the TBE operator is generated.
 
-        None if CANN builds an existing file or a sequence, or cannot build the operator.
+        The value is None if CANN builds the operator from an existing file or as a sequence, or
+        cannot build the operator.
         """
         if isinstance(self.tbe, TbeComputation):
             return self.tbe
@@ -221,7 +227,8 @@ class OpSpec:
     def has_tbe_gradient(self) -> bool:
         """Whether CANN builds the gradient.
 
-        If there are `tbe_steps` but no `tbe_gradient_steps`, the gradients of the steps are used.
+        If there are `tbe_steps` but no `tbe_gradient_steps`, the gradient is composed of the
+        gradients of the operators in the sequence.
         """
         if self.tbe_gradient or self.tbe_gradient_steps or self.tbe_steps:
             return True
@@ -296,7 +303,7 @@ def _to_picklable(value: Any) -> Any:
 
 
 def find_spec(name: str) -> OpSpec | None:
-    """Returns the spec of this package's operator with this name; None if there is none."""
+    """Returns the spec of the operator of this package with this name, or None if there is none."""
     operators = import_module("custom_ops.operators")  # imports this module
     return operators.all_specs().get(name)
 

@@ -1,8 +1,8 @@
 """Runs an optimizer step without MindSpore's dispatch (fast path).
 
-A MindSpore graph call costs some 10 µs per tensor argument. With many parameters, this exceeds the
-time of the step. The fast path computes the same update as the optimizer's `construct`. MindSpore
-still runs `construct` inside a graph, and wherever the fast path does not apply.
+A call of a MindSpore graph costs some 10 µs per tensor argument. With many parameters, these costs
+exceed the time of the optimizer step. The fast path computes the same update as the optimizer's
+`construct`. MindSpore still runs `construct` inside a graph, and if the fast path does not apply.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class FastOptimizerStep:
 
     Args:
         steps: the primitives that compute the step, one for each dtype of the parameters.
-        numbers: names of the optimizer's scalar Parameters that `steps` read, without the learning
-            rates and weight decays.
+        numbers: names of the scalar Parameters that `steps` read, except the learning rates and
+            weight decays.
         powers: dict from the name of a Parameter to the factor by which each step multiplies this
             Parameter.
     """
@@ -41,7 +41,8 @@ class FastOptimizerStep:
     def __call__(self, optimizer: Any, gradients: Any) -> Any:
         """Runs the step, or returns None without effect if the fast path does not apply.
 
-        After a step, it returns one tensor per primitive; the values have no meaning.
+        After a step, the method returns one tensor per primitive. The values of these tensors have
+        no meaning.
 
         Raises:
             InputError: a gradient has the wrong shape or dtype.

@@ -18,7 +18,8 @@ HALF_DTYPES = ("float16", "bfloat16")
 def promote_dtype(*tensors: Tensor) -> str:
     """Returns the common dtype of the tensors.
 
-    If the dtypes differ, it is float64 if one of them is float64, else float32.
+    If the dtypes differ, the common dtype is float64 if one of the dtypes is float64, and float32
+    otherwise.
     """
     found = {tensor.dtype for tensor in tensors}
     if len(found) == 1:
@@ -92,8 +93,8 @@ def unbroadcast(made: Tensor, tensor: Tensor) -> Tensor:
 def clamp(x: Tensor, bound: float) -> Tensor:
     """Clamps `x` to [−bound, bound]; NaN propagates.
 
-    Derivatives that are constant beyond the bound use it. For an infinite x, the unclamped formula
-    would give NaN (inf · 0).
+    Formulas of derivatives that are constant beyond the bound use this function. For an infinite x,
+    such a formula would give NaN (inf · 0) without the clamp.
     """
     return dsl.vmaxs(dsl.vmins(x, bound), -bound)
 
@@ -101,8 +102,8 @@ def clamp(x: Tensor, bound: float) -> Tensor:
 def gate_and_complement(gate: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
     """Returns gate(z) and 1 − gate(z) without cancellation.
 
-    The gate has to be point-symmetric, gate(−z) = 1 − gate(z), such as σ. The smaller of the two
-    results is computed as gate(−|z|), the larger as 1 minus the smaller.
+    The function gate has to be point-symmetric like σ: gate(−z) = 1 − gate(z). The smaller of the
+    two results is computed as gate(−|z|), and the larger result as 1 minus the smaller result.
     """
     smaller = gate(dsl.vmuls(dsl.vabs(z), -1.0))
     larger = dsl.vadds(dsl.vmuls(smaller, -1.0), 1.0)

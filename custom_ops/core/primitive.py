@@ -33,10 +33,10 @@ class FusedPrimitive(ops.Custom):
         spec: the operator.
         attributes: all attributes, defaults included.
         order: derivative order of `spec`: 0 for an operator, 1 for its gradient operator.
-        eager: whether output shapes and dtypes are inferred in C. Inference in C is fast, but an
-            error that the operator raises then appears as an error of MindSpore. In PyNative an
-            eager primitive is therefore used only after inference in Python succeeded for the same
-            input shapes and dtypes.
+        eager: whether output shapes and dtypes are inferred in C. Inference in C is fast, but if
+            the operator raises an error, MindSpore reports an error of its own instead. In
+            PyNative, an eager primitive is therefore used only after inference in Python succeeded
+            for the same input shapes and dtypes.
     """
 
     def __init__(self, spec: OpSpec, attributes: Attributes, order: int, *, eager: bool):
@@ -159,7 +159,7 @@ def _build_op_info(spec: OpSpec) -> Any:
 
 
 def _signatures(spec: OpSpec) -> Any:
-    """Returns MindSpore signatures that mark the inputs in ``spec.overwrites`` as written.
+    """Returns MindSpore signatures which declare that the operator writes ``spec.overwrites``.
 
     MindSpore then preserves the order of reads and writes of a Parameter.
     """
@@ -173,7 +173,7 @@ def _signatures(spec: OpSpec) -> Any:
 def _gradients(
     spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
 ) -> tuple[pynative_fast_path.Gradient, ...]:
-    """Returns the operators that compute the gradients; empty if there is no gradient kernel."""
+    """Returns the operators that compute the gradients; the tuple is empty without such kernels."""
     if (
         spec.bprop is not None
         or order >= MAX_ORDER
@@ -200,7 +200,7 @@ def _build_fast_call(spec: OpSpec, attributes: Attributes, order: int) -> FastCa
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
-    """Returns the bprop that MindSpore parses; it returns zeros for undifferentiable inputs."""
+    """Returns the bprop that MindSpore parses, which returns zeros for undifferentiable inputs."""
     if spec.bprop is not None:
         return spec.bprop
     found = _gradients(spec, attributes, order, eager=eager)
@@ -242,7 +242,7 @@ def _describe_argument(given: Mapping[str, Any]) -> ArraySpec:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Returns the name of MindSpore's dtype, or of the dtype of the elements of a tensor type."""
+    """Returns the name of a MindSpore dtype; for a tensor type, the name of the element dtype."""
     element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
     return str(element).lower()
 

@@ -2,8 +2,8 @@
 
 MindSpore passes a custom operator through several threads and waits for each of them. The fast path
 passes the addresses of the tensors to the kernel, and waits only for pending inputs. For autograd,
-it records a call as a function of `mindspore.common._grad_function`. The backward of this function
-calls the gradient operator on the fast path too.
+the fast path records a call as a function of `mindspore.common._grad_function`. The backward of
+this function calls the gradient operator on the fast path too.
 
 MindSpore's dispatch is still used for calls on other devices, calls with mixed-precision casts, and
 empty tensors.
@@ -81,7 +81,7 @@ if IS_KNOWN:
 def can_bypass_dispatch() -> bool:
     """Whether calls may now bypass MindSpore's dispatch.
 
-    They may bypass it if no graph is being compiled and MindSpore does not cast inputs (mixed
+    The condition is that no graph is being compiled and that MindSpore does not cast inputs (mixed
     precision).
     """
     return not (_CastDepth.depth or jit_context() or get_curr_amp_strategy() is not None)
@@ -124,12 +124,13 @@ class Gradient:
     """Operator that computes the gradients of all or some inputs of another operator.
 
     Attributes:
-        call: takes the saved tensors, then the gradients of the visible outputs. It returns a
-            tensor, or a tuple if there are several gradients.
+        call: function that takes the saved tensors, then the gradients of the visible outputs. It
+            returns a tensor, or a tuple if there are several gradients.
         saved: indices of the saved tensors among the inputs and outputs of the other operator.
         places: for each input of the other operator, the index of its gradient among the results of
-            `call`; -1 if `call` does not compute it.
-        visible: number of leading outputs that have a gradient; the other outputs are hidden.
+            `call`. The index is −1 if `call` does not compute this gradient.
+        visible: number of leading outputs of the other operator that have a gradient. The remaining
+            outputs are hidden.
     """
 
     call: Callable[..., Any]
@@ -148,8 +149,8 @@ class FastCall:
 
     Args:
         computation: the operator's kernels.
-        gradients: operators that compute the gradients of the operator, all with the same saved
-            tensors. Empty if the operator has no gradient.
+        gradients: operators that compute the gradients; all save the same tensors. The tuple is
+            empty if the operator has no gradient.
         refusal: error message that backward raises if `gradients` is empty.
     """
 
@@ -158,7 +159,7 @@ class FastCall:
         self._known: LruCache[tuple[Any, ...], FastCallPlan] = LruCache(MAX_SIGNATURES)
 
     def __call__(self, tensors: tuple[Any, ...]) -> Any:
-        """Returns the output or a tuple of outputs; None if the fast path does not apply.
+        """Returns the output or a tuple of outputs, or None if the fast path does not apply.
 
         Raises:
             InputError: the operator rejects these shapes or dtypes.
@@ -192,7 +193,8 @@ class FastCall:
     def _record(self, known: FastCallPlan, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
         """Returns the outputs and records the call for autograd.
 
-        Meanwhile MindSpore's pipeline is turned off, so that the call is recorded in this thread.
+        During the recording, MindSpore's pipeline is turned off, so that this thread records the
+        call.
         """
         was_off = _pynative_executor.disable_frontend_and_bprop_pipeline()
         try:
@@ -230,7 +232,7 @@ class _RecordedCall(_Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        """Returns a gradient for each argument of `forward`, or None if none is needed."""
+        """Returns one gradient, or None if it is not needed, for each argument of `forward`."""
         gradients = ctx.direct.gradients
         if not gradients:
             raise RuntimeError(ctx.direct.refusal)

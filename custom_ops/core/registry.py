@@ -1,4 +1,4 @@
-"""Registers user-defined operators: a class with a forward becomes a Cell with a gradient."""
+"""Registers user-defined operators; turns a class with a ``forward`` into a differentiable Cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tbe(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def formula(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function as a NumPy formula; it is traced with symbols and compiled to a kernel."""
+    """Marks a function as a NumPy formula that is traced with symbols and compiled to a kernel."""
     setattr(function, KIND, "formula")
     return function
 
@@ -44,8 +44,7 @@ def registered_names() -> tuple[str, ...]:
 def get(name: str) -> type[Any]:
     """Returns the class of a registered operator, or of an operator of this package.
 
-    If a registered operator and an operator of this package have this name, the registered class is
-    returned.
+    A registered operator takes precedence over an operator of this package with the same name.
 
     Raises:
         InputError: no operator has this name.
@@ -83,15 +82,17 @@ def register_operator(
 
     - ``forward``: a DSL function marked `tbe`, a NumPy function marked `formula`, or a Cell. Its
       keyword arguments are the operator's attributes.
-    - ``backward(ctx, grad, …)``, optional: a function of the same kind as ``forward``. After
-      ``ctx`` it takes one gradient per output. ``ctx.x`` is the input or output with the name
-      ``x``; ``ctx.alpha`` is the attribute ``alpha``. It returns one gradient per input, or None
-      for an input without a gradient. By default the gradient is derived.
-    - ``infer_shape`` and ``infer_dtype``, optional: functions that take the shapes (dtype names) of
-      the inputs, and attributes by keyword. Each returns one result per output, or raises an error.
-      Float inputs are first cast to the inferred dtype if it is wider, and the result of
-      ``forward`` is cast to the inferred dtype. The inferred shape has to equal the shape of the
-      result. By default, shapes and dtypes follow from ``forward``.
+    - ``backward(ctx, grad, …)``, optional: a function with the same mark as ``forward`` (`tbe` or
+      `formula`). After ``ctx`` it takes one gradient per output. ``ctx.x`` is the input or output
+      with the name ``x``, and ``ctx.alpha`` is the attribute ``alpha``. The function returns one
+      gradient per input, or None for an input without a gradient. By default the gradient is
+      derived from ``forward``.
+    - ``infer_shape`` and ``infer_dtype``, optional: functions that take the shapes (or the dtype
+      names) of the inputs, and attributes by keyword. Each function returns one shape (or dtype
+      name) per output, or raises an error. If the inferred dtype is wider than the dtype of a float
+      input, the input is first cast to the inferred dtype. The result of ``forward`` is cast to the
+      inferred dtype. The inferred shape has to equal the shape of the result. By default, shapes
+      and dtypes are inferred from ``forward``.
     - ``composite``, optional: the same computation with MindSpore's basic operators, which infer
       their own dtypes.
 
@@ -100,14 +101,14 @@ def register_operator(
         inputs: names of the inputs; by default the names of the arguments of ``forward``.
         outputs: names of the outputs; by default ``out``.
         undifferentiable: inputs without a gradient.
-        tbe_file: file with the TBE operator that CANN builds for Ascend, with compute, schedule and
-            build, as in `custom_ops.core.operator_spec.OpSpec.tbe`. If empty, only the composite
-            runs on Ascend.
+        tbe_file: path of the file with the TBE operator (compute, schedule and build) that CANN
+            builds for Ascend, in the format of `custom_ops.core.operator_spec.OpSpec.tbe`. If
+            empty, only the composite runs on Ascend.
         tbe_gradient_file: file with the TBE operator of the gradient.
 
     Returns:
-        A decorator. It returns an `Operator` class unchanged; for any other class it returns a new
-        Cell class.
+        A decorator. For a class that derives from `Operator`, the decorator returns this class
+        unchanged. For any other class, it returns a new Cell class.
 
     Raises:
         InputError: another class is registered under the name, ``forward`` is missing, `inputs` do
@@ -306,7 +307,7 @@ def _as_compute(function: Compute, kind: str) -> Compute:
 
 
 def _function(member: Any, written: type) -> Callable[..., Any]:
-    """Returns `member` as a function; its ``self``, if any, is a new instance of `written`."""
+    """Returns `member` as a function; binds the ``self`` of a method to a new `written` object."""
     function = getattr(member, "__func__", member)
     if next(iter(inspect.signature(function).parameters), "") == "self":
         return function.__get__(written())

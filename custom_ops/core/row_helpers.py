@@ -14,7 +14,7 @@ from tbe_impl.errors import InputError
 
 
 def sizes(tensor: Any) -> list[Any]:
-    """Returns the sizes of a tensor; a static size is an integer, a dynamic size a variable."""
+    """Returns the sizes of a tensor: integers for static sizes, variables for dynamic sizes."""
     return [int(size.value) if isinstance(size, Const) else size for size in tensor.shape]
 
 
@@ -37,7 +37,7 @@ def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
 def divide_by_sizes(number: Any, *sizes_given: Any, dtype: str) -> Any:
     """Divides `number` by the product of sizes, which may be static or dynamic.
 
-    The result is a Python number if all sizes are static, else an expression.
+    If all sizes are static, the result is a Python number. Otherwise it is an expression.
     """
     known, later = number, None
     for size in sizes_given:
@@ -55,7 +55,7 @@ def reciprocal_count(tensor: Any, axes: Sequence[int]) -> Any:
 
 
 def mean(tensor: Any, axes: Sequence[int]) -> Any:
-    """Returns the mean over `axes`, which the result keeps with size 1."""
+    """Returns the mean over `axes`; the result keeps these axes with size 1."""
     return dsl.vmuls(total(tensor, axes), reciprocal_count(tensor, axes))
 
 

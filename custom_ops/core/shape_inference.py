@@ -1,7 +1,8 @@
 """Wraps a user's ``infer_dtype`` and ``infer_shape``, and checks ``forward`` against them.
 
-Float inputs are widened if the inferred dtype is wider, and the result of ``forward`` is cast to
-the inferred dtype. An inferred shape has to equal the shape of the result of ``forward``.
+If the inferred dtype is wider than the dtype of a float input, the input is cast to the inferred
+dtype. The result of ``forward`` is cast to the inferred dtype. An inferred shape has to equal the
+shape of the result of ``forward``.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def wrap_infer_dtype(
 ) -> Callable[..., tuple[str, ...]]:
     """Wraps ``infer_dtype`` so that it returns one dtype name per output.
 
-    The wrapper raises `InputError` if the function raised an error, or returned a wrong number of
-    dtypes or an invalid dtype.
+    The wrapper raises `InputError` if the user's function raised an error, or returned a wrong
+    number of dtypes or an invalid dtype.
     """
 
     def infer(*given: str, **attributes: Any) -> tuple[str, ...]:
@@ -45,9 +46,9 @@ def wrap_infer_shape(
 ) -> Callable[..., Shapes]:
     """Wraps ``infer_shape`` so that it returns one tuple per output.
 
-    If the function returns a single shape, this is the shape of the only output. The wrapper raises
-    `InputError` if the function raised an error, or returned a wrong number of shapes or an invalid
-    shape.
+    The user's function may return a single shape instead of a tuple of shapes if there is only one
+    output. The wrapper raises `InputError` if the user's function raised an error, or returned a
+    wrong number of shapes or an invalid shape.
     """
 
     def infer(*given: tuple[int, ...], **attributes: Any) -> Shapes:
@@ -151,7 +152,7 @@ def _call_user_function(
 def _select_attributes(
     function: Callable[..., Any], attributes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the attributes that the function takes by keyword."""
+    """Returns the attributes that `function` takes by keyword."""
     parameters = inspect.signature(function).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return dict(attributes)

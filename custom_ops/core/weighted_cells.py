@@ -20,12 +20,13 @@ _FILLS = {"ones": 1.0, "zeros": 0.0}
 def uniform_initializer(bound: float, *, he: bool = False) -> Any:
     """Returns an initializer that draws uniformly from [−bound, bound].
 
-    With MindSpore, it is one of MindSpore's initializers. Without MindSpore, it is a function that
-    takes a shape and returns an array.
+    With MindSpore, the initializer is one of MindSpore's initializers. Without MindSpore, it is a
+    function that takes a shape and returns an array.
 
     Args:
         bound: largest absolute value.
-        he: whether to use MindSpore's `HeUniform(√5)` instead. Its bound is 1/√(inputs per output).
+        he: whether to use MindSpore's `HeUniform(√5)` instead of `bound`. The bound of
+            `HeUniform(√5)` is 1/√(number of inputs per output).
     """
     if HAS_MINDSPORE:
         from mindspore.common.initializer import HeUniform, Uniform
@@ -54,8 +55,8 @@ def make_parameter(
     """Creates a weight as a MindSpore Parameter, or as an array without MindSpore.
 
     Args:
-        initial: any argument of `mindspore.common.initializer.initializer`, an array, or a
-            Parameter, which is returned unchanged.
+        initial: an initial value that `mindspore.common.initializer.initializer` accepts, an array,
+            or a Parameter. A Parameter is returned unchanged.
         dtype: MindSpore dtype; None means float32.
     """
     if HAS_MINDSPORE:
@@ -84,9 +85,8 @@ def make_parameter(
 class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
-    `forward` on arrays takes all inputs in order, or only the inputs that are not weights. Weights
-    at the end of the arguments may also be omitted. For an omitted weight, the Cell uses its own
-    Parameter.
+    On arrays, `forward` takes all inputs in order. All weights may be omitted together, and so may
+    weights at the end of the arguments. For an omitted weight, the Cell uses its own Parameter.
 
     Args:
         spec: the operator.

@@ -4,7 +4,7 @@ MindSpore itself is not imported.
 
 ``prepare_conv2d``, ``prepare_conv2d_backward``, ``prepare_matmul`` and
 ``prepare_max_pool_gradient`` return a `Prepared` operator for fixed shapes, dtypes and attributes.
-``.call(arrays)`` runs this operator on NumPy arrays; C code calls ``.function`` with ``.state``.
+``.call(arrays)`` runs this operator on NumPy arrays. C code calls ``.function`` with ``.state``.
 Each public name is imported lazily, on first use.
 
 In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call.

@@ -1,4 +1,4 @@
-"""Defines constants of oneDNN's C interface; all versions from 3.1 to 3.13 have these values."""
+"""Defines constants of oneDNN's C interface, which are equal in all versions from 3.1 to 3.13."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HARD_SWISH: Final = 0x34
 BINARY_ADD: Final = 0x1FFF0
 BINARY_MUL: Final = 0x1FFF1
 SAME_TYPE: Final = 0
-"""Dtype argument of a sum post-op: the summed tensor has the dtype of the result."""
+"""Dtype argument of a sum post-op, for a summed tensor with the dtype of the result."""
 
 QUERY_NAME: Final = 8
 QUERY_ARGUMENT: Final = 255

@@ -1,6 +1,6 @@
 """Prepares 2-D convolutions with an epilogue, and their gradients.
 
-It also determines whether oneDNN is fast for channels-last convolutions.
+The module also determines whether oneDNN is fast for channels-last convolutions.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ def prepare_conv2d(
 ) -> Prepared:
     """Prepares ``y = activation(conv(x, weight) · scale + bias + residual)`` on NCHW arrays.
 
-    The inputs of the operator are ``x``, ``weight``, then, if requested, ``bias`` (one value per
-    output channel), ``residual`` (shape of y) and ``scale`` (one value per output channel). Its
-    output is ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are rounded once,
-    at the end.
+    The inputs of the operator are ``x`` and ``weight``, then, if requested, ``bias`` (one value per
+    output channel), ``residual`` (of the shape of y) and ``scale`` (one value per output channel).
+    The output of the operator is ``y``. Sums are accumulated in float32. Float16 and bfloat16
+    results are rounded once, at the end.
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.
         dtype: dtype of all arrays: ``float32``, ``float16``, ``bfloat16`` or ``float64``. Float64
             is computed in NumPy.
-        bias, residual, scale: whether the operator has this input.
-        activation: a key of `epilogues.ACTIVATIONS`; empty for none.
+        bias, residual, scale: whether the operator has an input of this name.
+        activation: a key of `epilogues.ACTIVATIONS`; empty for no activation.
         alpha: parameter of the activation.
-        channels_last: names of those arrays among ``x``, ``y`` and ``residual`` that have the
-            memory order batch, height, width, channels. Only oneDNN supports this order.
+        channels_last: names of the arrays (``x``, ``y`` or ``residual``) that have the memory order
+            batch, height, width, channels. Only oneDNN supports this order.
         threads: number of threads. By default, the number from `tbe_impl.environment.threads`, or 1
             if there is little work.
         lowering: ``onednn``, ``im2col`` (in NumPy, not callable from C), or ``auto`` (oneDNN if it
@@ -132,14 +132,14 @@ def prepare_conv2d_backward(
     """Prepares the gradients of a 2-D convolution with bias, y = conv(x, weight) + bias.
 
     The inputs of the operator are ``grad`` (the gradient of y), ``weight`` if ``grad_x`` is
-    requested, and ``x`` if ``grad_weight`` is requested. Its outputs are the requested gradients,
-    in the order ``grad_x``, ``grad_weight``, ``grad_bias``.
+    requested, and ``x`` if ``grad_weight`` is requested. The outputs of the operator are the
+    requested gradients, in the order ``grad_x``, ``grad_weight``, ``grad_bias``.
 
     Args:
         x_shape, weight_shape, dtype, stride, padding, dilation, groups: as for `prepare_conv2d`.
-        wanted: the inputs whose gradients are requested: some of ``x``, ``weight``, ``bias``.
-        channels_last: names of those arrays among ``grad``, ``x`` and ``grad_x`` that have the
-            memory order batch, height, width, channels. Only oneDNN supports this order.
+        wanted: names of the inputs whose gradients are requested (``x``, ``weight``, ``bias``).
+        channels_last: names of the arrays (``grad``, ``x`` or ``grad_x``) that have the memory
+            order batch, height, width, channels. Only oneDNN supports this order.
         threads, lowering, operator: as for `prepare_conv2d`.
 
     Raises:

@@ -16,12 +16,12 @@ class EpilogueOperands:
     """Arrays that the epilogue ``activation(y · scale + bias + residual)`` reads.
 
     Attributes:
-        after: the epilogue, which determines the terms that exist.
-        bias: bias with one value per output channel, if the convolution primitive itself adds it;
-            else None.
+        after: the epilogue. It determines whether there is a bias, a scale and a residual.
+        bias: bias with one value per output channel, if the convolution primitive itself adds the
+            bias. Otherwise None.
         channels: the scale, then the bias, each of shape (1, output channels, 1, 1), if oneDNN's
-            post-ops apply them; else empty.
-        residual: array of the shape of y; None if the epilogue has no residual.
+            post-ops apply scale and bias. Otherwise empty.
+        residual: array of the shape of y, or None if the epilogue has no residual.
     """
 
     after: Epilogue
@@ -45,7 +45,7 @@ class EpilogueOperands:
         return made
 
     def arguments(self, *, onto: bool = False) -> Mapping[int, Place]:
-        """Returns a dict from the primitive's argument index of each array to the array's memory.
+        """Returns a dict from the index of each array argument of the primitive to its memory.
 
         Args:
             onto: as for `attributes`.

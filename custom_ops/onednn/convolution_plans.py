@@ -1,4 +1,7 @@
-"""Plans convolutions and their gradients in oneDNN, with layouts that oneDNN chooses."""
+"""Plans convolutions and their gradients as sequences of oneDNN primitives.
+
+oneDNN chooses the layouts.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,7 @@ def plan_gradients(
     library: Library | None,
     last: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Plans those gradients of a convolution that `outputs` names.
+    """Plans the gradients of a convolution that are named in `outputs`.
 
     If `library` is None, NumPy computes the gradients.
     """
@@ -200,7 +203,7 @@ def _epilogue_operands(
 
 
 def _refuse_narrow(sizes: Geometry, dtype: str) -> None:
-    """Raises `Unimplemented` for a 16-bit input x that is smaller than the stride.
+    """Raises `Unimplemented` if x has a 16-bit dtype and is smaller than the stride.
 
     For such a bfloat16 input, oneDNN 3.10.1 reads uninitialized memory when it computes the weight
     gradient, and with AMX also when it computes the convolution.
@@ -235,8 +238,8 @@ def _image_layout(
 ) -> Any:
     """Returns the layout of a primitive's images.
 
-    The layout is channels-last if at least one array is channels-last (`last` has their names);
-    else oneDNN chooses the layout.
+    `last` has the names of the channels-last arrays. If there is at least one such array, the
+    layout is channels-last. Otherwise oneDNN chooses the layout.
     """
     return (
         builder.dense_layout(shape, dtype, layouts.strides(shape, True))
@@ -261,7 +264,7 @@ def _input_place(
 def _gradient_place(
     builder: PlanBuilder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]
 ) -> OutputPlace:
-    """Adds the caller's next buffer as an output that gets a gradient."""
+    """Adds the caller's next buffer to the plan, as an output for a gradient."""
     if kind.name == "grad_x":
         return layouts.output_image(builder, kind, dtype, sizes.x, kind.name in last)
     return builder.output_place(

@@ -13,14 +13,17 @@ from custom_ops.onednn.plans import PlanBuilder, dims
 LONG_SUM = 1024
 """Minimum number of products per sum for which the order of summation matters for accuracy."""
 BLOCKED_IMPLEMENTATION = "jit:avx512_core"
-"""Name of oneDNN's implementation that sums over 16 channels at a time, then adds these sums.
+"""Name of oneDNN's implementation that first sums over 16 channels, then adds these partial sums.
 
 This implementation needs images in oneDNN's channel-blocked layout.
 """
 
 
 def window(sizes: Geometry) -> tuple[Any, ...]:
-    """Returns strides, dilations, (above, left) and (below, right) padding in oneDNN's format."""
+    """Returns four arguments for oneDNN: strides, dilations, and the padding before and after.
+
+    The padding before x is (above, left), and the padding after x is (below, right).
+    """
     above, below, left, right = sizes.padding
     # oneDNN's dilation is the number of elements that are skipped between two taps: ours minus 1
     return (
@@ -67,12 +70,12 @@ def create_forward_hint(builder: PlanBuilder, sizes: Geometry, laid: Mapping[str
 
 
 def adds_in_blocks(builder: PlanBuilder, sizes: Geometry, dtype: str) -> bool:
-    """Whether oneDNN's channel-blocked layout should replace channels-last, for accuracy.
+    """Whether to use oneDNN's channel-blocked layout instead of channels-last, for accuracy.
 
-    Channels-last implementations sum all products sequentially, so their error grows with the
+    Channels-last implementations sum all products sequentially, so that the error grows with the
     square root of the number of products. The implementation for the channel-blocked layout sums
     blockwise. The reorders to the channel-blocked layout take up to a quarter of the convolution's
-    time, which is too much for 1 × 1 weights.
+    time. For 1 × 1 weights this is too much.
     """
     if dtype != "float32" or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:
         return False

@@ -20,7 +20,7 @@ VERSIONS = ((3, 1), (3, 13))
 The C interface and the thread pool class of these versions are known.
 """
 SOURCES = ("threads.c", "passes.c", "runtime.c")
-"""C files of our runtime, which are concatenated in this order and compiled."""
+"""C files of our runtime. They are concatenated in this order and compiled."""
 SYMBOLS = (
     "onednn_bind",
     "onednn_run",
@@ -29,7 +29,7 @@ SYMBOLS = (
     "onednn_forget",
 )
 _STDLIB = "_ZSt20__throw_length_errorPKc"
-"""Symbol that only libstdc++ defines; other C++ libraries have another name for it."""
+"""Symbol that the C++ library libstdc++ defines, but no other C++ library."""
 
 Handle = ctypes.c_void_p
 

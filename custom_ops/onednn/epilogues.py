@@ -25,7 +25,7 @@ class PostOpActivation:
     """Activation that oneDNN can fuse into a matrix product or convolution.
 
     Attributes:
-        number: oneDNN's constant for the algorithm; 0 if our own C code computes the activation.
+        number: oneDNN's constant for the activation, or 0 if our own C code computes it.
         alpha: default of oneDNN's parameter alpha.
         beta: value of oneDNN's parameter beta.
         formula: the activation as a NumPy function of an array and alpha.
@@ -73,13 +73,13 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Epilogue ``activation(product · scale + bias + residual)``; every term is optional.
+    """Epilogue ``activation(product · scale + bias + residual)``, in which every term is optional.
 
     Attributes:
-        bias, residual: whether the operator has this input.
-        activation: a key of `ACTIVATIONS`, or empty for none.
-        alpha: slope of leaky_relu or factor of swish; None means the activation's default.
-        scale: whether there is a scale for each output channel; only for convolutions.
+        bias, residual: whether the operator has an input of this name.
+        activation: a key of `ACTIVATIONS`, or empty for no activation.
+        alpha: slope of leaky_relu or factor of swish. None means the default of the activation.
+        scale: whether there is a scale for each output channel. Only convolutions have a scale.
     """
 
     bias: bool = False
@@ -133,9 +133,10 @@ class Epilogue:
         Args:
             library: oneDNN.
             attributes: attributes of the primitive.
-            added, multiplied: memory descriptors of the addends and factors. Factors are applied
-                first. The post-op at position i reads the argument `constants.post_operation(i)`.
-            onto: whether the primitive first adds its sum to the previous content of the result
+            added, multiplied: memory descriptors of the addends and of the factors. The factors are
+                applied first. The post-op at position i reads the argument
+                `constants.post_operation(i)`.
+            onto: whether the primitive first adds its result to the previous content of the result
                 array. If so, this addition is the post-op at position 0.
         """
         steps = ctypes.c_void_p()

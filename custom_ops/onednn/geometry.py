@@ -49,7 +49,7 @@ class Geometry:
     def operations(self) -> int:
         """Number of additions and multiplications in the forward pass.
 
-        Each gradient takes the same number.
+        The gradient of x and the gradient of the weights take the same number each.
         """
         return 2 * math.prod(self.y) * math.prod(self.weight[1:])
 
@@ -65,7 +65,7 @@ class Geometry:
 
     @property
     def grouped_weight(self) -> tuple[int, ...]:
-        """Shape of the weights; if `groups` > 1, the groups are an additional first axis."""
+        """Shape of the weights, with an additional first axis for the groups if `groups` > 1."""
         out, *rest = self.weight
         return (self.groups, out // self.groups, *rest) if self.groups > 1 else self.weight
 
@@ -91,9 +91,9 @@ def geometry(
         x_shape: (batch, channels, height, width).
         weight_shape: (output channels, input channels per group, height, width).
         stride, dilation: one integer, or a pair (along the height, along the width).
-        padding: one integer, (above, below, left, right), ``"same"`` or ``"valid"`` (no padding).
-            ``"same"`` gives the output size ⌈input size ÷ stride⌉. If the total padding of an axis
-            is odd, the additional zero is below or right.
+        padding: one integer for all sides, a tuple (above, below, left, right), ``"same"``, or
+            ``"valid"`` (no padding). With ``"same"``, the output size is ⌈input size ÷ stride⌉. If
+            the total padding of an axis is odd, the additional zero is below or right.
         groups: number of channel groups.
 
     Raises:

@@ -79,7 +79,7 @@ def backward(
 
 
 def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
-    """Returns the receptive fields, as (batch, groups, values per field, output positions)."""
+    """Returns the receptive fields: (batch, groups, values per field, output positions)."""
     above, below, left, right = sizes.padding
     padded = np.pad(x, ((0, 0), (0, 0), (above, below), (left, right)))
     batch, channels = sizes.x[:2]
@@ -90,7 +90,7 @@ def im2col(sizes: Geometry, x: np.ndarray) -> np.ndarray:
 
 
 def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
-    """Adds all receptive fields to their input positions; this is the transpose of `im2col`."""
+    """Adds all receptive fields to their input positions, as the transpose of `im2col`."""
     above, below, left, right = sizes.padding
     batch, channels, height, width = sizes.x
     padded = np.zeros(
@@ -103,7 +103,7 @@ def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
 
 
 def _window_slices(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
-    """Returns slices of the padded input that select the elements which one weight multiplies."""
+    """Returns slices of the padded input that select all elements multiplied by one weight."""
     found = [slice(None), slice(None)]
     for axis, offset in enumerate((row, column)):
         begin, step = offset * sizes.dilation[axis], sizes.stride[axis]

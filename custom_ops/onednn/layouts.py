@@ -9,7 +9,7 @@ from custom_ops.onednn.prepared_operator import TensorType
 
 
 def memory_shape(shape: Sequence[int], last: bool) -> tuple[int, ...]:
-    """Returns the sizes of an NCHW shape in memory order: NHWC if `last`, else NCHW.
+    """Returns the sizes of an NCHW shape in memory order, which is NHWC if `last` is true.
 
     >>> memory_shape((8, 64, 56, 56), True)
     (8, 56, 56, 64)
@@ -32,7 +32,7 @@ def input_image(
 ) -> Place:
     """Adds the caller's next buffer to the plan, as an input image.
 
-    `shape` is the image's shape in NCHW order. The memory order is NHWC if `last`, else NCHW.
+    `shape` is the image's shape in NCHW order. The memory order is NHWC if `last` is true.
     """
     return builder.read(kind, dtype, shape, strides(shape, last))
 
@@ -42,6 +42,6 @@ def output_image(
 ) -> OutputPlace:
     """Adds the caller's next buffer to the plan, as an output image.
 
-    `shape` is the image's shape in NCHW order. The memory order is NHWC if `last`, else NCHW.
+    `shape` is the image's shape in NCHW order. The memory order is NHWC if `last` is true.
     """
     return builder.output_place(kind, dtype, shape, strides(shape, last))

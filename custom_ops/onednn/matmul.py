@@ -41,9 +41,9 @@ def prepare_matmul(
 ) -> Prepared:
     """Prepares ``y = activation(a @ b + bias + residual)``; batches broadcast as in NumPy.
 
-    The inputs of the operator are ``a``, ``b``, then, if requested, ``bias`` (one value per column
-    of y) and ``residual`` (shape of y). Its output is ``y``. Sums are accumulated in float32.
-    Float16 and bfloat16 results are rounded once, at the end.
+    The inputs of the operator are ``a`` and ``b``, then, if requested, ``bias`` (one value per
+    column of y) and ``residual`` (of the shape of y). The output of the operator is ``y``. Sums are
+    accumulated in float32. Float16 and bfloat16 results are rounded once, at the end.
 
     Args:
         a_shape, b_shape: shapes in memory order, with at least two axes each.
@@ -51,11 +51,11 @@ def prepare_matmul(
             is computed in NumPy.
         transpose_a, transpose_b: whether to transpose the last two axes before the product.
         transpose_y: whether to transpose the last two axes of y after the product.
-        heads_third: names of those arrays among ``a``, ``b``, ``y`` whose second and third axes are
-            swapped in memory: (batch, tokens, heads, …), as in attention. Requires four axes, the
-            same batches in a and b, no bias and no residual.
-        bias, residual: whether the operator has this input.
-        activation: a key of `epilogues.ACTIVATIONS`; empty for none.
+        heads_third: names of the arrays (``a``, ``b`` or ``y``) whose second and third axes are
+            swapped in memory, that is (batch, tokens, heads, …), as in attention. This requires
+            four axes, equal batches of a and b, no bias and no residual.
+        bias, residual: whether the operator has an input of this name.
+        activation: a key of `epilogues.ACTIVATIONS`; empty for no activation.
         alpha: parameter of the activation.
         threads: number of threads. By default, the number from `tbe_impl.environment.threads`, or 1
             if there is little work.
@@ -114,7 +114,7 @@ def prepare_matmul(
 
 
 class _OperandLayouts(NamedTuple):
-    """Layouts of a, b and y; the fields are the `prepare_matmul` arguments of the same names."""
+    """Layouts of a, b and y; the fields are the equally named arguments of `prepare_matmul`."""
 
     transpose_a: bool
     transpose_b: bool
@@ -122,7 +122,7 @@ class _OperandLayouts(NamedTuple):
     heads_third: frozenset[str]
 
     def view(self, name: str, item: np.ndarray) -> np.ndarray:
-        """Returns `item` (the array ``a``, ``b`` or ``y``) with its axes in the product's order."""
+        """Returns the array `item` (``a``, ``b`` or ``y``) with the axes in the order of the product."""
         item = item.swapaxes(1, 2) if name in self.heads_third else item
         return item.swapaxes(-1, -2) if getattr(self, f"transpose_{name}") else item
 
@@ -145,7 +145,7 @@ def _swap_heads(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _check_heads(
     operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool
 ) -> None:
-    """Raises `InputError` if `heads_third` is invalid; oneDNN would then compute wrong results."""
+    """Raises `InputError` if `heads_third` is invalid: oneDNN would then compute wrong results."""
     if not {*names} <= {*"aby"}:
         raise InputError(
             f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}"
@@ -200,7 +200,7 @@ def _view_shape_and_strides(
 ) -> tuple[list[int], list[int]]:
     """Returns shape and strides of a, b or y, padded with leading axes of size 1 to `rank`.
 
-    If `turned`, the result describes the transposed matrix, for the product yᵀ = bᵀ aᵀ.
+    If `turned` is true, the result describes the transposed matrix, for the product yᵀ = bᵀ aᵀ.
     """
     sizes = [*(1,) * (rank - len(kind.shape)), *kind.shape]
     strides = list(row_major(sizes))

@@ -1,4 +1,4 @@
-"""Adds a matrix product to a oneDNN plan (`custom_ops.onednn.plans`)."""
+"""Adds a matrix product to a plan, which is a sequence of oneDNN primitives."""
 
 from __future__ import annotations
 

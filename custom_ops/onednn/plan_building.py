@@ -18,16 +18,16 @@ def build_plan(
     outputs: Sequence[TensorType],
     steps: Callable[[PlanBuilder, str], None],
 ) -> Prepared:
-    """Builds a plan that computes in the arrays' dtype, or in float32 with conversions.
+    """Builds a plan that computes in the dtype of the arrays, or in float32 with conversions.
 
-    The plan computes in float32 if oneDNN has only a reference implementation for the arrays'
-    dtype, or no implementation at all.
+    If oneDNN has only a slow reference implementation for the dtype of the arrays, or no
+    implementation at all, the plan computes in float32.
 
     Args:
-        steps: function that adds the steps to a plan, for a given compute dtype.
+        steps: function that adds the primitives to a plan, for a given compute dtype.
 
     Raises:
-        CompileError: oneDNN has no primitive for a step.
+        CompileError: oneDNN does not implement one of the primitives.
     """
     for dtype in dict.fromkeys((inputs[0].dtype, "float32")):
         builder = PlanBuilder(library, threads)

@@ -1,7 +1,7 @@
 """Builds plans, which run several oneDNN primitives in one C call.
 
-A plan is a sequence of oneDNN primitives and of our own passes over memory. It works on the
-caller's buffers and on scratch memory.
+A plan is a sequence of oneDNN primitives and of our own passes over memory. The primitives and
+passes are called the steps of the plan. They work on the caller's buffers and on scratch memory.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class OutputPlace:
-    """Output of a plan.
+    """Memory for an output of a plan.
 
     Attributes:
         buffer: the caller's buffer.
-        dense: dense memory in the compute dtype. It is `buffer` itself if `buffer` has this dtype.
+        dense: dense memory in the compute dtype. If `buffer` has this dtype, `dense` is `buffer`.
     """
 
     buffer: Place
@@ -186,7 +186,7 @@ class PlanBuilder:
     # -- primitives
 
     def attributes(self) -> Any:
-        """Returns primitive attributes that make the primitive use our scratch memory."""
+        """Returns attributes with which a primitive uses our scratch memory."""
         found = Handle()
         self.dnnl.call("primitive_attr_create", ctypes.byref(found))
         self._owned.append(("primitive_attr_destroy", found))
@@ -207,7 +207,7 @@ class PlanBuilder:
     def primitive(self, name: str, *arguments: Any) -> Any:
         """Returns the descriptor of a primitive that uses `threads` threads.
 
-        It is created by ``dnnl_<name>_primitive_desc_create``.
+        The function ``dnnl_<name>_primitive_desc_create`` creates the descriptor.
 
         Raises:
             Unimplemented: oneDNN has no primitive for these dtypes.
@@ -295,7 +295,7 @@ class PlanBuilder:
         self._arguments += ((constants.FROM, source.number), (constants.TO, target.number))
 
     def relu(self, place: Place) -> None:
-        """Adds a step that computes max(0, x) in place; NaN propagates."""
+        """Adds a step that computes max(0, x) in place and propagates NaN."""
         kind = RELU_FLOAT32 if place.dtype == "float32" else RELU_SHORT
         self.add_pass(kind, place, place, INFINITY.get(place.dtype, 0))
 
@@ -319,7 +319,7 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def piece(self) -> Iterator[None]:
-        """Context manager: the steps that its ``with`` block adds become a task for one thread.
+        """Context manager that makes the steps added in its ``with`` block a task for one thread.
 
         Consecutive tasks run in parallel. A task may contain only primitives.
         """
@@ -377,17 +377,18 @@ class PlanBuilder:
     def target(self, written: OutputPlace, description: Any) -> Place:
         """Returns memory for a primitive's output with the layout `description`.
 
-        The result is `written.dense` if this memory has the layout, else scratch memory.
+        If `written.dense` has this layout, the result is `written.dense`. Otherwise it is scratch
+        memory.
         """
         if self.is_same_layout(written.dense.description, description):
             return written.dense
         return self.scratch(description)
 
     def deliver(self, result: Place, written: OutputPlace, *, relu: bool = False) -> None:
-        """Adds the steps that bring a primitive's output to the caller's buffer.
+        """Adds the steps that write the output of a primitive to the caller's buffer.
 
-        The steps are a reorder, relu and a conversion to the buffer's dtype. Each is added only if
-        it is needed.
+        The steps are a reorder, relu, and a conversion to the buffer's dtype. Each of these steps
+        is added only if it is needed.
         """
         if result is not written.dense:
             self.copy(result, written.dense)

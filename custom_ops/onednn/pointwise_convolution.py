@@ -1,8 +1,8 @@
 """Computes 1 × 1 convolutions as matrix products, without layout changes.
 
-With 1 × 1 weights, stride 1, no padding and one group, the result of image n is the product
-y[n] = weight · x[n], with one column per position of the image. The product is 1.2 to 2.7 times as
-fast as oneDNN's convolution with its reorders, except for tiny images.
+With 1 × 1 weights, stride 1, no padding and one group, the result for image n is the product
+y[n] = weight · x[n], in which x[n] has one column for each position of the image. Except for tiny
+images, the product is 1.2 to 2.7 times as fast as oneDNN's convolution with its reorders.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from custom_ops.onednn.matrix_product_step import multiply
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder
 
 LEAST_PLACES = 32
-"""Minimum number of positions per image with which a matrix product computes the result.
+"""Minimum number of positions per image for which a matrix product is used.
 
-The convolution of images with a single position is also computed as a matrix product.
+A matrix product is also used for images with a single position.
 """
 LARGE_BYTES = 8 << 20
 """Minimum size in bytes of a result that does not stay in the caches."""
 ROWS_PER_GROUP = 16
 """Number of rows (channels) of a large result that are computed together.
 
-If all rows were computed at once, the product would write to one distant address per row at a time.
-Such writes take 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups, the images
-are read once per group of rows, so the images have to be smaller than the result.
+If all rows were computed together, the product would write alternately to one distant address for
+each row. Such writes take 1.4 times as long (64 → 256 channels, 8 images of 56 × 56). With groups
+of rows, the images are read once for each group, so the images have to be smaller than the result.
 """
 FEW_TERMS, MANY_PLACES = 128, 4096
 """Limits within which transposed weights are copied to row-major order before the product.
 
-The copy is made for at most `FEW_TERMS` terms per sum and at least `MANY_PLACES` positions in all
-images. With AVX2, copy and product then take 0.6 to 0.9 times as long as the product without copy.
+The copy is made if each sum has at most `FEW_TERMS` terms and all images together have at least
+`MANY_PLACES` positions. With AVX2, the copy and the product then take 0.6 to 0.9 times as long as
+the product without the copy.
 """
 
 
@@ -55,7 +56,7 @@ def forward(
     bias: Place | None,
     residual: Place | None,
 ) -> None:
-    """Adds the plan steps of ``activation(conv(x, weight) + bias + residual)``."""
+    """Adds the steps of ``activation(conv(x, weight) + bias + residual)`` to a plan."""
     batch, channels, out, places = *sizes.x[:2], sizes.weight[0], math.prod(sizes.x[2:])
     if places == 1:
         result = OutputPlace(y.buffer, builder.view(y.dense, (batch, out)))
@@ -86,7 +87,7 @@ def forward(
 def gradient_of_x(
     builder: PlanBuilder, sizes: Geometry, grad: Place, weight: Place, grad_x: OutputPlace
 ) -> None:
-    """Adds the plan steps of the gradient of x."""
+    """Adds the steps that compute the gradient of x to a plan."""
     batch, channels, out, places = *sizes.x[:2], sizes.weight[0], math.prod(sizes.x[2:])
     if places == 1:
         result = OutputPlace(grad_x.buffer, builder.view(grad_x.dense, (batch, channels)))
@@ -119,6 +120,6 @@ def gradient_of_x(
 
 
 def _groups(batch: int, rows: int, terms: int, places: int) -> int:
-    """Returns the number of groups into which the rows of each image's product are split."""
+    """Returns the number of groups of rows in which the product of an image is computed."""
     is_large = 4 * batch * rows * places >= LARGE_BYTES and rows >= 2 * terms
     return rows // ROWS_PER_GROUP if is_large and rows % ROWS_PER_GROUP == 0 else 1

@@ -33,9 +33,10 @@ def prepare_max_pool_gradient(
 ) -> Prepared:
     """Prepares the gradient of max pooling.
 
-    The inputs of the operator are ``x`` and ``grad`` (the gradient of y); its output is ``grad_x``.
-    The gradient of a window goes to the first of the largest elements in the window. The operator
-    recomputes the index of this element, because MindSpore saves only x and y of the forward pass.
+    The inputs of the operator are ``x`` and ``grad`` (the gradient of y), and the output is
+    ``grad_x``. The gradient of a window goes to the first of the largest elements in the window.
+    The operator recomputes the index of this element, because MindSpore saves only x and y of the
+    forward pass.
 
     Args:
         x_shape, y_shape: (batch, channels, height, width).

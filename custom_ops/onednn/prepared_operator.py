@@ -45,20 +45,21 @@ class TensorType:
 class Prepared:
     """Operator prepared for given shapes, dtypes and attributes.
 
-    C code calls it by ``int status = ((int (*)(void *, void **))function)(state, buffers)``. The
-    status is 0 on success. `buffers` has the addresses of the inputs, then of the outputs. In a
-    call from C, an output must not share memory with an input, and this object must still exist.
-    Calls are thread-safe. Every call reads all inputs again, weights included.
+    C code calls the operator by
+    ``int status = ((int (*)(void *, void **))function)(state, buffers)``. The status is 0 on
+    success. `buffers` has the addresses of the inputs, then of the outputs. In a call from C, an
+    output must not share memory with an input, and this object must still exist. Calls are
+    thread-safe. Every call reads all inputs again, weights included.
 
     Attributes:
         operator: name of the operator in error messages.
         inputs, outputs: the buffers, in order.
-        function, state: addresses for C code; both are 0 if NumPy computes the operator.
+        function, state: addresses for C code. Both are 0 if NumPy computes the operator.
         implementations: name of oneDNN's implementation of each primitive.
         scratch_bytes: bytes of scratch memory that a call needs. All operators share the scratch
             memory, which stays allocated for the next call.
         kept: objects that must exist as long as C code uses `state`.
-        formula: NumPy function that computes the outputs; None if oneDNN computes the operator.
+        formula: NumPy function that computes the outputs, or None if oneDNN computes them.
     """
 
     operator: str
@@ -73,7 +74,7 @@ class Prepared:
 
     @property
     def c_function(self) -> CFunction | None:
-        """The operator as a step of a kernel sequence; None if NumPy computes it."""
+        """The C function of the operator, or None if NumPy computes the operator."""
         if not self.state:
             return None
         order = list(range(len(self.inputs) + len(self.outputs)))

@@ -1,9 +1,9 @@
 """Splits a convolution along its input channels into a sum of convolutions, for accuracy.
 
-On AVX2, oneDNN's channels-last implementation sums all products sequentially, so its error grows
-with the square root of the number of products. The convolution is therefore split into pieces. Each
-piece is a convolution over some of the input channels; the results of all pieces are added in the
-output. For 512 channels with 3 × 3 weights, the split halves the error.
+On AVX2, oneDNN's channels-last implementation sums all products sequentially, so that the error
+grows with the square root of the number of products. The convolution is therefore split into
+pieces. Each piece is a convolution over some of the input channels. The results of all pieces are
+added in the output. For 512 channels with 3 × 3 weights, the split halves the error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from custom_ops.onednn.geometry import Geometry
 from custom_ops.onednn.plans import OutputPlace, Place, PlanBuilder, row_major
 
 SEQUENTIAL_IMPLEMENTATION = "brg_conv_fwd:avx2"
-"""Name of oneDNN's implementation that sums sequentially; it computes pieces at full speed."""
+"""Name of oneDNN's implementation that sums sequentially, and computes pieces at full speed."""
 LEAST_CHANNELS, MAX_PIECES = 16, 4
 """Minimum number of input channels of a piece, and maximum number of pieces.
 
@@ -37,8 +37,9 @@ NO_EPILOGUE = EpilogueOperands(EMPTY_EPILOGUE)
 def piece_count(sizes: Geometry, dtype: str) -> int:
     """Returns the number of pieces into which a convolution is split.
 
-    The number is 1 for 16-bit dtypes, for several groups, and for short sums. It is also 1 for
-    1 × 1 weights, because copying the pieces would take most of the time.
+    The convolution is not split (number 1) for 16-bit dtypes, for several groups, and for short
+    sums. It is not split for 1 × 1 weights either, because copying the pieces would take most of
+    the time.
     """
     if (
         dtype != "float32"
@@ -65,14 +66,14 @@ def forward(
     following: EpilogueOperands,
     last: Collection[str],
 ) -> bool:
-    """Adds the steps of the split convolution and its epilogue.
+    """Adds the steps of the split convolution and of the epilogue to a plan.
 
     Args:
         following: the epilogue with its arrays.
         last: names of the channels-last arrays among ``x`` and ``y``.
 
     Returns:
-        True if the steps were added; False if a split is not needed or its pieces would be slow.
+        True if the steps were added. False if a split is not needed or the pieces would be slow.
     """
     many = piece_count(sizes, dtype)
     if many == 1:

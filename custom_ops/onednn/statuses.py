@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NO_MEMORY = 101
-"""Status code of our C runtime when it cannot allocate scratch memory."""
+"""Status code with which our C runtime reports that it cannot allocate scratch memory."""
 STATUSES = (
     "success",
     "out of memory",

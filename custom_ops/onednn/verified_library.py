@@ -17,7 +17,7 @@ from custom_ops.onednn.prepared_operator import TensorType
 from tbe_impl.errors import CompileError, FusionError
 
 SELF_TEST_THREADS = 3
-"""Number of threads of the self-test; more than one, to test our thread pool too."""
+"""Number of threads of the self-test. It is more than one, to test our thread pool too."""
 
 
 @lru_cache(maxsize=1)

@@ -2,9 +2,9 @@
 
 Each element of the gradient is a sum over all positions of all images. oneDNN adds the terms
 sequentially, in particular for few input channels. The error then grows with the square root of the
-number of terms. A piece consists of some rows of an image, or of several images. The sums within a
-piece are shorter, and the results of all pieces are added in float64. Each piece is computed by one
-thread, without synchronization.
+number of terms. The images are therefore divided into pieces: a piece consists of some rows of an
+image, or of several images. The sums within a piece are shorter, and the results of all pieces are
+added in float64. One thread computes each piece, without synchronization.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FEW_CHANNELS = 16
 With this number of channels or more, oneDNN first sums each row.
 """
 TERMS, MAX_PIECES = (128, 256), (64, 16)
-"""Minimum number of terms per sum of a piece, and maximum number of pieces.
+"""Minimum number of terms in a sum of a piece, and maximum number of pieces.
 
-The first value of each pair holds for fewer than `FEW_CHANNELS` input channels, the second for
-`FEW_CHANNELS` or more. A piece has an overhead of some 2 µs.
+Each constant is a pair. The first value applies to fewer than `FEW_CHANNELS` input channels, the
+second to `FEW_CHANNELS` or more. A piece has an overhead of some 2 µs.
 """
 MAX_GRADIENT_ELEMENTS = 1 << 20
 """Maximum number of elements in the gradients of all pieces, so that they stay in the caches."""
@@ -37,7 +37,7 @@ MAX_GRADIENT_ELEMENTS = 1 << 20
 
 @dataclass(frozen=True)
 class Piece:
-    """Block of the result y and the part of x that the block depends on.
+    """Block of rows of the result y, and the part of x that the block depends on.
 
     Attributes:
         sizes: geometry of the convolution that computes only this block.
@@ -85,7 +85,7 @@ def pieces(sizes: Geometry, threads: int) -> list[Piece]:
 def _share_bounds(extent: int, most: int) -> list[int]:
     """Returns the bounds of ranges that divide `extent` evenly, with at most `most` rows each.
 
-    The division is even because oneDNN has no fast implementation for a single remaining row.
+    An uneven division could leave a single row, for which oneDNN has no fast implementation.
     """
     number = -(-extent // most)
     return [extent * index // number for index in range(number + 1)]
@@ -118,7 +118,7 @@ class Images:
     """Array of float32 images.
 
     Attributes:
-        place: the buffer that holds the array.
+        place: the buffer that contains the array.
         shape: batch, channels, height, width.
         last: whether the memory order is channels-last.
     """
@@ -135,7 +135,7 @@ class Images:
         )
 
     def block(self, builder: PlanBuilder, shape: Sequence[int], image: int, row: int) -> Place:
-        """Returns the memory of rows of an image, or of whole images, in the array's layout."""
+        """Returns the memory of rows of an image, or of whole images, in the layout of the array."""
         strides = layouts.strides(shape, self.last) or row_major(self.shape)
         return self.view_at(builder, builder.dense_layout(shape, "float32", strides), image, row)
 
@@ -148,10 +148,10 @@ def add_split_gradient(
     weight: OutputPlace,
     bias: OutputPlace | None,
 ) -> bool:
-    """Adds the steps that compute the weight gradient in pieces.
+    """Adds the steps that compute the weight gradient in pieces to a plan.
 
     Returns:
-        True if the steps were added; False if a split is not needed or oneDNN has no fast
+        True if the steps were added. False if a split is not needed, or oneDNN has no fast
         primitive for the pieces.
     """
     parts = pieces(sizes, builder.threads)
@@ -202,9 +202,9 @@ def _add_piece_products(
 ) -> bool:
     """Adds one matrix product for each piece, and the sum of these products.
 
-    The operands of a product have the shapes (out, positions) and (positions, channels), and need
-    no reorder. Returns False, and adds no step, if there are no pieces or a piece has several
-    images.
+    The operands of a product have the shapes (output channels, positions) and (positions, input
+    channels), and need no reorder. If there are no pieces, or a piece has several images, the
+    function adds nothing and returns False.
     """
     if not parts or any(one.sizes.x[0] > 1 for one in parts):
         return False

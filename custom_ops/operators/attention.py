@@ -56,7 +56,7 @@ def _mask_kind_and_strides(
     batch, head, query and key axes. The stride of a broadcast axis is 0.
     """
     if mask.dtype not in ("bool", dtype):
-        raise _input_error("mask has another dtype", f"bool or {dtype}", mask.dtype)
+        raise _input_error("the dtype of mask is not supported", f"bool or {dtype}", mask.dtype)
     shape = (1,) * (4 - len(mask.shape)) + mask.shape
     fits = len(shape) == 4 and all(a in (1, b) for a, b in zip(shape, wanted, strict=True))
     if not fits:
@@ -77,7 +77,7 @@ def _problem(
     """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
-        raise _input_error("q has another dtype", ", ".join(_ELEMENTS), q.dtype)
+        raise _input_error("the dtype of q is not supported", ", ".join(_ELEMENTS), q.dtype)
     for name, one in (("k", k), ("v", v)):
         if one.dtype != q.dtype:
             raise _input_error(f"{name} has another dtype than q", q.dtype, one.dtype)

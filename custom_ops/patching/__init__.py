@@ -1,8 +1,8 @@
-"""Replaces parts of an existing network by fused operators; verifies and can undo each replacement.
+"""Replaces parts of an existing network by fused operators, and verifies each replacement.
 
 In: a net and optional sample inputs. Out: the same net with fused operators and the same
-Parameters, and a record that undoes the patch.
-Must not: change a Parameter, or a class that the user defined.
+Parameters, and a record that can undo all replacements.
+Must not: change a Parameter or a class that the user defined.
 """
 
 from __future__ import annotations
@@ -47,32 +47,37 @@ UNREACHED_REASON = "the sample inputs do not reach it"
 def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> PatchRecord:
     """Replaces parts of a network by fused operators that use the same Parameters and names.
 
-    Single Cells: it replaces nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU,
-    Softmax, Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm.
-    Sequences of Cells: it replaces a convolution together with the normalisation and activation
-    that follow it. It replaces a dense layer together with its activation, or together with the
-    normalisation before it. It finds sequences in an nn.SequentialCell, and in any Cell whose
-    `construct` passes the result of a layer only to the next layer.
-    Functions and primitives: it replaces calls of softmax and of activations. Attention: it
-    replaces nn.MultiheadAttention, and softmax(scale·q kᵀ + masks)·v in any Cell whose `construct`
-    computes it, possibly in called functions. It does not replace subclasses of MindSpore's Cells,
-    Cells with hooks, Cells with their own precision (`to_float`), or the net itself.
+    `patch` replaces:
+
+    - single Cells: nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU, Softmax,
+      Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm;
+    - sequences of Cells: a convolution with the normalisation and activation that follow it, a
+      dense layer with its activation, and a dense layer with the normalisation before it;
+    - calls of softmax and of activations as functions or primitives;
+    - nn.MultiheadAttention, and the computation softmax(scale·q kᵀ + masks)·v in the `construct` of
+      any Cell, possibly in functions that `construct` calls.
+
+    `patch` finds sequences in an nn.SequentialCell, and in any Cell whose `construct` passes the
+    result of a layer only to the next layer. `patch` does not replace subclasses of MindSpore's
+    Cells, Cells with hooks, Cells with a precision set by `to_float`, or the net itself.
 
     If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
     operators as further children. The class of the Cell is replaced by a subclass with a new
     `construct`. An edit may be valid only under a condition, for example that an argument is None
-    or a flag is false. The new `construct` calls the original `construct` if such a condition does
-    not hold.
+    or a flag is false. If such a condition does not hold, the new `construct` calls the original
+    `construct`.
 
-    With sample inputs, `patch` first runs the net in PyNative mode, outside of training. It
-    compares the outputs of each replacement with the recorded outputs of the replaced Cells. It
-    refuses a replacement if the outputs differ, or if the sample call does not reach the replaced
-    Cells. For a net in training it also compares gradients and the moving averages of BatchNorm. At
-    the end it compares the results of the whole net.
+    With sample inputs, `patch` first runs the net in PyNative mode, outside of training, and
+    records the outputs of each Cell. `patch` then compares the outputs of each replacement with the
+    recorded outputs of the replaced Cells. If the outputs differ, or if the sample call does not
+    reach the replaced Cells, the replacement is refused. If the net is in training, `patch` also
+    compares gradients and the moving averages of BatchNorm. At the end `patch` compares the results
+    of the whole net.
 
-    If the net is not in training when `patch` is called, attention with an added mask is fused for
-    inference only. In nn.MultiheadAttention, this applies to every kind of mask. Fused attention is
-    never used in training while dropout of the attention weights is active.
+    If the net is not in training when `patch` is called, attention with a mask that is added to the
+    scores is fused for inference only. An nn.MultiheadAttention with any kind of mask is then also
+    fused for inference only. Fused attention is never used in training while dropout of the
+    attention weights is active.
 
     Args:
         net: an nn.Cell. `patch` changes it in place.
@@ -81,12 +86,13 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
             by default a tolerance that depends on the dtype.
 
     Returns:
-        A record of the replaced and refused places. Its `undo()` restores the net. With
-        ``MS_FUSION=off`` nothing is replaced.
+        A record of the replacements that were made and refused. The method `undo()` of the record
+        restores the net. With ``MS_FUSION=off`` nothing is replaced.
 
     Raises:
-        InputError: `net` is not a Cell, or the patched net gives other results than the original
-            net although each replacement was verified. In the second case the net is restored.
+        InputError: `net` is not a Cell, or the results of the patched net differ from those of the
+            original net although each replacement was verified. If the results differ, the net is
+            restored first.
         MissingError: MindSpore is not installed.
     """
     if not HAS_MINDSPORE:
@@ -169,16 +175,20 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the weight gradients for the sample inputs; if `nudged`, for perturbed inputs."""
+        """Returns the gradients of the weights for the sample inputs.
+
+        If `nudged` is true, the sample inputs are perturbed by about one rounding error.
+        """
         seen = RecordedCall(self.inputs, {}, None)
         return training_effects(
             self.net, seen.perturb() if nudged else seen, self.flags, lambda _: True
         )
 
     def _edit_sources(self, cells: dict[str, Any]) -> None:
-        """Edits the sources of Cells, and verifies each edit; children are edited before parents.
+        """Edits the sources of Cells, and verifies each edit.
 
-        The verification runs of a parent are then faster, because its children are already fused.
+        Child Cells are edited before their parents. The verification of a parent is then faster,
+        because the children are already fused.
         """
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
@@ -296,10 +306,10 @@ class _Patch:
 
 
 def _candidates(net: Any) -> Iterator[_Candidate]:
-    """Yields the Cells, or sequences of Cells, in the net that may be replaced.
+    """Yields each Cell and each sequence of Cells in the net that a rule matches.
 
-    If several rules match, the rule for the longest sequence is used. The children of fused
-    operators are skipped.
+    If several rules match at one Cell, the rule for the longest sequence is used. The children of
+    fused operators are skipped.
     """
     for place, parent in net.cells_and_names():
         if type(parent).__module__.startswith("custom_ops"):

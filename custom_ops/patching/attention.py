@@ -1,6 +1,6 @@
 """Matches softmax(scale·q kᵀ + masks)·v in the source of a Cell.
 
-This module exceeds 500 lines because one chain of matches recognises all forms of attention.
+This module exceeds 500 lines because all forms of attention are recognised by one matcher class.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from custom_ops.patching.scalar_constants import is_number, value_of
 from custom_ops.patching.source_edits import NOT_TRAINING, Edit
 
 LOW_SCORE, WEAK_LOW_SCORE = -1e9, -1e4
-"""Upper bounds for the score of a masked element; below them, the softmax weight is 0.
+"""Upper bounds for the score that a mask assigns to masked elements.
 
-A score between the two bounds suffices only if there is no other mask. The edit then replaces this
-score by `LOW_SCORE`.
+Below `LOW_SCORE`, the softmax weight of a masked element is always 0. A score between the two
+bounds is accepted only if there is no other mask. The edit then replaces this score by `LOW_SCORE`.
 """
 LIKE_FUNCTIONS = ("full_like", "ones_like", "zeros_like")
 
@@ -41,9 +41,9 @@ class _NoAttention(Exception):
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """Yields, for each attention in the source of a Cell, the edit that replaces it.
+    """Yields, for each attention in the source of a Cell, the edit that replaces the attention.
 
-    For a product softmax(…)·v that cannot be replaced, it yields the reason as a string.
+    For a product softmax(…)·v that cannot be replaced, the function yields the reason as a string.
     """
     count = 0
     for node in list(flow.nodes()):
@@ -64,7 +64,7 @@ def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
 
 
 class _AttentionMatcher:
-    """Matches one attention: walks from the product with v back to the product of q and k."""
+    """Matches one attention by following the data flow from the product with v back to q kᵀ."""
 
     def __init__(self, flow: Flow, scope: Scope, name: str):
         self.flow, self.scope, self.name = flow, scope, name
@@ -134,7 +134,7 @@ class _AttentionMatcher:
 
     @property
     def _frame(self) -> int:
-        """Frame (see `AttentionMatch`) of the scores or weights that the matcher has reached."""
+        """Frame (index of a shape, see `AttentionMatch`) of the scores at the current operation."""
         return len(self.frames) - 1
 
     def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
@@ -175,10 +175,10 @@ class _AttentionMatcher:
             if len(found) == 2:
                 found = self._conditional_definition(found)
             if len(found) != 1:
-                raise _NoAttention(f"{node.id} may be several things")
+                raise _NoAttention(f"{node.id} has several possible values")
             (only,) = found
             if only.value is None or not isinstance(only.statement, (ast.Assign, ast.AugAssign)):
-                raise _NoAttention(f"{node.id} comes from elsewhere")
+                raise _NoAttention(f"{node.id} is not defined by an assignment")
             if isinstance(only.statement, ast.Assign) and len(only.statement.targets) != 1:
                 raise _NoAttention(f"{node.id} has two names")
             self.definitions.append(only)
@@ -187,10 +187,10 @@ class _AttentionMatcher:
         return node
 
     def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
-        """Of two definitions of a name, returns the one in the body of an ``if`` without ``else``.
+        """Selects, of two definitions of a name, the definition in an ``if`` without ``else``.
 
-        The matcher continues at this definition. The body may only modify the scores of the other
-        definition. The matcher therefore must reach the other definition later.
+        The matcher continues at the selected definition. The body of the ``if`` may only modify the
+        scores of the other definition, so the matcher has to reach the other definition later.
         """
         for one in found:
             (other,) = found - {one}
@@ -205,7 +205,7 @@ class _AttentionMatcher:
             if holders:
                 self.sometimes.append((frozenset({other}), self._frame))
                 return frozenset({one})
-        raise _NoAttention("the scores may be several things")
+        raise _NoAttention("the scores have several possible values")
 
     def _step_after_softmax(self, node: ast.expr) -> ast.expr:
         """Matches the softmax, or an operation between the softmax and the product with v.
@@ -260,7 +260,10 @@ class _AttentionMatcher:
         return axis in (-1, (-1,))
 
     def _dropout_share(self, found: CallSemantics) -> float | None:
-        """Returns the drop probability of a dropout (1 if unknown); None for any other call."""
+        """Returns the drop probability of a dropout call, or None for any other call.
+
+        If the probability is unknown, the result is 1.
+        """
         if found.kind == "cell":
             called = found.called
             if "Dropout" not in type(called).__name__:
@@ -277,7 +280,7 @@ class _AttentionMatcher:
             training is not None and ast.unparse(self.flow.origin(training)) == "self.training"
         )
         if share and not follows:
-            raise _NoAttention("weights are dropped out of training too")
+            raise _NoAttention("dropout of the weights is also active outside of training")
         return float(share)
 
     def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
@@ -319,8 +322,8 @@ class _AttentionMatcher:
     def _skip_step(self, found: CallSemantics) -> ast.expr:
         """Skips an operation that the edit removes, and returns its first operand.
 
-        The edit also removes the other operands. Names in them are therefore not treated as other
-        readers of the scores (see `_check_other_readers`).
+        The edit also removes the other operands of the operation. If these operands read the
+        scores, `_check_other_readers` does not report the reads.
         """
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
@@ -338,9 +341,10 @@ class _AttentionMatcher:
         return mine
 
     def _match_binary_mask(self, found: CallSemantics, statement: ast.stmt) -> ast.expr | None:
-        """Matches scores·b + (1 − b)·low with elements of b in {0, 1}; b becomes a keep mask.
+        """Matches scores·b + (1 − b)·low, where each element of b is 0 or 1.
 
-        Returns the expression of the scores; None if there is no match.
+        If the expression matches, b becomes a mask that is true for kept scores. Returns the
+        expression of the scores, or None if there is no match.
         """
         if found.kind not in ("add", "sub") or len(found.operands) != 2:
             return None
@@ -366,7 +370,8 @@ class _AttentionMatcher:
                 if not is_same_expression(sides[1], kept, self.flow):
                     continue
                 if not is_zero_or_one(kept, self.flow, self.scope):
-                    raise _NoAttention(f"{ast.unparse(kept)[:60]} may be other than 0 and 1")
+                    shown = ast.unparse(kept)[:60]
+                    raise _NoAttention(f"{shown} may have values other than 0 and 1")
                 self._resolve_name(mine)
                 self._forget(rest)
                 signed = ast.Constant(value if found.kind == "add" else -value)
@@ -374,7 +379,10 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns both operands if `node`, or its definition, is a `kind` operation; else None."""
+        """Returns both operands of `node` if the operation of its definition has the given kind.
+
+        Otherwise returns None. If `node` is a name, its definition is examined.
+        """
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
         if found is None or found.kind != kind or len(found.operands) != 2:
@@ -384,8 +392,8 @@ class _AttentionMatcher:
     def _add_reshape(self, node: ast.expr, found: CallSemantics) -> ast.expr:
         """Records a reshape of the scores or attention weights; returns the input of the reshape.
 
-        The input has another shape, and so gets a new frame (see `AttentionMatch`). A reshape keeps
-        the order of elements, so that masks can be reshaped the same way.
+        The shape of the input gets a new frame (index of a shape, see `AttentionMatch`). A reshape
+        keeps the order of elements, so that masks can be reshaped in the same way.
         """
         assert isinstance(node, ast.Call)
         self.steps.append(
@@ -491,7 +499,7 @@ class _AttentionMatcher:
     def _check_other_readers(self, home: ast.stmt) -> None:
         """Checks that code outside of the attention reads no elements of the scores or weights.
 
-        Such code may read the shapes and dtypes; `self.beside` records these reads.
+        Code outside of the attention may read shapes and dtypes; `self.beside` records these reads.
 
         Raises:
             _NoAttention: code outside of the attention reads elements.
@@ -511,10 +519,10 @@ class _AttentionMatcher:
                 raise _NoAttention(f"{reader.id} is read elsewhere too")
             block = self.flow.block[id(definition.statement)]
             if block is not self.flow.block[id(home)] and not self._is_conditional(block, home):
-                raise _NoAttention(f"{definition.name} is made elsewhere")
+                raise _NoAttention(f"{definition.name} is assigned in another block of statements")
 
     def _read_attribute(self, node: ast.AST) -> str:
-        """Returns "shape" or "dtype" if the node reads only this property, else ""."""
+        """Returns "shape" or "dtype" if the node reads only this property; otherwise returns ""."""
         if isinstance(node, ast.Attribute):
             return node.attr if node.attr in ("shape", "dtype") else ""
         known = semantics_of(node, self.scope) if isinstance(node, ast.Call) else None

@@ -8,10 +8,10 @@ from custom_ops.core.framework import Cell, ms, ops
 from custom_ops.operators.attention import ScaledDotProductAttention
 
 ADDED_MASK, KEEP_MASK, DROP_MASK = "added", "kept", "left out"
-"""Mask kinds.
+"""Kinds of masks.
 
-An `ADDED_MASK` is added to the scores. A `KEEP_MASK` is true for kept scores, a `DROP_MASK` for
-dropped scores.
+An `ADDED_MASK` is added to the scores. A `KEEP_MASK` is true for the scores that are kept, and a
+`DROP_MASK` is true for the scores that are dropped.
 """
 
 
@@ -29,15 +29,15 @@ class AttentionCore(Cell):
           reshaped, `keys` is the size of its last axis.
         - **shape** - None if the attention weights have the shape of q kᵀ. If the weights were
           reshaped, `shape` is their new shape, and v has the same leading axes.
-        - **more** - two values per mask: the mask or None, and the score of dropped elements, which
-          is None for an added mask.
+        - **more** - two values per mask. The first is the mask or None. The second is the score of
+          dropped elements, or None for an added mask.
 
     Outputs:
-        Tensor of the dtype of q. Its last axis has the width of v. Its other axes are those of q
-        or, if `shape` is given, those of `shape`.
+        Tensor of the dtype of q. The last axis has the width of v. The other axes are those of
+        `shape` if it is given, and those of q otherwise.
 
     Raises:
-        ValueError: `keys` is not the number of keys, so that the softmax is not over all keys.
+        ValueError: `keys` is not the number of keys. The softmax is then not over all keys.
     """
 
     def __init__(self, scale: float, masks: tuple[str, ...] = (), route: str = ""):
@@ -60,7 +60,7 @@ class AttentionCore(Cell):
         return self.attend(q, k, v, more)
 
     def attend(self, q: Any, k: Any, v: Any, more: Any) -> Any:
-        """Combines all masks into one added mask, and runs attention with it."""
+        """Combines all masks into one added mask, and runs attention with the combined mask."""
         mask = None
         for number in range(len(self.masks)):
             given, value = more[2 * number], more[2 * number + 1]

@@ -16,14 +16,14 @@ from custom_ops.patching.source_edits import Edit
 
 @dataclass(frozen=True)
 class MaskStep:
-    """A step that masks the scores.
+    """A matched operation that masks the scores.
 
     Attributes:
         statement: the statement that applies the mask.
         frame: index of the shape that the scores have in this statement (see `AttentionMatch`).
         kind: `ADDED_MASK`, `KEEP_MASK` or `DROP_MASK`.
         mask: the mask expression.
-        value: score of dropped elements; None for an added mask.
+        value: expression of the score of dropped elements, or None for an added mask.
     """
 
     statement: ast.stmt
@@ -48,9 +48,10 @@ class ReshapeStep:
 
     Attributes:
         statement: the statement with the reshape.
-        frame: frame of the result (see `AttentionMatch`); the input has the frame `frame` + 1.
-        call: the reshaping call.
-        scores: the operand of this call that holds the scores or weights.
+        frame: frame (index of a shape, see `AttentionMatch`) of the result. The frame of the input
+            is `frame` + 1.
+        call: the call that reshapes.
+        scores: the operand of `call` that contains the scores or weights.
     """
 
     statement: ast.stmt
@@ -79,12 +80,13 @@ class AttentionMatch:
         k: second operand of the product of q and k.
         k_turned: whether the product of q and k transposes k.
         scale: constant factor of the scores.
-        steps: steps on the scores, in source order.
-        frames: frame → the one frame that represents all frames with the same shape.
+        steps: matched operations on the scores, in source order.
+        frames: list that has, for each frame, the frame that represents all frames of equal shape.
         of_product: frame of the product of q and k.
         of_softmax: frame of the softmax.
         definitions: definitions of the names to which scores and weights are assigned.
-        beside: id of a node that reads the shape or dtype of scores or weights → ("shape" or
+        beside: dict with one entry for each node outside of the attention that reads the shape or
+            dtype of scores or weights. The key is the id of the node, and the value is ("shape" or
             "dtype", frame of these scores or weights).
         dropped: statements that are dead after the edit.
         guards: conditions under which the match is valid.
@@ -175,7 +177,7 @@ class _EditBuilder:
         self.pieces.setdefault(id(statement), []).extend(lines)
 
     def _has_other_shape(self, frame: int) -> bool:
-        """Whether a frame (an index of a shape of the scores) has another shape than q kᵀ."""
+        """Whether a frame (index of a shape of the scores) may have another shape than q kᵀ."""
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
@@ -188,7 +190,7 @@ class _EditBuilder:
         return f"{self.found.name}_laid_{self.found.frames[frame]}"
 
     def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
-        """Returns statements that assign q, k and, if needed, zeros, and set each mask to None."""
+        """Returns statements that assign q, k and (if needed) zeros, and set each mask to None."""
         made: list[ast.stmt] = [
             assignment(self.own["query"], self.found.q),
             assignment(self.own["key"], k),
@@ -220,7 +222,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Returns a copy of the call that reshapes, with zeros in place of the scores."""
+        """Returns a copy of the call of a reshape, with zeros in place of the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:
@@ -249,7 +251,8 @@ class _EditBuilder:
     def _remove_transpose(self, k: ast.expr) -> ast.expr:
         """Returns an expression for k from the expression for kᵀ.
 
-        If the source transposes k, this transposition is removed. Otherwise kᵀ is transposed back.
+        If the expression for kᵀ transposes k, the transposition is removed. Otherwise another
+        transposition is added.
         """
         made = self._transpose_operand(k)
         if made is not None:
@@ -265,10 +268,11 @@ class _EditBuilder:
         return _swap_last_axes(k)
 
     def _transpose_operand(self, node: ast.expr) -> ast.expr | None:
-        """Swaps the last two axes of `node` by changing the permutation in `node`.
+        """Swaps the last two axes of the value of `node` by changing the permutation in `node`.
 
-        A permutation that becomes the identity is removed. Returns None if `node` does not permute
-        axes, if its axes are unknown, or if it swaps other axes than the last two.
+        If the permutation becomes the identity, it is removed. The function returns None if `node`
+        does not permute axes, if the permutation is unknown, or if it does not swap the last two
+        axes.
         """
         found = semantics_of(node, self.scope)
         if found is None or found.kind not in ("swapaxes", "transpose"):

@@ -1,4 +1,4 @@
-"""Recognises masks of zeros and ones, and pairs of equal expressions, in a Cell's source."""
+"""Recognises masks of zeros and ones, and equal expressions, in the source of a Cell."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _VALUE_PRESERVING = (
     "swapaxes",
     "transpose",
 )
-"""Functions whose result consists of elements of the argument and zeros."""
+"""Functions whose results contain only elements of the argument, and zeros."""
 
 
 def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
     """Whether each element of the expression's value is 0 or 1 in every call.
 
-    The function recognises comparisons and constant 0/1 tensors of the Cell, also if they are
-    sliced, cast or transposed.
+    The function recognises comparisons, and constant 0/1 tensors of the Cell. They may be sliced,
+    cast or transposed.
     """
     if depth == 0:
         return False

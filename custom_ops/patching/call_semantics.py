@@ -77,9 +77,9 @@ class CallSemantics:
 
     Attributes:
         kind: a key of `_KINDS`, or ``cell``.
-        operands: positional operands; for a method, its tensor comes first.
+        operands: positional operands. The first operand of a tensor method is the tensor.
         keywords: keyword arguments.
-        called: the primitive, function or Cell; None for operators and tensor methods.
+        called: the primitive, function or Cell. None for Python operators and tensor methods.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class CallSemantics:
 
 
 def semantics_of(node: ast.AST, scope: Scope) -> CallSemantics | None:
-    """Returns the operation of a call or operator node; None if the operation is unknown."""
+    """Returns the operation of a call or operator node, or None if the operation is unknown."""
     if isinstance(node, ast.BinOp):
         kind = _OPERATORS.get(type(node.op))
         return CallSemantics(kind, (node.left, node.right)) if kind else None
@@ -134,9 +134,9 @@ def _function(
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
-    It returns None for a call of a function or primitive if this is not an activation, or if the
-    arguments of the call are unknown. For a call of a Cell, it returns this Cell without checking
-    what it computes.
+    If a function or primitive that is not an activation is called, or if the arguments of the call
+    are unknown, the result is None. If a Cell is called, the result is this Cell; the function does
+    not check whether the Cell is an activation.
     """
     if found.kind == "cell":
         return found.called

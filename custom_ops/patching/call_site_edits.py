@@ -34,12 +34,12 @@ class PatchedCell:
     Attributes:
         place: path of the Cell in the net.
         cell: the Cell.
-        seen: a recorded call of the Cell; None if there is none.
+        seen: a recorded call of the Cell, or None if no call was recorded.
         kind: original class of the Cell.
         body: normalised source of the Cell's `construct`.
         edits: accepted edits.
         refused: refused edits, with the reasons.
-        parts: names of the child Cells that the edits added.
+        parts: names of the child Cells that the edits add.
     """
 
     place: str
@@ -100,7 +100,7 @@ def unwrap_operator(cell: Any) -> Any:
 def find_edits(
     place: str, cell: Any, seen: RecordedCall | None
 ) -> tuple[PatchedCell, list[Edit]] | None:
-    """Returns a `PatchedCell` and its possible edits; None if the source cannot be analysed."""
+    """Returns (`PatchedCell`, its possible edits), or None if the source cannot be analysed."""
     if not is_readable(cell) or not is_plain(cell) or isinstance(cell, nn.MultiheadAttention):
         return None
     given: Mapping[str, Any] | None = None
@@ -130,9 +130,9 @@ def find_edits(
 
 
 def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
-    """Returns ids of the nodes that an edit removes or replaces.
+    """Returns the ids of the nodes that an edit removes or replaces.
 
-    The nodes that the edit reuses are excluded.
+    Nodes that also occur in the replacement are excluded.
     """
     found: set[int] = set()
     for node in flow.nodes():
@@ -149,8 +149,9 @@ def try_edits(
 ) -> None:
     """Applies edits one by one, and keeps each edit that does not change the Cell's results.
 
-    The function compares the Cell's results before and after an edit, and in training also the
-    gradients. It undoes an edit that changes them, and records it as refused.
+    The function compares the results of the Cell before and after each edit, and in training also
+    the gradients. If an edit changes the results or gradients, the edit is undone and recorded as
+    refused.
     """
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
@@ -216,7 +217,7 @@ def try_multihead_attention(
     None if the Cell is not patched.
     """
     reason = multihead_attention.why_not(cell) or (
-        "" if is_plain(cell) else "it has hooks or a precision of its own"
+        "" if is_plain(cell) else "the Cell has hooks, or a precision that `to_float` set"
     )
     if not reason and sampled and seen is None:
         reason = "the sample inputs do not reach it"

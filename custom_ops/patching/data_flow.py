@@ -1,4 +1,4 @@
-"""Computes reaching definitions and readers of names (def-use chains) in a function body."""
+"""Computes reaching definitions and the readers of names (def-use chains) in a function body."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Flow:
 
     Attributes:
         statements: the statements.
-        parent: id of a node → its parent node.
-        block: id of a statement → the list of statements that contains it.
-        reaching: id of a name node that is read → its reaching definitions.
-        readers: definition → the name nodes that read it.
+        parent: dict from the id of a node to its parent node.
+        block: dict from the id of a statement to the list of statements that contains it.
+        reaching: dict from the id of a name node that is read to its reaching definitions.
+        readers: dict from a definition to the name nodes that read it.
     """
 
     def __init__(self, statements: list[ast.stmt], arguments: Sequence[str]):
@@ -70,7 +70,7 @@ class Flow:
                 self._index_statements(inner)
 
     def _run(self, statements: Sequence[ast.stmt], names: _Names) -> bool:
-        """Processes statements in order; returns whether control can reach their end."""
+        """Processes statements in order; returns whether control can reach the end of the list."""
         return all(self._step(one, names) for one in statements)
 
     def _step(self, statement: ast.stmt, names: _Names) -> bool:
@@ -112,7 +112,7 @@ class Flow:
         return not isinstance(statement, (ast.Return, ast.Raise))
 
     def _augmented_sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
-        """Returns the expression x + y for the statement x += y; supports other operators too."""
+        """Returns the expression x + y for the statement x += y; likewise for other operators."""
         if not isinstance(statement.target, ast.Name):
             return None
         known = self._made.get((id(statement), statement.target.id))
@@ -152,9 +152,9 @@ class Flow:
     def origin(self, node: ast.expr) -> ast.expr:
         """Returns the expression that defines a name.
 
-        If this expression is a name too, its definition is followed in turn. A name that does not
-        have exactly one known definition is returned unchanged, and so is any node that is not a
-        name.
+        If this expression is a name too, the definition of this name is followed in turn. A name
+        without exactly one known definition is returned unchanged. A node that is not a name is
+        also returned unchanged.
         """
         while isinstance(node, ast.Name):
             found = self.reaching.get(id(node), frozenset())
@@ -172,7 +172,7 @@ class Flow:
         return node
 
     def is_conditional(self, node: ast.AST) -> bool:
-        """Whether one run of its statement may skip the node, or evaluate it several times."""
+        """Whether one run of the statement may evaluate the node zero or several times."""
         while id(node) not in self.block:
             node = self.parent[id(node)]
             if isinstance(node, _PARTS):
@@ -182,9 +182,9 @@ class Flow:
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
         """Returns the only node that uses the value of `node`, and the operand with this value.
 
-        The operand is `node` itself or, if the value is assigned to a name, the place where the
-        name is read. Returns None if several nodes use the value, or if the use is conditional or
-        in another block of statements.
+        If the value is assigned to a name, the operand is the node that reads the name. Otherwise
+        the operand is `node` itself. Returns None if several nodes use the value, or if the use is
+        conditional or in another block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:

@@ -18,9 +18,9 @@ _EPSILONS = ("eps", "epsilon", "variance_epsilon", "norm_eps")
 
 
 def candidate(cell: Any) -> Any:
-    """Returns a fused normalisation with the same Parameters; None if the Cell is not suitable.
+    """Returns a fused normalisation with the same Parameters, or None if the Cell is not suitable.
 
-    The kind of normalisation follows from the name of the Cell's class.
+    The name of the Cell's class determines the kind of normalisation.
     """
     kind = type(cell)
     if kind.__module__.startswith(("custom_ops", "mindspore.nn")) or isinstance(cell, nn.LayerNorm):
@@ -44,7 +44,7 @@ def candidate(cell: Any) -> Any:
 
 
 def why_not(before: Any, after: Any, seen: RecordedCall, tolerance: float | None) -> str:
-    """Returns the difference between a Cell and its replacement; empty if they are equivalent.
+    """Describes the difference between a Cell and its replacement; empty if they are equivalent.
 
     The function compares the results of both Cells for random weights and inputs. Some of the
     inputs are so small that different values of epsilon would give different results.

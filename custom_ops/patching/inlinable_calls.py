@@ -31,8 +31,8 @@ class Callee:
         name: name of the function.
         function: the function.
         tree: syntax tree of the function.
-        receiver: expression of the method's `self`; None for a function without `self`.
-        arguments: parameter name → argument expression, in parameter order.
+        receiver: expression for the `self` of a method. None for a function without `self`.
+        arguments: dict from each parameter name to the argument expression, in parameter order.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Callee:
 
 
 def callee_of(call: ast.Call, scope: Scope, names: Mapping[str, KnownValue]) -> Callee | None:
-    """Returns the callee of a call; None if it is unknown or must not be inlined."""
+    """Returns the callee of a call, or None if the callee is unknown or must not be inlined."""
     if any(isinstance(one, ast.Starred) for one in call.args):
         return None
     found = _function_of(call.func, scope, names)
@@ -69,7 +69,7 @@ def callee_of(call: ast.Call, scope: Scope, names: Mapping[str, KnownValue]) -> 
 def _function_of(
     node: ast.expr, scope: Scope, names: Mapping[str, KnownValue]
 ) -> tuple[Any, ast.expr | None] | None:
-    """Returns the called function and the expression of its `self` (None without `self`).
+    """Returns (called function, expression for its `self` or None if it has no `self`).
 
     Returns None if the function is unknown or must not be inlined.
     """
@@ -98,7 +98,7 @@ def _function_of(
 
 
 def is_user_function(function: Any) -> bool:
-    """Whether the function belongs to none of MindSpore, mindnlp, NumPy and this package."""
+    """Whether the function is neither from MindSpore, mindnlp, NumPy nor this package."""
     home = (getattr(function, "__module__", "") or "").split(".")[0]
     return not is_of_framework(function) and home not in ("numpy", "custom_ops")
 
@@ -167,7 +167,7 @@ def arguments_of(tree: ast.FunctionDef, *, method: bool = True) -> list[str]:
 def is_readable(cell: Any) -> bool:
     """Whether `patch` analyses the source of the Cell's `construct`.
 
-    It analyses neither Cells of this package nor MindSpore's layers, except transformer layers.
+    Cells of this package are not analysed. Of MindSpore's layers, only transformer layers are.
     """
     home = type(cell).__module__
     if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):

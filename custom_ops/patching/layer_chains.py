@@ -23,8 +23,8 @@ def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
     Args:
         flow: data flow of the Cell.
         scope: scope of the names in the Cell.
-        taken: ids of nodes that other edits replace. The function adds the nodes that its edits
-            replace.
+        taken: ids of the nodes that other edits replace. The function adds the ids of the nodes
+            that the yielded edits replace.
     """
     known: set[str] = set()
     for node in list(flow.nodes()):
@@ -82,10 +82,10 @@ def _softmax(found: Any, scope: Scope) -> Any:
 def _layer_chain(
     flow: Flow, scope: Scope, node: ast.Call
 ) -> tuple[list[ast.Call], list[Any], list[str]]:
-    """Returns the calls, Cells and names of the chain of layers that starts at `node`.
+    """Returns the chain of layers that starts at `node`, as three lists: calls, Cells and names.
 
-    In a chain, the result of each call is read only by the next call. The lists are empty if `node`
-    is not a call of a Cell with one argument.
+    In a chain, only the next call reads the result of a call. If `node` is not a call of a Cell
+    with one argument, the lists are empty.
     """
     calls, cells, names = [node], [], []
     found = semantics_of(node, scope)

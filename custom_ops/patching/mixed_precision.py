@@ -1,9 +1,9 @@
 """Supports level O1 of `ms.amp` for a net that `patch` changed.
 
-For O1, MindSpore rewrites a net: it reads the source of the net's classes, and this source lacks
-the edits of `patch`. A patched net is therefore not rewritten. Instead, its Cells for matrix
-products, convolutions and attention are wrapped: they compute in the narrow precision (float16 or
-bfloat16), and their results are cast to float32. Matrix products that are called as functions keep
+For O1, MindSpore rewrites the source of the classes of a net. This source does not contain the
+edits of `patch`, so a patched net is not rewritten. Instead, the Cells for matrix products,
+convolutions and attention are wrapped. A wrapped Cell computes in a narrow precision (float16 or
+bfloat16), and its results are cast to float32. Matrix products that are called as functions keep
 their precision.
 """
 
@@ -25,7 +25,7 @@ from tbe_impl.errors import InputError
 OUR_CELLS = (Conv2d, ConvBN, DenseCell, ScaledDotProductAttention)
 """Fused Cells that compute in the narrow precision, in addition to MindSpore's list of Cells.
 
-They cast their weights to the dtype of their inputs.
+These Cells cast their weights to the dtype of their inputs.
 """
 REWRITE_FUNCTION = "_auto_mixed_precision_rewrite"
 """Name of the function of `mindspore.train.amp` that rewrites nets."""

@@ -18,8 +18,8 @@ class MultiheadAttention(_Base):
     `patch` assigns this class to an existing nn.MultiheadAttention object.
 
     The original `construct` runs if the call requests the attention weights, or if the query is not
-    three-dimensional. In training it also runs if dropout is active, or if there is a mask and
-    `mask_in_training` is false.
+    three-dimensional. In training, the original `construct` also runs if dropout is active, or if
+    there is a mask and `mask_in_training` is false.
     """
 
     def construct(
@@ -91,7 +91,7 @@ if HAS_MINDSPORE:
 
 
 def why_not(cell: Any) -> str:
-    """Returns the reason why an nn.MultiheadAttention cannot be patched; empty if it can."""
+    """Returns the reason why an nn.MultiheadAttention cannot be patched, or an empty string."""
     if cell.bias_k is not None or cell.add_zero_attn:
         return "it adds keys of its own"
     return ""

@@ -1,4 +1,4 @@
-"""Evaluates expressions in a Cell's source, as far as the Cell and its arguments are known."""
+"""Partially evaluates expressions in a Cell's source, with the known attributes and arguments."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class KnownValue:
 
     Attributes:
         value: the value, or `NotNone`.
-        given: the names of these arguments and attributes; an attribute has the form ``self.name``.
-        source: the expression that was assigned to a local name, if its value is a layer or a
-            primitive; else None.
+        given: the names of the arguments and attributes that the value depends on. An attribute has
+            the form ``self.name``.
+        source: if the value is a layer or a primitive that was assigned to a local name, the
+            assigned expression; otherwise None.
     """
 
     value: Any
@@ -42,7 +43,7 @@ class KnownValue:
 
     @property
     def truth(self) -> bool | None:
-        """The boolean that the value gives in a condition; None if it is unknown."""
+        """The boolean that the value has in a condition, or None if it is unknown."""
         return bool(self.value) if isinstance(self.value, PLAIN_TYPES) else None
 
 
@@ -89,7 +90,7 @@ _CONSTRUCTIBLE_CLASSES = frozenset(
         "Transpose",
     }
 )
-"""Names of primitives and Cells without weights that the evaluation may construct."""
+"""Names of the classes (primitives and weightless Cells) that the evaluation may construct."""
 _PURE_FUNCTIONS = (math.sqrt, float, int, bool, abs, min, max)
 
 
@@ -107,14 +108,14 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that are true if the attributes used for the value are unchanged."""
+        """Returns conditions that are true while the attributes that the value uses do not change."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
     def evaluate(
         self, node: ast.expr, names: Mapping[str, KnownValue] | None = None
     ) -> KnownValue | None:
-        """Returns the value of the expression; None if it is unknown."""
+        """Returns the value of the expression, or None if it is unknown."""
         names = names or {}
         if isinstance(node, ast.Constant):
             return KnownValue(node.value)
@@ -312,12 +313,12 @@ def condition(name: str, value: Any) -> ast.expr:
 
 
 def abstract_argument(value: Any) -> KnownValue:
-    """Returns a call argument as a `KnownValue`: `value` if its type is plain, else `NotNone`."""
+    """Returns a call argument as a `KnownValue`, which is `NotNone` if the type is not plain."""
     return KnownValue(value) if isinstance(value, PLAIN_TYPES) else KnownValue(NotNone)
 
 
 def is_of_framework(value: Any, package: str = "mindspore") -> bool:
-    """Whether a function or class belongs to `package`, or to mindnlp, which wraps MindSpore."""
+    """Whether a function or class belongs to `package`, or to mindnlp (a wrapper of MindSpore)."""
     home = getattr(value, "__module__", "") or ""
     return home.split(".")[0] in (package, "mindnlp")
 

@@ -14,10 +14,11 @@ class Replacement:
     """The outcome of `patch` at one place of the net.
 
     Attributes:
-        place: dotted path in the net; for several Cells the path of the first Cell.
+        place: dotted path of the replaced Cell in the net. For several Cells, the path of the
+        first.
         before: the replaced Cells, or the names of the replaced functions.
-        after: the replacement; None if it was refused.
-        reason: why the replacement was refused; empty if it was not refused.
+        after: the replacement, or None if the replacement was refused.
+        reason: reason why the replacement was refused; empty if it was not refused.
         note: condition under which the replacement is used; empty if it is always used.
     """
 
@@ -35,7 +36,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a child in its parent Cell (parent and name), and the original child."""
+    """Parent Cell and name of a child in the net, and the original child."""
 
     parent: Any
     name: str

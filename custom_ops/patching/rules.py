@@ -32,11 +32,11 @@ class Rule:
 
     Attributes:
         classes: the class names; subclasses of these classes do not match.
-        make: function of the Cells; returns the fused Cell with the same Parameters.
-        applies: function of the Cells; returns the reason against the replacement, or an empty
-            string if the rule applies.
-        concerns: function of the Cells; returns whether the rule is considered for them. A rule
-            that is not considered reports no reason.
+        make: function that takes the Cells, and returns the fused Cell with the same Parameters.
+        applies: function that takes the Cells, and returns the reason against the replacement. The
+            reason is an empty string if the rule applies.
+        concerns: function that takes the Cells, and returns whether the rule is considered. If a
+            rule is not considered, no reason against the replacement is reported.
     """
 
     classes: tuple[str, ...]
@@ -45,7 +45,7 @@ class Rule:
     concerns: Callable[..., bool] = lambda *_: True
 
     def fits(self, cells: tuple[Any, ...]) -> bool:
-        """Whether the Cells have the rule's classes and are plain, and `concerns` accepts them."""
+        """Whether the Cells have the classes of the rule and fulfil `is_plain` and `concerns`."""
         return (
             len(cells) == len(self.classes)
             and all(
@@ -57,7 +57,7 @@ class Rule:
 
 
 def is_plain(cell: Any) -> bool:
-    """Whether a Cell has no hooks, no own precision (`to_float`) and no own backward function."""
+    """Whether a Cell has neither hooks, nor a precision from `to_float`, nor its own backward."""
     hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
     flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
     return not (
@@ -145,11 +145,13 @@ RULES = (
     ),
     Rule(("Softmax",), lambda s: custom_ops.Softmax.from_cells(s)),
 )
-"""All rules; a rule precedes all rules for a prefix of its sequence of classes."""
+"""All rules. A rule for a sequence of classes precedes the rules for a prefix of this sequence."""
 
 
 def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
-    """Returns the rule for the most Cells at the start of a sequence; None if no rule matches.
+    """Returns the rule that replaces the most Cells from the start of a sequence of Cells.
+
+    Returns None if no rule matches.
 
     Args:
         cells: the sequence.

@@ -18,11 +18,11 @@ _NUMBERS = frozenset(
 )
 """Names of functions that return a number if their first argument is a number."""
 _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}
-"""Dict from the name of a function to the index of the argument that its result equals."""
+"""Dict from the name of a function to the index of the argument whose value the result has."""
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether the value is a scalar in every call; the scalar may differ between calls."""
+    """Whether the value is a scalar in every call; different calls may have different scalars."""
     if depth == 0:
         return False
     known = scope.evaluate(node)
@@ -53,9 +53,9 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
 
 
 def value_of(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> float | None:
-    """Returns the value of a number, or of a tensor whose elements are all equal; else None.
+    """Returns the value of a number, or the element of a tensor whose elements are all equal.
 
-    The minimum of a dtype is treated as −∞.
+    Returns None for any other expression. The minimum of a dtype is treated as −∞.
     """
     known = scope.evaluate(node)
     number = number_of(known.value) if known else None
@@ -82,7 +82,7 @@ _FILL_VALUES = {"ones_like": 1.0, "zeros_like": 0.0}
 
 
 def _value_of_call(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> float | None:
-    """Returns the value of a call or operator as `value_of` does; None if unknown."""
+    """Returns the value of a call or operator as `value_of` does, or None if it is unknown."""
     found = semantics_of(node, scope)
     if found is not None and found.kind in _FILL_VALUES:
         return _FILL_VALUES[found.kind]

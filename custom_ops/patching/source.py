@@ -1,4 +1,4 @@
-"""Normalises a Cell's `construct`: decides known conditions, unrolls loops and inlines calls."""
+"""Normalises a Cell's `construct`: resolves known conditions, unrolls loops and inlines calls."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Body:
         tree: original syntax tree of `construct`.
         scope: scope of the names in `construct`.
         statements: the normalised statements.
-        guards: expressions that have to be true for the normalised statements to be valid. They are
-            conditions on arguments and attributes.
+        guards: conditions on arguments and attributes, as expressions. The normalised statements
+            are valid only if all guards are true.
     """
 
     def __init__(self, cell: Any, given: Mapping[str, Any] | None):
@@ -238,8 +238,8 @@ class Body:
     ) -> tuple[list[ast.stmt], ast.expr]:
         """Inlines the calls in an expression.
 
-        Returns the inlined statements, and the expression with the calls replaced. The inlined
-        statements go in front of the statement that contains the expression.
+        Returns the inlined statements, and the expression with the calls replaced. The caller has
+        to insert the inlined statements in front of the statement that contains the expression.
         """
         before: list[ast.stmt] = []
         body = self
@@ -271,7 +271,7 @@ class Body:
     def _inline_call(
         self, call: ast.Call, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], ast.expr] | None:
-        """Returns the inlined statements and the result of a call; None if it cannot be inlined."""
+        """Returns (inlined statements, result) of a call, or None if it cannot be inlined."""
         callee = callee_of(call, self.scope, names)
         if callee is None:
             return None
@@ -344,7 +344,10 @@ def _substitute(statement: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
 
 
 def _split(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
-    """Returns the pairs (a, x), (b, y) of an assignment a, b = x, y; else an empty list."""
+    """Returns the pairs (a, x), (b, y) of an assignment a, b = x, y.
+
+    For any other statement, the result is an empty list.
+    """
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
         return []
     if len(target.elts) != len(value.elts):

@@ -24,9 +24,9 @@ class Edit:
         name: name that the fused operator gets as a child of the Cell.
         before: the replaced Cells, or the names of the replaced functions.
         cell: the fused operator.
-        expressions: id of a node → replacement expression.
-        statements: id of a statement → replacement statements.
-        ahead: id of a statement → statements inserted before it.
+        expressions: dict from the id of a node to the replacement expression.
+        statements: dict from the id of a statement to the replacement statements.
+        ahead: dict from the id of a statement to the statements that are inserted before it.
         guards: conditions under which the edit is valid.
         takes_mask: whether the fused operator has an added mask, for which it computes no gradient.
     """
@@ -45,7 +45,7 @@ NOT_TRAINING = ast.parse("not self.training", mode="eval").body
 
 
 class _Writer:
-    """Copies statements with edits applied; it does not change the original statements."""
+    """Copies statements with edits applied, without changing the original statements."""
 
     def __init__(self, edits: Sequence[Edit]):
         self.expressions: dict[int, ast.expr] = {}

@@ -19,7 +19,7 @@ ROOM = 32
 Both compared results have rounding errors, and MindSpore's functions are inexact by dozens of ulps.
 """
 NUDGES = 8
-"""Allowed gradient error, as a multiple of the error that rounding the inputs would cause."""
+"""Allowed error of a gradient, as a multiple of the error that rounded inputs would cause."""
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -32,7 +32,7 @@ class RecordedCall:
     output: Any
 
     def arguments(self, cell: Any) -> dict[str, Any] | None:
-        """Returns argument name → value, with defaults; None if `construct` rejects the call."""
+        """Returns a dict of all arguments, or None if `construct` rejects the call."""
         try:
             bound = inspect.signature(type(cell).construct).bind(
                 cell, *self.inputs, **self.keywords
@@ -60,8 +60,8 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
     """Context manager for PyNative mode and inference; restores mode and training flags on exit.
 
     Yields:
-        A dict from the id of a Cell to the training flag that is restored. A new Cell without an
-        entry gets the flag of its parent.
+        A dict from the id of each Cell to the training flag that is restored. If a new Cell has no
+        entry, it gets the training flag of its parent.
     """
     mode = ms.get_context("mode")
     before = [cell for _, cell in net.cells_and_names()]
@@ -81,7 +81,7 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
 def record_calls(
     net: Any, cells: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[int, RecordedCall], Any]:
-    """Runs the net; returns a dict from a Cell's id to its first call, and the net's output."""
+    """Runs the net; returns (dict from the id of a Cell to its first call, output of the net)."""
     found: dict[int, RecordedCall] = {}
     handles = []
     for cell in {id(one): one for one in cells}.values():
@@ -99,7 +99,7 @@ def record_calls(
 
 
 def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> str:
-    """Calls `run`; returns how its results differ from `want`, or an empty string if they agree."""
+    """Calls `run` and describes how its results differ from `want`; empty if the results agree."""
     try:
         made = run()
     except Exception as error:  # noqa: BLE001 - any failure refuses the replacement
@@ -110,14 +110,14 @@ def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> 
 def difference(
     got: Any, want: Any, tolerance: float | None, least: float = 0.0, more: float = 0.0
 ) -> str:
-    """Returns a description of how results differ; an empty string if they agree.
+    """Describes how results differ; returns an empty string if they agree.
 
     Args:
         got: the results: tensors, or tuples, lists and dictionaries of tensors.
         want: the expected results.
         tolerance: allowed error, relative to |want| plus the root mean square of `want`. None means
             the tolerance of the dtype.
-        least: lower bound for the root mean square that `tolerance` is relative to.
+        least: lower bound for the root mean square of `want` in this formula.
         more: additional absolute tolerance.
     """
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
@@ -154,7 +154,7 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 def root_mean_square(values: np.ndarray) -> float:
-    """Returns the root mean square of the finite elements; 0 if there are none."""
+    """Returns the root mean square of the finite elements, or 0 if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
 
@@ -164,8 +164,9 @@ class TrainingEffects:
     """Effects of a call in training.
 
     Attributes:
-        gradients: name of an input or weight → its gradient.
-        moved: name of a Parameter without gradient (a moving average) → value after the call.
+        gradients: dict from the name of an input or weight to its gradient.
+        moved: dict from the name of a Parameter without gradient (a moving average) to its value
+            after the call.
     """
 
     gradients: Mapping[str, Any]
@@ -183,8 +184,9 @@ def training_effects(
     Args:
         cell: the Cell.
         seen: the recorded call.
-        flags: id of a Cell → training flag, for the Cell and its children.
-        leave: function of an input name; returns whether to skip the gradient of this input.
+        flags: dict from the id of a Cell to its training flag, for the Cell and its children.
+        leave: function that takes the name of an input, and returns whether the gradient of this
+            input is skipped.
     """
     arguments = seen.arguments(cell) or {}
     names = [name for name, value in arguments.items() if not leave(name) and _is_float(value)]
@@ -259,7 +261,7 @@ def compare_training_effects(
     near: Callable[[], TrainingEffects],
     tolerance: float | None,
 ) -> str:
-    """Returns how gradients and moving averages differ; an empty string if they agree.
+    """Describes how gradients and moving averages differ; returns an empty string if they agree.
 
     Args:
         got: effects of the replacement.
@@ -284,5 +286,5 @@ def compare_training_effects(
             return f"the gradient of {name}: {reason}"
     for name, values in want.moved.items():
         if not np.allclose(got.moved[name], values, rtol=1e-3, atol=1e-5):
-            return f"{name} becomes something else"
+            return f"{name} has a different value after the call"
     return ""

@@ -12,7 +12,7 @@ from tbe_impl import toolkit_finder
 
 
 def activate() -> None:
-    """Installs the import hook; if MindSpore is already imported, patches it at once.
+    """Installs the import hook. If MindSpore is already imported, patches MindSpore at once.
 
     With ``MS_FUSION=off`` MindSpore is not patched.
     """
@@ -27,7 +27,7 @@ def activate() -> None:
 class _ImportHook:
     """Import hook that hides our TBE modules during MindSpore's import, then patches MindSpore.
 
-    The modules are hidden because AKG, MindSpore's kernel generator, has its own ``topi``.
+    The modules are hidden because MindSpore's kernel generator (AKG) has a ``topi`` of its own.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

@@ -30,7 +30,7 @@ from tbe_impl.loading.parameter_roles import strip_decorators
 GRADIENT_REMEDY = "write `get_bprop(self)` in the primitive, or give ops.Custom a `bprop`"
 
 OutputRequest = tuple[tuple[int, ...] | None, str | None]
-"""Shape and dtype of an output as inferred by a primitive; None if it does not infer them."""
+"""Shape and dtype of an output as inferred by a primitive, or None if they are not inferred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class TbeFunction:
         function: the Python function. It takes one dict per input and output, then the attributes.
         inputs, outputs: names of the operator's inputs and outputs.
         optional: number of optional inputs that the function takes but the operator does not have.
-            The function gets None for each of them.
+            The function gets None for each of these inputs.
         attributes: dict from attribute name to value.
     """
 
@@ -92,10 +92,10 @@ class TbeFunction:
         return _cast(built, [dtype for _, dtype in wanted])
 
     def gradient(self, given: Sequence[ArraySpec], wanted: Sequence[OutputRequest]) -> Kernel:
-        """Builds the kernel that computes all input gradients.
+        """Builds the kernel that computes the gradients of all inputs.
 
-        The kernel takes the inputs, then the output gradients. The gradient of an integer input is
-        zero.
+        The kernel takes the inputs, then the gradients of the outputs. The gradient of an integer
+        input is zero.
 
         Raises:
             InputError: an operation of the function has no derivative.
@@ -148,7 +148,7 @@ class TbeFunction:
 
 
 def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
-    """Returns the kernel with each result cast to its dtype in `dtypes`; None keeps the dtype."""
+    """Returns the kernel with each result cast to its dtype in `dtypes`; None means no cast."""
     pairs = list(zip(kernel.outputs, dtypes, strict=True))
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
@@ -161,7 +161,7 @@ def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
 
 
 def place_of(function: Callable[..., Any]) -> tuple[str, int]:
-    """Returns file and line of a function; decorators are unwrapped first."""
+    """Returns the file and line of a function, after unwrapping its decorators."""
     code = strip_decorators(function).__code__
     return code.co_filename, code.co_firstlineno
 
@@ -170,7 +170,7 @@ def load_registered_function(registration: Registration) -> Callable[..., Any]:
     """Finds the TBE function of a registered operator in the imported modules.
 
     Raises:
-        InputError: no imported module has a function that has the registered name and is defined in
+        InputError: no imported module has a function with the registered name that is defined in
             the registered file.
     """
     kernel, file = str(registration.info.get("kernel")), registration.file

@@ -1,10 +1,11 @@
 """Monkeypatches MindSpore so that primitives with a TBE function run on CPU.
 
-In graph mode, MindSpore's parser replaces a primitive that has ``__setattr_flag__`` by the result
-of its ``_clone``. In PyNative, a primitive first calls its ``check_elim``, which may return the
-result. The patched ``_clone`` returns the CPU primitive of `custom_ops.tbe_bridge.primitive`, if
-there is one; the patched ``check_elim`` calls this CPU primitive. A proxy of MindSpore's operator
-library records each registration (``op_info_register``).
+In graph mode, MindSpore's parser calls ``_clone`` of each primitive that has ``__setattr_flag__``,
+and uses the result instead of the primitive. In PyNative, a primitive first calls its
+``check_elim``, which may return the result of the operator. If `custom_ops.tbe_bridge.primitive`
+has a CPU primitive for a primitive, the patched ``_clone`` returns this CPU primitive, and the
+patched ``check_elim`` calls it. A proxy of MindSpore's operator library records each registration
+(``op_info_register``).
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _replacement(primitive: Any) -> Any:
 
 
 class _ReplacementFlag:
-    """Attribute that is True on primitives to replace, and does not exist on other primitives."""
+    """Descriptor of an attribute that is True on replaced primitives, and missing on all others."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
         # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error
@@ -136,8 +137,8 @@ def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
     """Wraps the method of ``ops.Custom`` that returns the file of a TBE function.
 
-    On CPU, the wrapper only returns the file. MindSpore's own method would also execute the file as
-    a check, even if the file is the user's script.
+    On CPU, the wrapper only returns the file. MindSpore's own method would also execute the file to
+    check it, even if the file is the user's main script.
     """
 
     @functools.wraps(update)
@@ -158,7 +159,7 @@ class _RecordingLibrary:
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator with MindSpore; records a TBE operator if MindSpore accepts it."""
+        """Registers an operator with MindSpore, and records the TBE operators that MindSpore accepts."""
         is_taken = self._library.reg_op(info, file)
         known: Any = None
         with suppress(ValueError):  # MindSpore logs invalid JSON

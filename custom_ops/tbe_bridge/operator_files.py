@@ -1,8 +1,8 @@
 """Writes operators as TBE operator files in CANN's layout.
 
-An operator has one file with its operator function, which CANN or `tbe_impl` calls. For each new
-combination of shapes, dtypes and attributes, the operator function traces the operator's
-computation, writes the graph to a second file and builds this file.
+For each operator, there is one file with the operator function, which CANN or `tbe_impl` calls. For
+each new combination of shapes, dtypes and attributes, the operator function traces the operator's
+computation, writes the graph to a second file, and builds the second file.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def attribute_names(spec: OpSpec) -> list[str]:
 
 
 def write_entry(spec: OpSpec, folder: Path) -> Path:
-    """Writes the file with the operator function, for all shapes; returns its path.
+    """Writes the file with the operator function for all shapes; returns the path of the file.
 
     Raises:
         InputError: this package has no operator of this name, so CANN's process would not find it.
@@ -115,7 +115,7 @@ def write_operator(
 ) -> Path:
     """Writes the file of an operator for inputs of these shapes and dtypes; returns its path.
 
-    The operator function in the file has the name that `function_name` returns. It takes the
+    The operator function in the file has the name that `function_name` returns, and takes the
     descriptions of the inputs and results.
 
     Raises:
@@ -140,9 +140,9 @@ def build(
 
     Args:
         operator: name of the operator.
-        entry: path of the file with the operator function; the written file lies beside it.
-        inputs, outputs: descriptions as CANN passes them.
-        attributes: the attributes as CANN passes them; tuples of pairs are flat.
+        entry: path of the file with the operator function. The built file is in the same folder.
+        inputs, outputs: descriptions of the tensors, as CANN passes them.
+        attributes: the attributes, as CANN passes them; a tuple of pairs is a flat list.
         kernel_name: name of the kernel.
     """
     spec = _spec_named(operator)
@@ -205,7 +205,7 @@ def _operator_text(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping
 
 
 def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any]) -> Kernel:
-    """Traces the computation that CANN's operator has."""
+    """Traces the computation of CANN's operator."""
     names = attribute_names(spec)
     own = replace(
         spec,
@@ -223,7 +223,7 @@ def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, An
 
 
 def _write(file: Path, text: str) -> Path:
-    """Writes a file atomically if its content differs; other processes may write the file too."""
+    """Writes a file atomically if its content differs, because other processes may write it too."""
     with contextlib.suppress(OSError):
         if file.read_text("utf-8") == text:
             return file

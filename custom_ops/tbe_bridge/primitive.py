@@ -65,11 +65,11 @@ class TbePrimitive(FusedPrimitive):
 
 
 def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
-    """Returns the primitive that runs on CPU in place of `user`; primitives are cached.
+    """Returns the primitive that runs on CPU in place of `user`, from a cache if possible.
 
     Args:
         user: a `PrimitiveWithInfer` with a registered name, or an ``ops.Custom`` of type ``tbe``.
-        registration: the registration of the primitive's name; None for an ``ops.Custom``.
+        registration: the registration of the primitive's name, or None for an ``ops.Custom``.
 
     Raises:
         InputError: the function needs an attribute that the primitive lacks.
@@ -186,7 +186,7 @@ def infer_by_primitive(
 
 
 def _bprop(user: Any) -> Callable[..., Any] | None:
-    """Returns the bprop that the user defined for the primitive; None if there is none."""
+    """Returns the bprop that the user defined for the primitive, or None if there is none."""
     own = getattr(type(user), "get_bprop", None)
     found: Any = own(user) if own is not None else None
     if found is None and not isinstance(user, ops.Custom):
@@ -209,8 +209,8 @@ def _tensors_of_custom(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the names of the inputs and of the outputs.
 
-    If `info` is empty, they are the names of the parameters without a default; the last of these
-    parameters is the output.
+    If `info` is empty, the function returns the names of the parameters without a default. The last
+    of these parameters is the output, and all others are inputs.
     """
     if info:
         return _names(info, "inputs"), _names(info, "outputs")
@@ -228,8 +228,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """Returns the values of the function's attribute parameters.
 
-    A parameter gets the primitive's attribute of the same name, or else the attribute that is
-    registered at the same position.
+    A parameter gets the value of the primitive's attribute with the same name. If there is no such
+    attribute, it gets the value of the attribute that is registered at the same position.
     """
     held = {**vars(user).get("attrs", {})}
     held |= {
@@ -269,7 +269,7 @@ def _check_registered(
     A blocked format is one of `BLOCKED_FORMATS`, such as NC1HWC0.
 
     Raises:
-        InputError: the dtypes are not registered, or only with blocked formats.
+        InputError: the dtypes are not registered, or are registered with blocked formats only.
     """
     rows = [row[: len(given)] for row in info.get("dtype_format", ())]
     plain = [row for row in rows if not any(one[1] in BLOCKED_FORMATS for one in row)]

@@ -17,7 +17,7 @@ The usual value is the class `custom_ops.ascend.AscendPrimitive`.
 
 
 class SequenceCell(Cell):
-    """Cell that runs the steps of a sequence in order.
+    """Cell that runs the steps (TBE operators, reshapes and loops) of a sequence in order.
 
     Args:
         whole: the sequence.
@@ -85,11 +85,12 @@ def build_differentiable_sequence(
     """Builds the Cell of a sequence whose gradient is another sequence.
 
     Without a gradient for the whole sequence, MindSpore would use the gradients of the single
-    steps, and these would keep the intermediate tensors in memory.
+    operators. These gradients would keep the intermediate tensors in memory.
 
     Args:
         whole, inputs, outputs, primitive: as in `SequenceCell`.
-        back: the gradient function, built by `custom_ops.core.bprops.build_bprop` with `bare=True`.
+        back: gradient function of the sequence, from `custom_ops.core.bprops.build_bprop` with
+            `bare=True`.
     """
     row = (_SequenceOf1, _SequenceOf2, _SequenceOf3, _SequenceOf4)[len(inputs) - 1](
         whole, inputs, outputs, primitive
@@ -128,7 +129,7 @@ class BlockLoopCell(Cell):
         self.number_carried = len(blocks.carried)
 
     def construct(self, *inputs: Any) -> Any:
-        """Runs the iterations in order; in graph mode MindSpore unrolls the loop."""
+        """Runs the iterations in order. In graph mode, MindSpore unrolls the loop."""
         count, cut = self.times, len(self.axes)
         if cut > 0:
             count = (inputs[0].shape[self.axes[0]] + self.size - 1) // self.size
@@ -148,14 +149,14 @@ class BlockLoopCell(Cell):
         return carried
 
     def all_pieces(self, inputs: Any, count: int) -> Any:
-        """Returns, for each split tensor, a tuple of its blocks; each iteration uses one block."""
+        """Returns, for each split tensor, a tuple with one block for each iteration."""
         found: Any = ()
         for number in range(len(self.axes)):
             found = found + (self.pieces(inputs[number], self.axes[number], count),)
         return found
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
-        """Returns the blocks of a tensor; a tensor of extent 1 along `axis` is repeated instead."""
+        """Returns the blocks of a tensor along `axis`; repeats the tensor if its extent is 1."""
         if len(x.shape) > 0 and x.shape[axis] > 1:
             return ops.split(x, self.size, axis)
         found: Any = ()

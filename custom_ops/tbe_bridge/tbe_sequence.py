@@ -28,8 +28,8 @@ def step_operator(
 
     Args:
         name, inputs, outputs, forward, infer_dtype, doc, tbe, attributes: as in `OpSpec`.
-        given: dict from input name to dtype, for inputs whose dtype differs from the operator's
-            dtype.
+        given: dict from the name of an input to its dtype, for the inputs whose dtype is not the
+            operator's dtype.
     """
     return OpSpec(
         name,
@@ -51,11 +51,11 @@ class TbeStep:
 
     Attributes:
         spec: the operator.
-        reads: names of the tensors that the operator reads, in order. Each is an input of the
-            sequence, or an output of an earlier step.
+        reads: names of the tensors that the operator reads, in order. Each of these tensors is an
+            input of the sequence, or an output of an earlier step.
         writes: names of the tensors that the operator writes, in order.
         attributes: the attributes that differ from their defaults.
-        forward: the forward operator if `spec` is a gradient, else None.
+        forward: the forward operator if `spec` is a gradient operator, otherwise None.
     """
 
     spec: OpSpec
@@ -71,9 +71,9 @@ class TbeView:
 
     Attributes:
         source: name of the tensor.
-        view: name of the result.
-        like: name of the tensor whose shape the result has. If empty, all axes but the last `kept`
-            axes are flattened into one axis.
+        view: name of the reshaped tensor.
+        like: name of a tensor of the new shape. If empty, all axes but the last `kept` axes are
+            flattened into one axis.
         kept: number of trailing axes that are not flattened.
     """
 
@@ -95,18 +95,18 @@ class TbeView:
 
 @dataclass(frozen=True, eq=False)
 class TbeBlocks:
-    """Loop over steps: one iteration per block of a large tensor, or a fixed number of iterations.
+    """Loop that runs steps once per block of a large tensor, or a fixed number of times.
 
     Attributes:
         steps: steps of one iteration.
         cut: dict from the name of a tensor to the axis along which the tensor is split into blocks.
-            The first tensor determines the number of iterations. A tensor with extent 1 along its
-            axis is not split; each iteration reads it whole.
+            The first tensor determines the number of iterations. If the extent of a tensor along
+            its axis is 1, the tensor is not split, and each iteration reads the whole tensor.
         size: extent of a block along the split axis.
         times: number of iterations if no tensor is split.
-        carried: the loop-carried tensors, as a dict. A key is the name of an input of the
-            iteration; its value is the name of the step output that becomes this input in the next
-            iteration. The initial tensor is an input of the loop; the final tensor is a result.
+        carried: dict of the loop-carried tensors. A key is the name of an input of an iteration.
+            The value is the name of the step output that becomes this input in the next iteration.
+            The initial tensor is an input of the loop, and the final tensor is a result.
         joined: dict from the name of a step output to the axis along which the outputs of all
             iterations are concatenated.
     """
@@ -148,8 +148,9 @@ class TbeSteps:
 
     Attributes:
         steps: the steps, in order.
-        makes: dict from the name of an output of the sequence to the name that the tensor has as an
-            input or as a step's output. Outputs whose two names are equal are left out.
+        makes: dict from the name of an output of the sequence to the name of this tensor inside the
+            sequence, where it is an input or the output of a step. The dict does not contain
+            outputs whose two names are equal.
     """
 
     steps: tuple[AnyStep, ...]
@@ -163,7 +164,7 @@ class TbeSteps:
     def places(
         self, inputs: Sequence[str], outputs: Sequence[str]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-        """Returns the indices of the tensors that each step reads, and the indices of the outputs.
+        """Returns, as indices of tensors, the reads of each step and the outputs of the sequence.
 
         The tensors are numbered in this order: the inputs, then the outputs of each step. If
         several steps write tensors of the same name, a step reads the tensor that was written last

@@ -159,7 +159,7 @@ def test_an_axis_that_is_no_whole_number(axis):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     for function in (custom_ops.functional.softmax, custom_ops.functional.log_softmax):
         with pytest.raises(
-            InputError, match="oftmax: axis is no whole number; expected a whole number, got"
+            InputError, match="oftmax: axis is not an integer; expected an integer, got"
         ):
             function(ms.Tensor(X), axis=axis)
         assert function(ms.Tensor(X), axis=1).shape == X.shape

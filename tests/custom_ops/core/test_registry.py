@@ -176,7 +176,7 @@ def test_invalid_registrations_and_calls_are_refused():
         RowScore().backward((np.zeros((3, 1)), np.zeros((3, 4))))
     with pytest.raises(InputError, match="no operator of that name"):
         get("Nowhere")
-    with pytest.raises(InputError, match=r"RowScore takes another number of arrays"):
+    with pytest.raises(InputError, match=r"RowScore got a wrong number of arrays"):
         RowScore().forward(np.zeros((3, 4)))
 
 

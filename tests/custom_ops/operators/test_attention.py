@@ -195,11 +195,11 @@ Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
         ),
         (
             shapes(Q, K, K, (6,), dtype="int32"),
-            "q has another dtype; expected float16, bfloat16, float32, float64, got int32",
+            "dtype of q is not supported; expected float16, bfloat16, float32, float64, got int32",
         ),
         (
             [*shapes(Q, K, K), np.zeros(6)],
-            "mask has another dtype; expected bool or float32, got float64",
+            "the dtype of mask is not supported; expected bool or float32, got float64",
         ),
         ([*shapes(Q, K), np.zeros(K)], "v has another dtype than q; expected float32, got float64"),
     ],

@@ -236,11 +236,11 @@ REFUSED = [
     (lambda: softmax.Softmax(3).forward(np.zeros((2, 3), np.float32)), "axis is out of range"),
     (
         lambda: softmax.Softmax((0, 1)),
-        r"^Softmax: axis is no whole number; expected a whole number, got \(0, 1\)",
+        r"^Softmax: axis is not an integer; expected an integer, got \(0, 1\)",
     ),
     (
         lambda: softmax.LogSoftmax(1.0),
-        r"^LogSoftmax: axis is no whole number; expected a whole number, got 1\.0",
+        r"^LogSoftmax: axis is not an integer; expected an integer, got 1\.0",
     ),
     (lambda: group_norm.GroupNorm(3, 4), "make no such groups"),
     (

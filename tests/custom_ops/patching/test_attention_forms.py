@@ -133,7 +133,7 @@ def test_each_form_is_found_replaced_and_undone(name, masks, full):
 @cases(
     "name, reason",
     [
-        ("MultipliedGiven", "mask may be other than 0 and 1"),
+        ("MultipliedGiven", "mask may have values other than 0 and 1"),
         ("MultipliedAlone", "may be more than one number"),
         ("MultipliedElse", "scaled behind a mask|more than one number"),
     ],
