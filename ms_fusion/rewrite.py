@@ -2,8 +2,11 @@
 
 Rules are independent of file formats: the same rule applies to ONNX models and to MindSpore graphs.
 A pattern is a tree. It is matched from an operator upwards, through the producers of the operator's
-inputs: >>> rule = Rule("AddReLU", "intra-operator", Op("ReLU", Op("Add", "x", "y"))) >>>
-str(rule.pattern) 'ReLU(Add(x, y))'
+inputs:
+
+>>> rule = Rule("AddReLU", "intra-operator", Op("ReLU", Op("Add", "x", "y")))
+>>> str(rule.pattern)
+'ReLU(Add(x, y))'
 """
 
 from __future__ import annotations
