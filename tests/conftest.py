@@ -35,6 +35,9 @@ LONGEST = "test_notebooks.py"
 others idle.
 """
 
+PROGRAMS = ("tests/benchmarks", "tests/case_studies")
+"""Rooms of programs beside the product. `make test` runs them only if ROOM names them."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -93,10 +96,17 @@ def _absent(item: pytest.Item) -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--full"):
-        left_out = [item for item in items if item.get_closest_marker("full")]
+        programs = tuple(
+            room for room in PROGRAMS if not any(asked.startswith(room) for asked in config.args)
+        )
+        left_out = {
+            item
+            for item in items
+            if item.get_closest_marker("full") or item.nodeid.startswith(programs)
+        }
         if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = [item for item in items if not item.get_closest_marker("full")]
+            config.hook.pytest_deselected(items=list(left_out))
+            items[:] = [item for item in items if item not in left_out]
     else:
         items.sort(key=lambda item: item.path.name != LONGEST)
     for item in items:

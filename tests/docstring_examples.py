@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
 from pathlib import Path
 
+PROMPT = re.compile(rb"^\s*>>> ", re.M)
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -17,7 +19,7 @@ def modules_with_examples(package: str) -> list[str]:
     names = []
     for path in sorted((ROOT / package).rglob("*.py")):
         inside = path.relative_to(ROOT)
-        if inside.parts[:2] != ("tbe_impl", "ops") and b">>> " in path.read_bytes():
+        if inside.parts[:2] != ("tbe_impl", "ops") and PROMPT.search(path.read_bytes()):
             names.append(".".join(inside.with_suffix("").parts).removesuffix(".__init__"))
     return names
 

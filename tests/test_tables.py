@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import FULL, Row, cases, spread
+from tests.docstring_examples import failures, modules_with_examples
 from tests.fault_seeding import mutations, random_faults, rooms_of
 from tests.fork_server import ROOT, run_program
 from tests.room_lines import room_of
@@ -100,6 +101,12 @@ def test_a_sample_varies_all_axes() -> None:
 )
 def test_an_item_belongs_to_the_room_of_its_folder(nodeid: str, room: str) -> None:
     assert room_of(nodeid) == room
+
+
+@cases("name", modules_with_examples("tests"))
+def test_examples_show_what_comes_out(name: str) -> None:
+    report = failures(name)
+    assert not report, report
 
 
 @cases("fault", FAULTS, ids=lambda fault: fault.what)
