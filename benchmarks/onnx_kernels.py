@@ -36,6 +36,8 @@ PRODUCTS = ("Gemm", "MatMul", "Conv", "LSTM", "GRU", "RNN", "ConvTranspose", "Qu
 """Beginnings of the types of operators that bound the gain; ``FusedMatMul`` counts as a product."""
 UNKNOWN_SIZES = {2: 32, 3: 32, 4: 224}
 """Rank of an input → value of its unknown sizes behind the first axis, which is 1."""
+KNOWN_SIZES = {"silero_vad": {2: 576}, "rapidocr": {4: 64}, "rapidocr_onnxruntime": {4: 64}}
+"""Package → the same for its models."""
 
 Inputs = Mapping[str, np.ndarray]
 
@@ -80,13 +82,14 @@ def packaged_models(place: Path) -> Iterator[tuple[str, Path, Inputs, dict[str, 
         graph = project(open_model(path)).graph
         sizes: dict[str, int] = {}
         inputs = {}
+        unknown = {**UNKNOWN_SIZES, **KNOWN_SIZES.get(path.parent.name, {})}
         for name in graph.inputs:
             value = graph.values[name]
             if value.kind != "input":
                 continue
             for axis, size in enumerate(value.shape):
                 if isinstance(size, str):
-                    sizes.setdefault(size, UNKNOWN_SIZES.get(len(value.shape), 1) if axis else 1)
+                    sizes.setdefault(size, unknown.get(len(value.shape), 1) if axis else 1)
             inputs[name] = sample(value, sizes)
         yield f"{path.parent.name}/{path.stem}", path, inputs, sizes
 

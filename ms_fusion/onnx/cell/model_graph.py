@@ -22,6 +22,7 @@ from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_defaults import convert_defaults_to_weights
 from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import project
+from tbe_impl.errors import InputError
 
 CELL_OPERATORS = OPERATORS.keys() | SIZE_OPERATORS | {"Shape", "Size", "Constant", "If"}
 """ONNX operator types that the generated source of a Cell can express."""
@@ -101,7 +102,13 @@ def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
     """
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:
-        function = model.functions[call.op_identifier()]
+        function = model.functions.get(call.op_identifier())
+        if function is None:
+            raise InputError(
+                "the model calls kernels of a library of ONNX Runtime",
+                place=call.name or call.op_type,
+                remedy='Fuse the original model with target="any"',
+            )
         known: dict[ir.Value | None, ir.Value | None] = {
             None: None,
             **dict(zip(function.inputs, call.inputs, strict=True)),

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from ms_fusion import from_onnx
 from ms_fusion.cli.main import run
 from ms_fusion.onnx.fuse import model_times
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
@@ -17,6 +18,7 @@ from ms_fusion.onnx.fuse.model_times import is_gain
 from ms_fusion.onnx.fuse.ort import operator_trials
 from ms_fusion.onnx.fuse.ort.kernel_proposals import OURS
 from ms_fusion.onnx.native.child import NativeWorkers
+from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
 from tests.ms_fusion.onnx.fuse.models import Builder, transformer_layer
 from tests.ms_fusion.onnx.ort_library.test_library import run_plainly
@@ -129,6 +131,8 @@ def test_the_log_shows_both_times_and_the_library(
     assert "Softmax" in said and ": 1.00 µs before, 0.50 µs now" in said
     assert "load it with SessionOptions.register_custom_ops_library." in said
     assert run(["fuse", "--input", str(output), "--dry-run"]) == 3
+    with pytest.raises(InputError, match=r'kernels of a library.*original model with target="any"'):
+        from_onnx(output)
 
 
 @cases("times, groups, gained", [({}, 0, False), ({}, 2, True), ((100, 99), 2, False)])
