@@ -388,14 +388,17 @@ class NestWriter:
         for root in wide:
             size = dtype_of(self.function.buffer_of(root).dtype).bytes
             total = element_count(root.tensor)
+            row = nest.loops[-1][1].constant if len(nest.loops) > 1 else None
             if total.constant is not None and total.constant * size < self.options.stream_bytes:
+                return None
+            if row is not None and row * size % CACHE_LINE_BYTES:
                 return None
             stored = ir.op("mul", self.function.size(total), ir.Int(size))
             least = ir.Int(self.options.stream_bytes)
             terms.append(ir.op("ge", stored, least, kind=ir.FLAG))
             if len(nest.loops) > 1:
-                row = ir.op("mul", self.function.size(nest.loops[-1][1]), ir.Int(size))
-                terms.append(is_equal(ir.op("mod", row, line), ir.Int(0)))
+                length = ir.op("mul", self.function.size(nest.loops[-1][1]), ir.Int(size))
+                terms.append(is_equal(ir.op("mod", length, line), ir.Int(0)))
             if len(sizes) > 1:
                 terms.append(is_equal(remainder(root, line), ir.Int(0)))
             else:

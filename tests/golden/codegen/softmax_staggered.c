@@ -5,7 +5,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
   f32v p1_edge = {0};
-  _Alignas(64) float row13[1030];
+  _Alignas(64) float row13[1040];
   #if STAGGERS
   {
     _Alignas(64) float row13_memory[7168];
@@ -89,110 +89,110 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             const int i1_head = head;
             const f32v v15 = f32_load_part(row13_at2 + i1, i1_head);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream && 1030 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_head);
+            if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_head);
           }
         }
-        for (; step + 4*LANES <= INT64_C(1030); step += 4*LANES) {
+        for (; step + 4*LANES <= INT64_C(1040); step += 4*LANES) {
           {
             const int64_t i2 = step;
-            const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
-            const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 0*LANES;
             const f32v v15 = f32_load(row13_at2 + i1);
             a0_at0 = f32_above(v4, a0_at0);
-            fetch_of(0, p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
+            fetch_of(0, p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v11 = (v10 - v5_at1);
             const f32v v12 = f32_exp_of_deficit(v11);
             f32_store(row13_at1 + i3, v12);
             a6_at1 = (a6_at1 + v12);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_1 = i3 + 1*LANES;
-            const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 1*LANES;
             const f32v v15 = f32_load(row13_at2 + i1);
             a1_at0 = f32_above(v4, a1_at0);
-            fetch_of(1, p0 + i3_1 + INT64_C(1030)*i0_at0 + INT64_C(1030));
+            fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v11 = (v10 - v5_at1);
             const f32v v12 = f32_exp_of_deficit(v11);
             f32_store(row13_at1 + i3_1, v12);
             a7_at1 = (a7_at1 + v12);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_2 = i3 + 2*LANES;
-            const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 2*LANES;
             const f32v v15 = f32_load(row13_at2 + i1);
             a2_at0 = f32_above(v4, a2_at0);
-            fetch_of(2, p0 + i3_2 + INT64_C(1030)*i0_at0 + INT64_C(1030));
+            fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v11 = (v10 - v5_at1);
             const f32v v12 = f32_exp_of_deficit(v11);
             f32_store(row13_at1 + i3_2, v12);
             a8_at1 = (a8_at1 + v12);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_3 = i3 + 3*LANES;
-            const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 3*LANES;
             const f32v v15 = f32_load(row13_at2 + i1);
             a3_at0 = f32_above(v4, a3_at0);
-            fetch_of(3, p0 + i3_3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
+            fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v11 = (v10 - v5_at1);
             const f32v v12 = f32_exp_of_deficit(v11);
             f32_store(row13_at1 + i3_3, v12);
             a9_at1 = (a9_at1 + v12);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
           }
         }
-        for (; step + LANES <= INT64_C(1030); step += LANES) {
+        for (; step + LANES <= INT64_C(1040); step += LANES) {
           {
             const int64_t i2 = step;
-            const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
+            const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
-            const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+            const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step;
             const f32v v15 = f32_load(row13_at2 + i1);
             a0_at0 = f32_above(v4, a0_at0);
-            fetch(p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
+            fetch(p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
             const f32v v11 = (v10 - v5_at1);
             const f32v v12 = f32_exp_of_deficit(v11);
             f32_store(row13_at1 + i3, v12);
             a6_at1 = (a6_at1 + v12);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
           }
         }
-        if (step < INT64_C(1030)) {
+        if (step < INT64_C(1040)) {
           {
             const int64_t i2 = step;
-            const int i2_rest = (int)(INT64_C(1030) - step);
-            const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1030)*i0_at0, i2_rest);
+            const int i2_rest = (int)(INT64_C(1040) - step);
+            const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1040)*i0_at0, i2_rest);
             a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0_at0);
           }
           {
             const int64_t i3 = step;
-            const int i3_rest = (int)(INT64_C(1030) - step);
-            const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1030)*i0_at1, i3_rest);
+            const int i3_rest = (int)(INT64_C(1040) - step);
+            const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
             const f32v v11 = (v10 - v5_at1);
             const f32v v12 = f32_exp_of_deficit(v11);
             f32_store_part(row13_at1 + i3, v12, i3_rest);
@@ -200,44 +200,44 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           }
           {
             const int64_t i1 = step;
-            const int i1_rest = (int)(INT64_C(1030) - step);
+            const int i1_rest = (int)(INT64_C(1040) - step);
             const f32v v15 = f32_load_part(row13_at2 + i1, i1_rest);
             const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream && 1030 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_rest);
+            if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_rest);
           }
         }
       } else {
         if (has0) {
           {
             int64_t i2 = 0;
-            for (; i2 + 4*LANES <= INT64_C(1030); i2 += 4*LANES) {
+            for (; i2 + 4*LANES <= INT64_C(1040); i2 += 4*LANES) {
               {
-                const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
+                const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
                 a0_at0 = f32_above(v4, a0_at0);
               }
               {
                 const int64_t i2_1 = i2 + 1*LANES;
-                const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1030)*i0_at0);
+                const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1040)*i0_at0);
                 a1_at0 = f32_above(v4, a1_at0);
               }
               {
                 const int64_t i2_2 = i2 + 2*LANES;
-                const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1030)*i0_at0);
+                const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1040)*i0_at0);
                 a2_at0 = f32_above(v4, a2_at0);
               }
               {
                 const int64_t i2_3 = i2 + 3*LANES;
-                const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1030)*i0_at0);
+                const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1040)*i0_at0);
                 a3_at0 = f32_above(v4, a3_at0);
               }
             }
-            for (; i2 + LANES <= INT64_C(1030); i2 += LANES) {
-              const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0_at0);
+            for (; i2 + LANES <= INT64_C(1040); i2 += LANES) {
+              const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
               a0_at0 = f32_above(v4, a0_at0);
             }
-            if (i2 < INT64_C(1030)) {
-              const int i2_rest = (int)(INT64_C(1030) - i2);
-              const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1030)*i0_at0, i2_rest);
+            if (i2 < INT64_C(1040)) {
+              const int i2_rest = (int)(INT64_C(1040) - i2);
+              const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1040)*i0_at0, i2_rest);
               a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0_at0);
             }
           }
@@ -245,10 +245,10 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         if (has1) {
           {
             int64_t i3 = 0;
-            for (; i3 + 4*LANES <= INT64_C(1030); i3 += 4*LANES) {
+            for (; i3 + 4*LANES <= INT64_C(1040); i3 += 4*LANES) {
               {
-                fetch_of(0, p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+                fetch_of(0, p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
+                const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
                 const f32v v11 = (v10 - v5_at1);
                 const f32v v12 = f32_exp_of_deficit(v11);
                 f32_store(row13_at1 + i3, v12);
@@ -256,8 +256,8 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
               }
               {
                 const int64_t i3_1 = i3 + 1*LANES;
-                fetch_of(1, p0 + i3_1 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1030)*i0_at1);
+                fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0_at0 + INT64_C(1040));
+                const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
                 const f32v v11 = (v10 - v5_at1);
                 const f32v v12 = f32_exp_of_deficit(v11);
                 f32_store(row13_at1 + i3_1, v12);
@@ -265,8 +265,8 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
               }
               {
                 const int64_t i3_2 = i3 + 2*LANES;
-                fetch_of(2, p0 + i3_2 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1030)*i0_at1);
+                fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0_at0 + INT64_C(1040));
+                const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
                 const f32v v11 = (v10 - v5_at1);
                 const f32v v12 = f32_exp_of_deficit(v11);
                 f32_store(row13_at1 + i3_2, v12);
@@ -274,25 +274,25 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
               }
               {
                 const int64_t i3_3 = i3 + 3*LANES;
-                fetch_of(3, p0 + i3_3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-                const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1030)*i0_at1);
+                fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
+                const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
                 const f32v v11 = (v10 - v5_at1);
                 const f32v v12 = f32_exp_of_deficit(v11);
                 f32_store(row13_at1 + i3_3, v12);
                 a9_at1 = (a9_at1 + v12);
               }
             }
-            for (; i3 + LANES <= INT64_C(1030); i3 += LANES) {
-              fetch(p0 + i3 + INT64_C(1030)*i0_at0 + INT64_C(1030));
-              const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0_at1);
+            for (; i3 + LANES <= INT64_C(1040); i3 += LANES) {
+              fetch(p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
+              const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
               const f32v v11 = (v10 - v5_at1);
               const f32v v12 = f32_exp_of_deficit(v11);
               f32_store(row13_at1 + i3, v12);
               a6_at1 = (a6_at1 + v12);
             }
-            if (i3 < INT64_C(1030)) {
-              const int i3_rest = (int)(INT64_C(1030) - i3);
-              const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1030)*i0_at1, i3_rest);
+            if (i3 < INT64_C(1040)) {
+              const int i3_rest = (int)(INT64_C(1040) - i3);
+              const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
               const f32v v11 = (v10 - v5_at1);
               const f32v v12 = f32_exp_of_deficit(v11);
               f32_store_part(row13_at1 + i3, v12, i3_rest);
@@ -303,23 +303,23 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         if (has2) {
           {
             int64_t i1 = 0;
-            const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1030) - i1);
+            const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1040) - i1);
             if (i1_head > 0) {
               const f32v v15 = f32_load_part(row13_at2 + i1, i1_head);
               const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-              if (stream && 1030 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_head);
+              if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_head);
               i1 += i1_head;
             }
-            for (; i1 + LANES <= INT64_C(1030); i1 += LANES) {
+            for (; i1 + LANES <= INT64_C(1040); i1 += LANES) {
               const f32v v15 = f32_load(row13_at2 + i1);
               const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-              if (stream) f32_stream(p1 + INT64_C(1030)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0_at2 + i1, v18);
+              if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
             }
-            if (i1 < INT64_C(1030)) {
-              const int i1_rest = (int)(INT64_C(1030) - i1);
+            if (i1 < INT64_C(1040)) {
+              const int i1_rest = (int)(INT64_C(1040) - i1);
               const f32v v15 = f32_load_part(row13_at2 + i1, i1_rest);
               const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-              if (stream && 1030 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1030)*i0_at2 + i1, v18, i1_rest);
+              if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_rest);
             }
           }
         }
@@ -334,34 +334,34 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     f32v a3 = SPLAT(f32v, -__builtin_inff());
     {
       int64_t i2 = 0;
-      for (; i2 + 4*LANES <= INT64_C(1030); i2 += 4*LANES) {
+      for (; i2 + 4*LANES <= INT64_C(1040); i2 += 4*LANES) {
         {
-          const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0);
+          const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0);
           a0 = f32_above(v4, a0);
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1030)*i0);
+          const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1040)*i0);
           a1 = f32_above(v4, a1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1030)*i0);
+          const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1040)*i0);
           a2 = f32_above(v4, a2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1030)*i0);
+          const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1040)*i0);
           a3 = f32_above(v4, a3);
         }
       }
-      for (; i2 + LANES <= INT64_C(1030); i2 += LANES) {
-        const f32v v4 = f32_load(p0 + i2 + INT64_C(1030)*i0);
+      for (; i2 + LANES <= INT64_C(1040); i2 += LANES) {
+        const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0);
         a0 = f32_above(v4, a0);
       }
-      if (i2 < INT64_C(1030)) {
-        const int i2_rest = (int)(INT64_C(1030) - i2);
-        const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1030)*i0, i2_rest);
+      if (i2 < INT64_C(1040)) {
+        const int i2_rest = (int)(INT64_C(1040) - i2);
+        const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1040)*i0, i2_rest);
         a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
       }
     }
@@ -372,10 +372,10 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     f32v a9 = SPLAT(f32v, 0x0.0p+0f);
     {
       int64_t i3 = 0;
-      for (; i3 + 4*LANES <= INT64_C(1030); i3 += 4*LANES) {
+      for (; i3 + 4*LANES <= INT64_C(1040); i3 += 4*LANES) {
         {
-          fetch_of(0, p0 + i3 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0);
+          fetch_of(0, p0 + i3 + INT64_C(1040)*i0 + INT64_C(1040));
+          const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0);
           const f32v v11 = (v10 - v5);
           const f32v v12 = f32_exp_of_deficit(v11);
           f32_store(row13 + i3, v12);
@@ -383,8 +383,8 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
-          fetch_of(1, p0 + i3_1 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1030)*i0);
+          fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0 + INT64_C(1040));
+          const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1040)*i0);
           const f32v v11 = (v10 - v5);
           const f32v v12 = f32_exp_of_deficit(v11);
           f32_store(row13 + i3_1, v12);
@@ -392,8 +392,8 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
-          fetch_of(2, p0 + i3_2 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1030)*i0);
+          fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0 + INT64_C(1040));
+          const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1040)*i0);
           const f32v v11 = (v10 - v5);
           const f32v v12 = f32_exp_of_deficit(v11);
           f32_store(row13 + i3_2, v12);
@@ -401,25 +401,25 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
-          fetch_of(3, p0 + i3_3 + INT64_C(1030)*i0 + INT64_C(1030));
-          const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1030)*i0);
+          fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0 + INT64_C(1040));
+          const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1040)*i0);
           const f32v v11 = (v10 - v5);
           const f32v v12 = f32_exp_of_deficit(v11);
           f32_store(row13 + i3_3, v12);
           a9 = (a9 + v12);
         }
       }
-      for (; i3 + LANES <= INT64_C(1030); i3 += LANES) {
-        fetch(p0 + i3 + INT64_C(1030)*i0 + INT64_C(1030));
-        const f32v v10 = f32_load(p0 + i3 + INT64_C(1030)*i0);
+      for (; i3 + LANES <= INT64_C(1040); i3 += LANES) {
+        fetch(p0 + i3 + INT64_C(1040)*i0 + INT64_C(1040));
+        const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0);
         const f32v v11 = (v10 - v5);
         const f32v v12 = f32_exp_of_deficit(v11);
         f32_store(row13 + i3, v12);
         a6 = (a6 + v12);
       }
-      if (i3 < INT64_C(1030)) {
-        const int i3_rest = (int)(INT64_C(1030) - i3);
-        const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1030)*i0, i3_rest);
+      if (i3 < INT64_C(1040)) {
+        const int i3_rest = (int)(INT64_C(1040) - i3);
+        const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1040)*i0, i3_rest);
         const f32v v11 = (v10 - v5);
         const f32v v12 = f32_exp_of_deficit(v11);
         f32_store_part(row13 + i3, v12, i3_rest);
@@ -431,23 +431,23 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     const int v17 = f32_is_far(v16);
     {
       int64_t i1 = 0;
-      const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1030) - i1);
+      const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1040) - i1);
       if (i1_head > 0) {
         const f32v v15 = f32_load_part(row13 + i1, i1_head);
         const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
-        if (stream && 1030 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1030)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1030)*i0 + i1, v18, i1_head);
+        if (stream && 1040 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1040)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v18, i1_head);
         i1 += i1_head;
       }
-      for (; i1 + LANES <= INT64_C(1030); i1 += LANES) {
+      for (; i1 + LANES <= INT64_C(1040); i1 += LANES) {
         const f32v v15 = f32_load(row13 + i1);
         const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
-        if (stream) f32_stream(p1 + INT64_C(1030)*i0 + i1, v18); else f32_store(p1 + INT64_C(1030)*i0 + i1, v18);
+        if (stream) f32_stream(p1 + INT64_C(1040)*i0 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0 + i1, v18);
       }
-      if (i1 < INT64_C(1030)) {
-        const int i1_rest = (int)(INT64_C(1030) - i1);
+      if (i1 < INT64_C(1040)) {
+        const int i1_rest = (int)(INT64_C(1040) - i1);
         const f32v v15 = f32_load_part(row13 + i1, i1_rest);
         const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
-        if (stream && 1030 % LANES == 0 && i0 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1030)*i0 + i1, v18, i1_rest);
+        if (stream && 1040 % LANES == 0 && i0 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v18, i1_rest);
       }
     }
   }
@@ -459,8 +459,8 @@ static void k_softmax_staggered_nest0_part(const struct shared_nest *nest, int64
 }
 int k_softmax_staggered(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(65920)) + (INT64_C(65920)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_staggered_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 1, .portions = 0, .stream = INT64_C(65920)*4 >= 1 && INT64_C(1030)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads);
-  else k_softmax_staggered_nest0(b, s, INT64_C(0), INT64_C(64), INT64_C(65920)*4 >= 1 && INT64_C(1030)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
+  if (threads > 1 && (INT64_C(66560)) + (INT64_C(66560)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_staggered_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 1, .portions = 0, .stream = INT64_C(66560)*4 >= 1 && INT64_C(1040)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads);
+  else k_softmax_staggered_nest0(b, s, INT64_C(0), INT64_C(64), INT64_C(66560)*4 >= 1 && INT64_C(1040)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
   goto done;
   done:
   (void)s; (void)threads;
