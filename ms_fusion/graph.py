@@ -55,7 +55,7 @@ class Source:
 
     @property
     def display_file(self) -> str:
-        """The file name for reports; ``notebook cell`` for code in a Jupyter notebook.
+        """The file name for reports, or ``notebook cell`` for code in a Jupyter notebook.
 
         Jupyter's own file names of notebook cells are valid in one Jupyter session only.
         """
@@ -113,7 +113,7 @@ class Node:
 
     Attributes:
         name: full name with scope, unique in the graph.
-        op: operator type (``Add``); for a fused kernel the framework's name of the kernel.
+        op: operator type (``Add``), or the framework's name of a fused kernel.
         inputs: names of the input values, in the operator's order.
         outputs: names of the output values, in the operator's order.
         attrs: attributes as a sorted tuple of pairs (name, value), so that the node is hashable;
@@ -162,7 +162,7 @@ class Node:
 
     @property
     def fused_operator_types(self) -> tuple[str, ...]:
-        """Types of the operators that a custom operator fuses; empty if unknown."""
+        """Types of the operators that a custom operator fuses, or an empty tuple if unknown."""
         return (
             tuple(str(self.attr(OPERATORS_ATTRIBUTE, "")).split()) if self.kernel_provider else ()
         )
@@ -200,7 +200,7 @@ class Graph:
 
     Attributes:
         name: name of the graph in the file.
-        nodes: the nodes; each value is produced before it is used.
+        nodes: the nodes, in an order in which each value is produced before it is used.
         values: a dict from name to value, for inputs, parameters, constants and results.
         inputs: names of the input values, including parameters.
         outputs: names of the output values.

@@ -83,7 +83,8 @@ class Accuracy:
         fused_max_ulp, unfused_max_ulp: largest error in ULP of the output's dtype. An error in ULP
             is not meaningful for results near 0.
         fused_max_abs, unfused_max_abs: largest absolute error.
-        note: mismatches of NaN and infinity, unwritten outputs, and failures; else empty.
+        note: sentences about mismatches of NaN and infinity, unwritten outputs, and failures; empty
+            if there are none.
         fused_max_rel, unfused_max_rel: largest error, relative to the largest magnitude of the
             output. The errors of the unfused operators are None if these operators were not run.
     """
@@ -156,14 +157,15 @@ class FusedKernel:
         sources: places in the user's code, one for each distinct line.
         work: cost of one run of the kernel.
         work_unfused: cost of one run of the kernel's operators as separate kernels.
-        stages: modelled stages of the kernel; None without a model.
+        stages: modelled stages of the kernel; None if no cost model was used.
         stages_unfused: modelled stages of each operator as a separate kernel, in order.
         bound: the limit of the kernel in the roofline model: ``memory`` or ``compute``.
         launches: number of launches in this capture, or None if nothing ran.
         time_us: median measured time per call of the kernel, µs, or None if it was not measured.
         unfused_time_us: median measured time per call of the kernel's operators as separate
             kernels, µs, or None if it was not measured.
-        predicted_saving_us: saving per call that the cost model predicts, µs; None without a model.
+        predicted_saving_us: saving per call that the cost model predicts, µs; None if no cost model
+            was used.
         accuracy: errors against float64, one entry for each kind of inputs.
         generator: generator that built the kernel: ``mindspore``, ``ms_fusion`` or ``onnxruntime``.
         build: record of the build, or None unless `generator` is ``ms_fusion``.
@@ -318,7 +320,7 @@ class HotSpot:
 
     Attributes:
         node: name of the node.
-        op: type of the operator; for a fused kernel the types of its operators.
+        op: type of the operator, or the types of the operators of a fused kernel.
         time_us: median time per call, µs.
         share: fraction of the total time.
         detail: the facts that limit the speed of the operator or kernel, in words.
@@ -423,9 +425,10 @@ class Ledger:
         notes: remarks on the capture.
         output_max_ulp: largest difference between the outputs of the fused and the unfused run, in
             ULP, or None if the outputs were not compared.
-        output_max_abs: largest absolute difference of the outputs; None as for `output_max_ulp`.
+        output_max_abs: largest absolute difference of the outputs; None if the outputs were not
+            compared.
         output_max_rel: largest difference of the outputs, relative to the largest magnitude of the
-            output; None as for `output_max_ulp`.
+            output; None if the outputs were not compared.
         shapes: input shapes in the calls of a specialised net.
         rejected: groups of operators that were considered as one kernel and rejected.
         warnings: facts that affect the meaning of the numbers; each report begins with them.

@@ -27,7 +27,7 @@ NodeCheck = Callable[[Node, Graph], str]
 
 
 def accept_every_node(node: Node, graph: Graph) -> str:
-    """Accepts every operator; the default of `Op.check`."""
+    """Accepts every operator. This function is the default of `Op.check`."""
     return ""
 
 
@@ -143,7 +143,7 @@ def number_of(value: Value) -> float | None:
 
 
 def accept_every_match(match: Match) -> str:
-    """Accepts every match; the default of `Rule.check`."""
+    """Accepts every match. This function is the default of `Rule.check`."""
     return ""
 
 

@@ -12,7 +12,10 @@ COMPARED_LENGTH_MAX = 80
 difflib takes quadratic time, and no valid name is longer than this prefix.
 """
 ADVISED_NAMES_MAX = 3
-"""Maximum number of suggestions; for a name that resembles more valid names, there are none."""
+"""Maximum number of suggestions.
+
+If a name resembles more valid names, no name is suggested.
+"""
 OPPOSITES = (
     {"enable", "disable"},
     {"max", "min"},
@@ -39,7 +42,7 @@ DERIVATION_WORDS = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad"
 
 
 def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
-    """Returns the valid names that the user probably meant by `name`; may be empty.
+    """Returns a tuple of the valid names that the user probably meant by `name`.
 
     There are three groups of names: names that differ only in case or underscores; names at the
     smallest edit distance, at most 2; names that begin with `name`. The result is the first group

@@ -135,7 +135,7 @@ class Worker:
     def _read_line(self, deadline: float) -> bytes | None:
         """Returns the next line of the answer pipe.
 
-        The result is empty at the end of the file, and None after `deadline`.
+        Returns empty bytes at the end of the file, and None after `deadline`.
         """
         while b"\n" not in self.pending:
             ready, _, _ = select.select(

@@ -35,8 +35,8 @@ class CaptureRequest(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         order: options of the capture.
         directory: the shared private directory.
-        target: the net as ``FILE.py:NAME``; empty if the file ``net.parcel`` in the directory
-            contains the serialized net.
+        target: the net as ``FILE.py:NAME``, or an empty string if the file ``net.parcel`` in the
+            directory contains the serialized net.
         inputs: a string such as ``64x128:float32`` for each input of `target`.
         search_path: module search path of the parent.
     """

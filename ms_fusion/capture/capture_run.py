@@ -68,7 +68,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         against: flags of the run with which the fused run is compared. The default flags turn
             fusion off.
         compare_s: duration of the timing after the warm-up, s. If it is 0, only a few turns are
-            timed; each turn calls the net once without and once with fusion.
+            timed. Each turn calls the net once without and once with fusion.
     """
 
     title: str
@@ -84,7 +84,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements of a capture; they are stored beside its dumps.
+    """Measurements of a capture, which are stored beside the dumps of the capture.
 
     Attributes:
         title: name of the net.

@@ -23,7 +23,7 @@ class BasicOperator:
 
     Attributes:
         node: the operator.
-        container: full name of the kernel that contains the operator; "" outside of kernels.
+        container: full name of the kernel that contains the operator, or "" if none does.
         key: structural hash, which is equal for equal expressions over the same inputs.
         reads: source of each input.
     """

@@ -39,7 +39,10 @@ from tbe_impl.tuning.progress_bar import Progress, show_progress
 from tbe_impl.tuning_store import Choice
 
 COMPARISON_S = 2.0
-"""Upper limit for the duration of one comparison, s; a second limit is a tenth of the total."""
+"""Maximum duration of one comparison, s.
+
+A comparison also takes at most a tenth of the time limit of the tuning.
+"""
 MIN_KERNEL_S = 1.0
 """Tuning of a kernel starts only if at least this time remains, s."""
 OPERATOR_FAMILIES: dict[str, frozenset[str]] = {

@@ -116,7 +116,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class TunedNet:
-    """The result of `ms_fusion.tune`; printing it shows a table of the measurements.
+    """The result of `ms_fusion.tune`, which is printed as a table of the measurements.
 
     Attributes:
         title: name of the net.

@@ -119,7 +119,7 @@ def _parse_description(
 
 
 def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescription:
-    """Returns the description of an array; adds the array in `file` unless `file` is None."""
+    """Returns the description of an array, to which the array in `file` is added if given."""
     if file is None:
         return described
     import numpy as np

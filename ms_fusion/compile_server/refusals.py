@@ -37,7 +37,7 @@ def record(directory: Path, found: Sequence[KernelRefusal], *, process: int | No
 
 
 def length(directory: Path) -> int:
-    """Returns the length of the file of refusals in bytes, for `read_since`; 0 without a file."""
+    """Returns the length of the file of refusals in bytes, or 0 if the file is missing."""
     try:
         return (directory / FILE).stat().st_size
     except OSError:

@@ -100,7 +100,7 @@ def benefit(
     """Returns the benefit of running the operators in the body of `fused` as one kernel.
 
     Args:
-        fused: node with a body; its inputs and outputs are values of `graph`.
+        fused: node with a body. The inputs and outputs of the node are values of `graph`.
         graph: graph with known or assumed sizes.
         device: the device.
         split: function that splits the body into library calls (matrix products with simple

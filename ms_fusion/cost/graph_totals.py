@@ -57,7 +57,7 @@ def peak_memory_bytes(graph: Graph) -> int:
     """Returns the largest total size of values alive at once, if nodes run in the graph's order.
 
     Inputs, parameters and constants are always alive, and are counted once. A result is alive from
-    its node to its last reader; an output of the graph is alive to the end. Views and in-place
+    its node to its last reader. An output of the graph is alive to the end. Views and in-place
     results need no memory.
     """
     storage: dict[str, str] = {}

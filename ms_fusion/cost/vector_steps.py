@@ -44,7 +44,7 @@ def _steps_per_element(node: Node, graph: Graph) -> int:
 
 
 def is_last_axis_transposed(node: Node, graph: Graph) -> bool:
-    """Whether a transpose moves the last axis; also True if the permutation is unknown."""
+    """Whether a transpose moves the last axis, or has an unknown permutation."""
     order = node.attr("perm")
     if order is None and len(node.inputs) > 1:
         order = graph.inputs_of(node)[1].data

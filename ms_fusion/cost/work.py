@@ -13,7 +13,7 @@ from ms_fusion.ops.op_info import Trait, WorkRule
 
 
 def has_rule(op: str) -> bool:
-    """Whether `work_of` has a rule for the operator; without a rule it returns an estimate."""
+    """Whether `work_of` has a rule for the operator; otherwise `work_of` returns an estimate."""
     return operator_info(op).work is not WorkRule.UNKNOWN
 
 
@@ -144,7 +144,7 @@ def _conv2d_backprop_input_work(node: Node, graph: Graph) -> Work:
 def _conv2d_backprop_filter_work(node: Node, graph: Graph) -> Work:
     """Returns the work of the gradient of the filter, with the FLOPs of the forward convolution.
 
-    The inputs are the gradient, the convolution's input and a shape; the output is the gradient of
+    The inputs are the gradient, the convolution's input and a shape. The output is the gradient of
     the filter.
     """
     gradient, weight = graph.inputs_of(node)[0], graph.outputs_of(node)[0]

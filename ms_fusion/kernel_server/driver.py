@@ -39,7 +39,7 @@ MindSpore allocates tensors with `malloc`, which writes a header before each blo
 
 
 class AkgV2Driver:
-    """Builds one kernel; used only if MindSpore's own compile server runs instead of ours.
+    """Builds one kernel for MindSpore's own compile server, if it runs instead of ours.
 
     MindSpore's server creates such an object for each fused kernel. Our compile server does not use
     this class. It calls the functions `build` and `stand_in`.

@@ -38,7 +38,7 @@ _PrepareCallback = ctypes.CFUNCTYPE(
 )
 
 _installed_hosts: list[Host] = []
-"""All installed `Host` objects; they must not be freed, because C code calls them."""
+"""All installed `Host` objects, which must not be freed, because C code calls them."""
 
 
 class Host:

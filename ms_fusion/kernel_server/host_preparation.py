@@ -49,7 +49,7 @@ def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> CFunctio
 
 
 ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
-"""Function that computes a kernel's output arrays from its inputs; may also update inputs."""
+"""Function that computes a kernel's outputs from its inputs, and may also update inputs."""
 
 
 def chain_function(chain: Chain) -> ArrayFunction:

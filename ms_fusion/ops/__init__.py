@@ -71,7 +71,7 @@ UNKNOWN = OpInfo("")
 
 
 def operator_info(name: str) -> OpInfo:
-    """Returns the record of an operator type; `UNKNOWN` if it has none."""
+    """Returns the record of an operator type, or `UNKNOWN` if it has no record."""
     return OPERATORS.get(name, UNKNOWN)
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Divides; an integer quotient is truncated toward zero, and 0 for the divisor 0."""
+    """Computes x / y; an integer quotient is truncated toward zero, and is 0 if y = 0."""
     if x.dtype.kind not in "iu":
         return np.true_divide(x, y)
     safe = np.where(y == 0, 1, y)
@@ -85,7 +85,7 @@ def _power(x: Array, y: Array) -> Array:
 
 
 def _cast(call: Call) -> Array:
-    """Casts to the dtype of the result; a cast from float to integer truncates toward zero."""
+    """Casts to the dtype of the result; casts from float to integer truncate toward zero."""
     source, name = call.inputs[0], call.output.dtype
     if name == "bool":
         return source != 0
@@ -110,7 +110,10 @@ def bias_axis(node: Node, ndim: int) -> int:
 
 
 def _cast_factor(x: Array, factor: Any) -> Any:
-    """Returns `factor`; for integer or bool `x`, as in MindSpore, cast to the dtype of `x`."""
+    """Returns `factor`, which is cast to the dtype of `x` if `x` is integer or bool.
+
+    MindSpore casts the factor in the same way.
+    """
     return factor.astype(x.dtype) if x.dtype.kind in "iub" else factor
 
 

@@ -35,7 +35,7 @@ def is_float(name: str) -> bool:
 
 
 def numpy_dtype(name: str) -> numpy.dtype[Any]:
-    """Returns the NumPy dtype of this name; bfloat16 is the dtype of `ml_dtypes`."""
+    """Returns the NumPy dtype with the name `name`; bfloat16 is a dtype of `ml_dtypes`."""
     if name == "bfloat16":
         import ml_dtypes
 
@@ -100,7 +100,7 @@ class Call(msgspec.Struct, frozen=True):
         return bool(self.number(name, position))
 
     def number(self, name: str, position: int | None = None, *, default: float = 0.0) -> float:
-        """Returns a numeric argument of the operator; `default` if it is absent."""
+        """Returns a numeric argument of the operator, or `default` if it is absent."""
         found = self._argument(name, position)
         return default if found is None or not found.size else float(found[0])
 

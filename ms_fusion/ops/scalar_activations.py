@@ -27,7 +27,7 @@ ARGUMENT_MISSING = "its scalar argument is missing from the kernel's description
 
 
 def _hard_shrink(x: Array, threshold: Any) -> Any:
-    """Computes x if |x| > threshold, else 0; the result for NaN is 0."""
+    """Computes x if |x| > threshold, else 0 (also for NaN)."""
     return np.where(x > threshold, x, np.where(x < -threshold, x, 0.0))
 
 
@@ -47,7 +47,7 @@ def _shrink_gradient(dy: Array, x: Array, threshold: Any) -> Any:
 
 
 def _soft_shrink(x: Array, threshold: Any) -> Any:
-    """Computes sign(x) · (|x| − threshold) if |x| > threshold, else 0; the result for NaN is 0."""
+    """Computes sign(x) · (|x| − threshold) if |x| > threshold, else 0 (also for NaN)."""
     return np.where(x > threshold, x - threshold, np.where(x < -threshold, x + threshold, 0.0))
 
 
@@ -66,8 +66,8 @@ def _scalar_activation(
         name: type of the operator.
         formula: function of the input and the scalar.
         function: name of MindSpore's function in `mindspore.ops`.
-        cell: pair: name of MindSpore's Cell in `mindspore.nn`, and the Cell's attribute with the
-            scalar.
+        cell: a pair (name of MindSpore's Cell in `mindspore.nn`, name of the Cell's attribute with
+            the scalar).
         least_scalar: see `SourceExpansion`.
         fields: further fields of `OpInfo`.
     """

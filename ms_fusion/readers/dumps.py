@@ -84,7 +84,7 @@ _CLUSTER_PASSES = frozenset(
 
 
 def check_directory(top: Path) -> None:
-    """Raises `InputError` if the directory does not exist; it explains how to write dumps."""
+    """Raises an `InputError` that explains how to write dumps if the directory does not exist."""
     if not top.is_dir():
         raise InputError(
             "there is no such directory",

@@ -365,7 +365,7 @@ class _GraphBuilder:
         return operand
 
     def _spread_tuple(self, operand: _Operand, kind: Type) -> _Operand:
-        """Splits a constant tuple into one operand per element; other operands stay unchanged."""
+        """Splits a constant tuple into one operand per element; returns others unchanged."""
         if (
             isinstance(operand, Literal)
             and isinstance(kind, tuple)

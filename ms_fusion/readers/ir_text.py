@@ -1,4 +1,6 @@
-"""Parses MindSpore IR text line by line; `ms_fusion.readers.mindspore_ir` interprets it.
+"""Parses MindSpore IR text line by line into statements.
+
+`ms_fusion.readers.mindspore_ir` interprets the statements.
 
 A dump has a head (entry graph, attributes, parameters) and then one section for each sub-graph::
 

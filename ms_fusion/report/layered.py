@@ -242,7 +242,10 @@ class _Drawing:
         return item >= len(self.vertices)
 
     def order(self) -> None:
-        """Orders each layer by the barycentres of its vertices' neighbours; sweeps down and up."""
+        """Orders each layer by the barycentres of its vertices' neighbours.
+
+        The layers are visited in several sweeps, down and up.
+        """
         place = [0.0] * len(self.widths)
 
         def settle(layer: list[int]) -> None:

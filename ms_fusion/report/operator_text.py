@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from tbe_impl.comparing import Difference
 
 PLAIN_WIDTH = 1000
-"""Width of the output to a file or pipe, in columns; so large that no sentence is wrapped."""
+"""Width of the output to a file or pipe, in columns.
+
+The width is so large that no sentence is wrapped.
+"""
 
 
 def render_run(found: RunResult, console: Console) -> None:
@@ -165,7 +168,7 @@ def _json_value(value: Any) -> Any:
 
 
 def number_text(value: float | None) -> str:
-    """Returns the text of a number with five significant digits; ``–`` for None."""
+    """Returns the text of a number with five significant digits, or ``–`` for None."""
     return "–" if value is None else f"{value:.5g}".replace("-", "−")
 
 

@@ -31,7 +31,7 @@ from ms_fusion.report.wording import (
 NAME_LIMIT = 300
 LABEL_LIMIT = 26
 LETTER_WIDTH = 8.0
-"""Assumed width of one letter in a node's label, px; enough for browsers' fallback fonts."""
+"""Assumed width of a letter in a node's label, px, which suffices for browsers' fallback fonts."""
 
 
 def show(text: object) -> str:

@@ -12,7 +12,7 @@ def is_over_last_axes(what: str) -> NodeCheck:
     The check also accepts an operator whose axes or rank are unknown.
 
     Args:
-        what: name of the computation, such as ``softmax``; the text of the reason contains it.
+        what: name of the computation, such as ``softmax``; the reason contains this name.
     """
 
     def check(node: Node, graph: Graph) -> str:
@@ -51,7 +51,7 @@ def check_last_axis(match: Match) -> str:
 
 
 def _axes_of(node: Node, graph: Graph) -> tuple[int, ...]:
-    """Returns the axes of a reduction or softmax, counted from 0; an empty tuple if unknown.
+    """Returns the axes of a reduction or softmax, counted from 0, or an empty tuple if unknown.
 
     The axes are the second input, or the attribute ``axes`` or ``axis``.
     """

@@ -40,7 +40,7 @@ def versions() -> tuple[str, ...]:
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """Returns the names of a MindSpore version; the newest known version replaces an unknown one.
+    """Returns the names of a MindSpore version, or of the newest known version if it is unknown.
 
     Args:
         version: version of MindSpore. The default is the installed version.

@@ -509,7 +509,7 @@ class _EdgeExplainer:
         return node.name in self.placement or node.name in self.cluster
 
     def _holder(self, node: Node) -> object:
-        """Returns the names of the kernels that contain `node`; the node's name if none does."""
+        """Returns the names of the kernels that contain `node`, or else the node's own name."""
         return self.placement.get(node.name) or node.name
 
     def _bytes_at_stake(self, value: Value, producer: Node, consumer: Node) -> int:

@@ -74,7 +74,7 @@ class Settings:
 
     @property
     def has_splitter(self) -> bool:
-        """Whether MindSpore's splitter pass runs; without it, each cluster becomes one kernel."""
+        """Whether MindSpore's splitter pass runs; otherwise each cluster becomes one kernel."""
         return SPLITTER not in self.names_in_flag("disable_pass")
 
     def names_in_flag(self, flag: str) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def _is_one_matrix(source: Value, repeated: Value) -> bool:
 
 
 def _replace_operands(node: Node, operands: Sequence[str]) -> Node:
-    """Returns the product with new operands; an attribute of it records the folded BroadcastTo."""
+    """Returns the product with new operands; its new attribute records the folded BroadcastTo."""
     attrs = {**dict(node.attrs), FOLDED_BEFORE: (*node.attr(FOLDED_BEFORE, ()), "BroadcastTo")}
     inputs = (*operands, *node.inputs[len(operands) :])
     return replace(node, inputs=inputs, attrs=tuple(sorted(attrs.items())))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ms_fusion.graph import Graph, Node
 
 GENERATOR = "AKG_V2"
-"""MindSpore's name for the generator in the module `akg_v2`; our generator has taken this name."""
+"""MindSpore's name for the generator in the module `akg_v2`, which our generator replaces."""
 
 EXCLUDED_OPERATORS: Mapping[str, str] = table(lambda operator: operator.excluded)
 """Operators that MindSpore must not cluster for our generator, each mapped to the reason."""

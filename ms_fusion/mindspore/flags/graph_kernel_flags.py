@@ -30,7 +30,9 @@ def _flag(
     minimum: int | None = None,
     killed_by: tuple[object, ...] = (),
 ) -> Any:
-    """Returns a dataclass field for a flag; its metadata describe the flag in MindSpore 2.10.
+    """Returns a dataclass field for a flag.
+
+    The metadata of the field describe the flag in MindSpore 2.10.
 
     The default value of the field is None.
 
@@ -59,7 +61,7 @@ def _flag(
 
 @dataclass(frozen=True)
 class GraphKernelFlags:
-    """A set of flags for graph kernel fusion; for a field that is None, MindSpore uses its default.
+    """A set of flags for graph kernel fusion. MindSpore uses its default for a field that is None.
 
     The ``metadata`` of each field contain the flag's documentation, kind, default and allowed
     values. `describe` returns them as a string.
@@ -436,16 +438,17 @@ _FAMILIES = dict.fromkeys(
     for name, item in FLAGS.items()
     if item.metadata["kind"] == "list"
 )
-"""Names of the families; a family is three flags with lists of names for one purpose.
+"""Names of the families, which are groups of three flags with lists of names.
 
 For example, the family ``cluster_ops`` has the flags ``enable_cluster_ops``,
 ``disable_cluster_ops`` and ``enable_cluster_ops_only``.
 """
 
 NO_OPERATOR = "None"
-"""A name that no operator has; an ``…_only`` list with this name alone allows no operator.
+"""A name that no operator has.
 
-MindSpore would treat an empty list as an absent list.
+An ``…_only`` list with this name alone allows no operator. An empty list would have no effect,
+since MindSpore treats it as an absent list.
 """
 
 
@@ -490,7 +493,7 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 def _join_names(
     more: Sequence[str], known: Sequence[str] | None, gone: Sequence[str]
 ) -> tuple[str, ...]:
-    """Returns the names in `more`, then the names in `known` without `gone`; no duplicates."""
+    """Returns the names in `more`, then the names in `known` without `gone`, each name once."""
     return tuple(dict.fromkeys((*more, *(name for name in known or () if name not in gone))))
 
 

@@ -1,4 +1,4 @@
-"""Finds mistakes in a graph kernel flag string; MindSpore ignores most of them silently.
+"""Finds mistakes in a graph kernel flag string, most of which MindSpore ignores silently.
 
 MindSpore silently ignores unknown names of operators and patterns. It reports an unknown flag only
 in its log, and a wrong pass name only at process exit. For a name that is not in
@@ -187,8 +187,8 @@ def lint(
         text: the flag string, as in `MS_DEV_GRAPH_KERNEL_FLAGS` or
             `JitConfig(graph_kernel_flags=…)`.
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``; by default the
-            generator that `base` and `text` select.
+        generator: generator of the kernels on CPU, ``mindspore`` or ``ms_fusion``. The default is
+            the generator that `base` and `text` select.
         version: MindSpore version that defines the valid names of operators and passes. The default
             is the installed version, or the newest known version if MindSpore is not installed.
         base: flags into which `text` will be merged, as by `enable`.

@@ -28,7 +28,7 @@ ORDER_LOSING_PASSES = (
 """Passes that lose the order of reads and writes; MindSpore runs them at opt_level 2 and above."""
 
 ORDER_RELINK_PASS = f"build.{_EXTEND}"
-"""A pass that makes every result of a group an input of `UpdateState`; one would suffice.
+"""A pass that makes every result of a group an input of `UpdateState`; one result would suffice.
 
 The number of these inputs, and with it the compile time, grows with the square of the number of
 results. MindSpore runs the pass at all levels above 0.

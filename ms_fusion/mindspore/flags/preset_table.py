@@ -137,9 +137,9 @@ PRECISE_ON_CPU = tuple(
 )
 """Operators that `precise` clusters on CPU with MindSpore's generator.
 
-Their results have the same bits as the unfused results. This was measured on x86-64; NaN counts as
-equal to NaN, whatever its payload. The following operators are not in the list, although each of
-them, computed alone, is correctly rounded:
+Their results have the same bits as the unfused results. This was measured on x86-64. Any two NaNs
+are treated as equal, whatever their payloads. The following operators are not in the list, although
+each of them, computed alone, is correctly rounded:
 
 - Mul, Add, Sub: `x*y+z` becomes one fused multiply-add, `x*y+x` becomes `x*(y+1)`, `(x+y)-x`
   becomes `y`, and `x*0` becomes 0.
@@ -311,7 +311,7 @@ def _accelerator_flags(preset: str) -> GraphKernelFlags:
     """Returns the flags of a preset for GPU and Ascend.
 
     Except for `precise`, the presets do not change MindSpore's own lists of fused operators. The
-    flags were derived from MindSpore's source code; their effect was not measured.
+    flags were derived from MindSpore's source code. Their effect was not measured.
     """
     if preset == "precise":
         return GraphKernelFlags(

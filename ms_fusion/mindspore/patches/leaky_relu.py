@@ -19,12 +19,15 @@ from mindspore import nn, ops
 OWNER = nn.LeakyReLU
 _construct = OWNER.construct
 MIN_ALPHA = 1e-3
-"""Smallest alpha for which our gradient is used; a smaller alpha · x underflows to 0 more often."""
+"""Smallest alpha for which our gradient is used.
+
+With a smaller alpha, alpha · x would underflow to 0 more often.
+"""
 
 
 # MindSpore parses this function.
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
-    """Returns dout · s; s is 1 for x > 0, alpha for x < 0 and (1 + alpha) / 2 for x = 0.
+    """Returns dout · s, with s = 1 for x > 0, alpha for x < 0, and (1 + alpha) / 2 for x = 0.
 
     MindSpore's own gradient is the same. If `out` is float32, the sign of x is read from `out`,
     else from `x`, since alpha · x may underflow to 0. In float16, alpha · x underflows for values

@@ -105,5 +105,5 @@ def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager; compilations in its ``with`` block use our `mindspore.ops.pad`."""
+    """Returns a context manager in which compilations use our `mindspore.ops.pad`."""
     return replace_in_parser({_pad: pad_constant})

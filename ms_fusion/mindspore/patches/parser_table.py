@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resources")
-"""Modules of MindSpore, one of which defines the table; the newest versions' module is first."""
+"""The modules that define the table in the versions of MindSpore, newest version first."""
 
 
 @contextlib.contextmanager
@@ -37,7 +37,7 @@ def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def _table() -> MutableMapping[Any, Any]:
-    """Returns the parser's table; an empty dict if no module in `RESOURCES` defines it."""
+    """Returns the parser's table, or an empty dict if no module in `RESOURCES` defines it."""
     for name in RESOURCES:
         with contextlib.suppress(ImportError, AttributeError):
             return importlib.import_module(name).convert_object_map

@@ -43,7 +43,8 @@ def compile_under_flags(
         net: a Cell, a function, or the object whose method is compiled.
         inputs: arguments of the call.
         flags: the flags that apply to the net; empty if no preset is in force.
-        preset: name of the preset that set the flags; empty if the user has overridden its flags.
+        preset: name of the preset that set the flags, or an empty string if the user has overridden
+            the flags of the preset.
     """
 
     def compile_once(attempt: compile_retry.Attempt) -> Result:

@@ -133,7 +133,7 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
 def front_end_graph(
     net: Any, inputs: Sequence[Any], read_by_front_end: Callable[[Any, Sequence[Any], Path], None]
 ) -> Graph:
-    """Returns the graph that MindSpore's front end makes of `net` for `inputs`; runs no operator.
+    """Returns the graph of `net` for `inputs` after MindSpore's front end, without running it.
 
     Args:
         net: a Cell or a function.

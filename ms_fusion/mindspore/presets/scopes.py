@@ -110,7 +110,7 @@ class _State:
 
     @property
     def top(self) -> Setting | None:
-        """The setting of the innermost ``with fusion():`` block, or else of the process.
+        """The setting of the innermost ``with fusion():`` block, else the setting of the process.
 
         None if neither has a setting.
         """
@@ -332,8 +332,8 @@ def in_force(net: Any = None) -> InForce:
 def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
     """Returns (preset, flags, scope, route, remarks) of the next compilation.
 
-    The first four are fields of `InForce`; the remarks are messages for the user. The flags of a
-    patched Cell take precedence. For other nets, MindSpore's order of precedence applies:
+    The first four items are fields of `InForce`. The remarks are messages for the user. The flags
+    of a patched Cell take precedence. For other nets, MindSpore's order of precedence applies:
     environment variable, JitConfig, context.
     """
     cell = vars(net).get(CELL_FLAGS) if hasattr(net, "__dict__") else None
@@ -477,7 +477,7 @@ def flags_of(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> tuple[str, tuple[Finding, ...]]:
-    """Returns (flags of a preset merged with `flags`, findings for the user); enables no preset.
+    """Returns (flags of a preset merged with `flags`, findings for the user).
 
     Raises:
         as `enable`.

@@ -34,8 +34,8 @@ def read_without_variable(net: Any, device: str) -> tuple[str, str, str, list[st
     """Returns (flags, scope, route, remarks) of a net's next compilation without our flags.
 
     MindSpore's environment variable for flags is ignored. So the flags of the JitConfig of `net`
-    apply, or else the flags of MindSpore's context. The first three items are fields of `InForce`;
-    the remarks are messages for the user.
+    apply, or else the flags of MindSpore's context. The first three items are fields of `InForce`.
+    The remarks are messages for the user.
     """
     config = getattr(net, "_jit_config_dict", None) or {}
     text = str(config.get("graph_kernel_flags") or "")

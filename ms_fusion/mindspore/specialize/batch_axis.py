@@ -402,7 +402,7 @@ def _image_rule(operator: _Operator) -> bool:
 
 
 def _batch_norm_rule(operator: _Operator) -> bool:
-    """Returns whether BatchNorm keeps the samples separate; in training it averages over all."""
+    """Returns whether BatchNorm keeps the samples separate, as it does except in training."""
     item = operator.carried[0]
     training = operator.constant(5, "is_training", True)
     return item is not None and item.axis == 0 and training is False and operator.results[0] == item

@@ -95,7 +95,7 @@ class _Execution:
 
 
 class SpecializedNet:
-    """A net that is compiled once for each set of input shapes; created by `specialize`.
+    """A net that is compiled once for each set of input shapes; `specialize` creates it.
 
     Inputs that are padded to the same batch size (a bucket) use the same compiled net.
 
@@ -277,7 +277,7 @@ def specialize(
         net: a Cell or a function that ``ms.jit`` can compile. Call the net through the returned
             object. Do not call the returned object inside another net.
         buckets: batch sizes to which smaller batches are padded; empty for no padding.
-        keep: maximum number of compiled nets in the cache; the least recently used one is dropped
+        keep: maximum number of compiled nets in the cache. The least recently used net is dropped
             first.
 
     Returns:

@@ -23,7 +23,7 @@ FILE = "ms_fusion.json"
 BYTES_MAX = 1 << 20
 READ_ERRORS = (OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, FusionError)
 MAX_COMPILATIONS = 64
-"""Maximum number of compilations in a note; a note keeps the latest ones."""
+"""Maximum number of compilations in a note, which contains the latest compilations."""
 
 Text = Annotated[str, msgspec.Meta(max_length=200)]
 _log = logging.getLogger("ms_fusion")
@@ -62,7 +62,7 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chosen_compilation(self) -> Compilation:
-        """The latest compilation with fusion, or the latest of all if none was with fusion."""
+        """The latest compilation with fusion, or the latest of all if no compilation had fusion."""
         fused = [one for one in self.compilations if has_fusion(one.flags)]
         return (fused or [*self.compilations])[-1]
 
