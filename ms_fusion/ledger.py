@@ -201,7 +201,7 @@ class FusedKernel:
 
     @property
     def saving_spread_us(self) -> float | None:
-        """Spread of `measured_saving_us`, µs; a saving below this is not significant."""
+        """Spread of `measured_saving_us`, µs; a smaller saving is not significant."""
         if self.time_spread_us is None or self.unfused_time_spread_us is None:
             return None
         return math.hypot(self.time_spread_us, self.unfused_time_spread_us)

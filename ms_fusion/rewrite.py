@@ -206,7 +206,7 @@ def find_near_misses(
     as one text.
 
     Args:
-        as `find_matches`.
+        the arguments of `find_matches`.
     """
     return (found for found in _judge_matches(rule, _Search(graph, order, near=True)) if found[1])
 

@@ -35,9 +35,9 @@ class Worker:
     that text printed by MindSpore cannot corrupt them. Standard output is discarded.
 
     Args:
-        module: the module to run. It reads requests from standard input. Its last argument FD is
-            the file descriptor of the pipe for answers.
-        mode: the argument before FD.
+        module: the module to run, which reads requests from standard input. The last command-line
+            argument, FD, is the file descriptor of the pipe for answers.
+        mode: the command-line argument before FD.
         directory: working directory of the child.
         environment: additional environment variables.
         restarts: maximum number of restarts. If more restarts would be necessary, each request

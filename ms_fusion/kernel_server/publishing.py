@@ -30,8 +30,8 @@ def publish(built: Path, name: str, directory: Path, record: Build) -> None:
         built: the compiled library.
         name: name of the kernel.
         directory: MindSpore's directory for kernels.
-        record: description of the build. It is written to a file beside the library, for the report
-            of `explain`.
+        record: description of the build. The record is written to a file beside the library, for
+            the report of `explain`.
     """
     content = built.read_bytes()
     digest = hashlib.sha256(content).hexdigest()

@@ -175,9 +175,10 @@ class _GraphBuilder:
         self.parameters[parameter.index] = self._add_external_values(spelling, kind, layout, role)
 
     def _add_external_values(self, name: str, kind: Type, layout: str, role: str) -> _Operand:
-        """Adds one value from outside the graph for each tensor in the type `kind`.
+        """Adds a graph input or parameter for each tensor in the type `kind`.
 
-        Returns the operand for these values: a single value, or a bundle if `kind` is a tuple.
+        Returns the operand for the added values: a single value, or a `_Bundle` if `kind` is a
+        tuple.
         """
         leaves = list(_leaves(kind))
         made: list[_Operand] = []

@@ -44,7 +44,7 @@ PURE_OPERATORS = selections.CPU_CLUSTER_OPS | frozenset(own_generator_flags.CLUS
 They have the same name in a graph of MindSpore and in the description of a kernel.
 """
 EXPANSIONS: Mapping[str, tuple[str, ...]] = table(lambda operator: operator.mindspore.expansion)
-"""Maps a further pure operator to the basic operators into which MindSpore expands it.
+"""Other pure operators, each mapped to the basic operators into which MindSpore expands it.
 
 MindSpore expands these operators before clustering.
 """

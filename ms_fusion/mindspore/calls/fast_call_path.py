@@ -138,7 +138,7 @@ def wrap_compile_phase(
         owner: MindSpore's Cell class.
         found: the original property.
         setters: the ``__setattr__`` functions of Cells and containers that may be bypassed. If a
-            Cell has another ``__setattr__``, the setter calls it.
+            Cell has another ``__setattr__``, the setter calls this function.
     """
 
     def spread(self: Any, value: str) -> None:

@@ -267,7 +267,7 @@ IDENTITY_HASH: Any = object.__hash__
 SPECIAL_PHASES = ("save", "prefill", "increment")
 """Values of `Cell.phase` that MindSpore handles specially."""
 PROBE_CALLS = (8, 24)
-"""The repeated calls, counted from 1, that also check whether the graph is a single kernel.
+"""Numbers (from 1) of the repeated calls at which we check whether the graph is one kernel.
 
 A net that is called only a few times is not checked. The second check is needed if other threads
 launched kernels during the first check.

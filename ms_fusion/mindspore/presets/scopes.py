@@ -99,7 +99,7 @@ class _State:
     flags_in_scope: tuple[str, bool] = ("", False)
     """(flags of the innermost block, True), or (flags of the process, False) outside of blocks."""
     jit_level: str | None = None
-    """The user's ``jit_level`` on Ascend while `_switch_device` has replaced it, else None."""
+    """The user's ``jit_level`` on Ascend if `_switch_device` has replaced this level, else None."""
     lock: bool = False
     """Whether calls of compiled nets are serialised."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
@@ -206,7 +206,7 @@ def fusion(
     user selected for the enclosing block or for the process.
 
     Raises:
-        as `enable`.
+        the errors of `enable`.
     """
     if is_off_with_warning():
         yield _off_record(preset, None)
@@ -247,7 +247,7 @@ def patch(
 
     Raises:
         InputError: `net` is not a Cell.
-        other errors as `enable`.
+        the other errors of `enable`.
     """
     if is_off_with_warning():
         return net
@@ -417,7 +417,7 @@ def _resolve_setting(
     """Calls `prepare`, and returns a pair: the `Setting` of a preset, and findings for the user.
 
     Raises:
-        as `enable`.
+        the errors of `enable`.
     """
     check_preset(preset)  # A wrong name raises before MindSpore is imported.
     explicit = flags if isinstance(flags, str) else GraphKernelFlags.coerce(flags).render()
@@ -480,7 +480,7 @@ def flags_of(
     """Returns (flags of a preset merged with `flags`, findings for the user).
 
     Raises:
-        as `enable`.
+        the errors of `enable`.
     """
     setting, found = _resolve_setting(preset, flags, generator)
     return setting.flags, found
@@ -579,7 +579,7 @@ def prepare() -> None:
     (`ms_fusion.mindspore.calls.fast_call_path`).
 
     Raises:
-        as `mindspore_state.prepare`.
+        the errors of `mindspore_state.prepare`.
     """
     mindspore_state.prepare()
     for owner in mindspore_state.compilers():

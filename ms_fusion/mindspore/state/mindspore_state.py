@@ -430,7 +430,7 @@ def environment_flags(text: str) -> Iterator[None]:
     Raises:
         UnsafeError: the flags select our generator, but MindSpore's generator has already built
             kernels in this process.
-        MissingError, CompileError: as `host_kernels`.
+        MissingError, CompileError: errors of `host_kernels`.
     """
     prepare()
     if has_fusion(text) and generator_of(text) == "ms_fusion":
