@@ -5,7 +5,7 @@ that was not built. Must not build a kernel in the server process: each kernel i
 process of its own.
 
 MindSpore starts its compile server as a script ``kernel_build_server_akg.py`` in a configurable
-directory. We set this to the directory of our scripts. Our scripts first make the kernel directory
+directory. We configure the directory of our scripts. Our scripts first make the kernel directory
 the working directory. They refuse kernels that MindSpore's generator would compile wrongly.
 MindSpore then runs the operators of these kernels one by one.
 """

@@ -148,7 +148,7 @@ def _last_axis_bytes(body: Graph, name: str) -> int:
 
 
 def _peak_live_values(nodes: Sequence[Node]) -> int:
-    """Returns the largest number of values alive at once, if operators run in this order."""
+    """Returns the largest number of values alive at once, if operators run in graph order."""
     last = {name: place for place, node in enumerate(nodes) for name in node.inputs}
     alive: set[str] = set()
     most = 1

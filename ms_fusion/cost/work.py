@@ -1,4 +1,7 @@
-"""Counts bytes, FLOPs and launches of an operator or fused kernel, by a rule per family."""
+"""Counts bytes, FLOPs and launches of an operator or fused kernel.
+
+There is one rule for each family of operators.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Prepares kernels that call oneDNN or NumPy, in the user's process at their first call.
 
-MindSpore loads such a kernel as a small library, a stub. At its first call, the stub requests two
-pointers from this module: the C function to call, and the data of this function. The oneDNN calls
-use the oneDNN library that MindSpore has loaded. The modules that prepare kernels are imported
-lazily.
+MindSpore loads a kernel that calls oneDNN or NumPy as a small library, a stub. At its first call,
+the stub requests two pointers from this module: the C function to call, and the data of this
+function. The oneDNN calls use the oneDNN library that MindSpore has loaded. The modules that
+prepare kernels are imported lazily.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes MindSpore's Casts around operators that it computes only in float32.
+"""Removes the Casts around operators that MindSpore computes only in float32.
 
 For such an operator, MindSpore casts float64 operands to float32 and the result back to float64.
 """

@@ -74,7 +74,7 @@ def _defaults(op: str, version: int) -> Mapping[str, Any]:
 def _python_value(value: bytes | float) -> str | float:
     """Returns a default as str, int or float.
 
-    A float32 default becomes the float with the shortest decimal representation of it.
+    A float32 default is returned as the float with its shortest decimal representation.
     """
     if isinstance(value, bytes):
         return value.decode()

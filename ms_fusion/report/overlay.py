@@ -49,8 +49,8 @@ class Overlay:
 def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[int]]]:
     """Groups kernels that share a node.
 
-    Returns a pair (kernel indices, node indices) for each group. The groups are sorted by their
-    first kernel.
+    Returns a list with a pair (kernel indices, node indices) for each group. The groups are sorted
+    by their first kernel.
     """
     home: dict[int, int] = {}
     members: dict[int, tuple[list[int], list[int]]] = {}

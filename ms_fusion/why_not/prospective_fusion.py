@@ -99,8 +99,8 @@ class ProspectiveClusters:
     def _uncertain_pieces(self) -> frozenset[str]:
         """Pieces (connected parts of cut clusters) that may become part of a consumer's kernel.
 
-        The order of merges is unknown. It determines whether the splitter merges such a piece with
-        the piece of its consumer.
+        The order of merges is unknown. This order determines whether the splitter merges a piece
+        with the piece of its consumer.
         """
         if not self._given.has_splitter:
             return frozenset()

@@ -33,7 +33,7 @@ def remove_broadcasts(graph: Graph) -> Graph:
 def _cast_before_broadcast(graph: Graph) -> Graph:
     """Moves each Cast that is the only reader of a BroadcastTo before the BroadcastTo.
 
-    MindSpore inserts such a Cast because it broadcasts float16 arrays in float32, between two
+    MindSpore inserts these Casts because it broadcasts float16 arrays in float32, between two
     Casts.
     """
     values, nodes = dict(graph.values), {node.name: node for node in graph}

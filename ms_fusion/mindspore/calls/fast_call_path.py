@@ -72,7 +72,7 @@ def _defining_module(method: Any) -> str:
 
 
 def _is_mindspore_method(method: Any) -> bool:
-    """Returns whether a method is still MindSpore's own, so that no package has replaced it."""
+    """Returns whether a method is MindSpore's own, and not the replacement of another package."""
     return _defining_module(method).startswith("mindspore.nn.")
 
 

@@ -396,8 +396,8 @@ class GraphKernelFlags:
 
         For example, ``+Reshape`` means that these flags cluster the operator Reshape and ``−Sub``
         that they do not cluster Sub. ``+expand:Softmax`` means that they expand Softmax into basic
-        operators. For a flag that is not such a list, the string is the whole flag, or ``no
-        --NAME`` if only `base` has the flag.
+        operators. For any flag of another kind, the string is the whole flag, or ``no --NAME`` if
+        only `base` has the flag.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))

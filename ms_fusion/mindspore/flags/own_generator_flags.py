@@ -34,9 +34,10 @@ float16 net with several results would return float32.
 """
 
 WHOLE_OPERATORS = operators_where(lambda operator: operator.whole)
-"""Operators that MindSpore could expand, but under our flags clusters without expanding them.
+"""Operators that MindSpore clusters under our flags without expanding them.
 
-MindSpore's expansion computes in float32, even for float64 inputs, and returns float32.
+MindSpore could expand these operators. But MindSpore's expansion computes in float32, even for
+float64 inputs, and returns float32.
 """
 
 CLUSTERED_OPERATORS = tuple(

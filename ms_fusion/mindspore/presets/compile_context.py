@@ -39,7 +39,7 @@ def compile_under_flags(
     If MindSpore's fusion fails, `compile` is called again with other flags (`compile_retry`).
 
     Args:
-        compile: compiles `net` for `inputs`.
+        compile: function that compiles `net` for `inputs`.
         net: a Cell, a function, or the object whose method is compiled.
         inputs: arguments of the call.
         flags: the flags that apply to the net; empty if no preset is in force.

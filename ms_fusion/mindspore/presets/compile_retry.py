@@ -90,7 +90,7 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
     """Calls `once` with successive attempts until a compilation succeeds; returns its result.
 
     Args:
-        once: compiles the net inside of `supervise_attempt`.
+        once: function that compiles the net inside of `supervise_attempt`.
         net: the net to compile. If it was compiled before, the attempt that succeeded for it is
             tried first.
     """

@@ -138,9 +138,10 @@ def _wrap_gradient(
 
     Args:
         original: a method of MindSpore's PyNative executor.
-        flags: returns the flags. If the result is empty, the user's environment variable is used.
-        compiles: returns whether a call of `original` may compile. The wrapper sets flags only for
-            calls that may compile.
+        flags: function that returns the flags. If the result is empty, the user's environment
+            variable is used.
+        compiles: function that returns whether a call of `original` may compile. The wrapper sets
+            flags only for calls that may compile.
     """
 
     @functools.wraps(original)

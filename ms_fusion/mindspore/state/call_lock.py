@@ -17,7 +17,8 @@ def install(is_wanted: Callable[[], bool]) -> None:
     This lock is the one that is held during compilations (`compile_lock`).
 
     Args:
-        is_wanted: returns whether a call must take the lock; it is called at each call of a net.
+        is_wanted: function that returns whether a call must take the lock. It is called at each
+            call of a net.
     """
     global _is_installed
     if _is_installed:
