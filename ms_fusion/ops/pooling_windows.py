@@ -219,8 +219,8 @@ def window_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
 def average_pool_windows(call: Call) -> PoolingWindows:
     """Returns the windows of average pooling.
 
-    The inputs are (x, window, strides, padding mode, data format). If x is the only input, the
-    operator has attributes for the others.
+    The inputs are (x, window, strides, padding mode, data format). If x is the only input,
+    attributes of the operator have the other values.
     """
     given = window_arguments(call.inputs[1:]) if len(call.inputs) > 1 else ()
     return windows(call.node, call.inputs[0].shape, call.output.shape, given)

@@ -15,7 +15,9 @@ ABSENT_TEXT = "–"
 
 
 def _three_digits(value: float) -> str:
-    """Returns the text of a value, with three significant digits or the whole integer part.
+    """Returns the text of a value with three significant digits.
+
+    If the integer part has more than three digits, all its digits are written.
 
     Values from 10⁶ on are written with an exponent.
     """

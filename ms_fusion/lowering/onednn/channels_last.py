@@ -45,7 +45,7 @@ RESIZE_OPERATORS = frozenset(
 )
 """Resizing operators, whose first input is the image."""
 NCHW_ORDER, NHWC_ORDER = (0, (0,)), 1
-"""The values of AvgPool's argument data format for NCHW, and its value for NHWC."""
+"""Values of AvgPool's argument for the data format: those for NCHW, and the value for NHWC."""
 KINDS = OperatorKinds(
     {op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()},
     ELEMENTWISE,
