@@ -121,7 +121,7 @@ def _judge_node(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """Returns a text: an operator's bound in the roofline model, and the reached share of the bound.
+    """Returns text: an operator's bound in the roofline model, and the reached share of the bound.
 
     The bound is either the bandwidth or the peak rate of the device.
     """
