@@ -122,7 +122,7 @@ class _OperandLayouts(NamedTuple):
     heads_third: frozenset[str]
 
     def view(self, name: str, item: np.ndarray) -> np.ndarray:
-        """Returns the array `item` (``a``, ``b`` or ``y``) with the axes in the order of the product."""
+        """Returns `item` (memory of ``a``, ``b`` or ``y``) with the axes in the product's order."""
         item = item.swapaxes(1, 2) if name in self.heads_third else item
         return item.swapaxes(-1, -2) if getattr(self, f"transpose_{name}") else item
 

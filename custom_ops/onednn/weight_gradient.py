@@ -135,7 +135,7 @@ class Images:
         )
 
     def block(self, builder: PlanBuilder, shape: Sequence[int], image: int, row: int) -> Place:
-        """Returns the memory of rows of an image, or of whole images, in the layout of the array."""
+        """Returns the memory of rows of an image, or of whole images, in the array's layout."""
         strides = layouts.strides(shape, self.last) or row_major(self.shape)
         return self.view_at(builder, builder.dense_layout(shape, "float32", strides), image, row)
 

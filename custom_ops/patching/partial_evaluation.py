@@ -108,7 +108,7 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that are true while the attributes that the value uses do not change."""
+        """Returns conditions that hold while the attributes that the value uses do not change."""
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 

@@ -159,7 +159,7 @@ class _RecordingLibrary:
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator with MindSpore, and records the TBE operators that MindSpore accepts."""
+        """Registers an operator with MindSpore; records TBE operators that MindSpore accepts."""
         is_taken = self._library.reg_op(info, file)
         known: Any = None
         with suppress(ValueError):  # MindSpore logs invalid JSON

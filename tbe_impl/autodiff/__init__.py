@@ -1,4 +1,4 @@
-"""Reverse-mode differentiation of DSL graphs.
+"""Differentiates DSL graphs in reverse mode.
 
 In: a graph of stages, the outputs of the graph, and the cotangents of the outputs.
 Out: stages that compute the gradients, built from DSL operations.

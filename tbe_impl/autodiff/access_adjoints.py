@@ -1,7 +1,7 @@
-"""Computes the adjoint of a read access: a scatter-add into the elements that were read.
+"""Computes the adjoint of a read access, which is a scatter-add into the elements that were read.
 
-The adjoint of a tensor x is ``x̄[p] = Σ value[i]``, summed over all points i of the iteration space
-at which the stage reads x[p]. Here value[i] is the adjoint of the read at the point i.
+The adjoint of a tensor x is ``x̄[p] = Σ value[i]``. The sum is taken over all points i of the
+iteration space at which the stage reads x[p], and value[i] is the adjoint of the read at point i.
 
 Affine indices with integer factors (identities, permutations, broadcasts, slices, windows,
 flattened axes) are inverted: the equation *index = p* is solved for the axes of the stage. One new
@@ -52,7 +52,8 @@ class ReadAccess:
         tensor: the tensor that is read.
         indices: index of the element that is read, one expression for each axis of the tensor.
         axes: axes of the stage, including its reduction axes.
-        condition: predicate under which the stage uses the element; None if it always does.
+        condition: predicate under which the stage uses the element. None if the stage always uses
+            the element.
     """
 
     tensor: Tensor
@@ -67,8 +68,8 @@ def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Ten
     Args:
         places: the read access of the stage.
         value: an expression of the axes of the stage; bool if `any_of`.
-        any_of: whether the values that belong to one element are combined by a logical or instead
-            of a sum.
+        any_of: whether the values that belong to one element are combined by a logical or. If
+            false, they are summed.
 
     Returns:
         A tensor of the shape of the tensor that is read.
@@ -91,8 +92,9 @@ def is_onto(places: ReadAccess) -> bool:
 def _is_identity_access(places: ReadAccess, value: Expr) -> bool:
     """Whether the scatter-add of `value` gives exactly the tensor that `value` reads.
 
-    This is so if `value` is a read as well, both reads use the axes of the stage as indices, both
-    tensors have the same shape and dtype, and the access has no condition.
+    The result is true if four conditions hold: `value` is a read of a tensor, this read and the
+    access use the axes of the stage as indices, both tensors have the same shape and dtype, and the
+    access has no predicate.
     """
     tensor = places.tensor
     return (
@@ -120,11 +122,12 @@ class _Solution:
 
     Attributes:
         index: new axes that iterate over the elements of the tensor.
-        values: a dict from the ``id`` of an axis of the stage to the value of this axis, an
-            expression of `index` and `free`.
-        free: new axes whose values the element does not determine; the adjoint sums over them.
-        conditions: predicates on `index` and `free`; the stage reads the element only where all of
-            them hold.
+        values: a dict from the ``id`` of each axis of the stage to the value of this axis, which is
+            an expression of `index` and `free`.
+        free: new axes whose values the element does not determine. The adjoint sums over these
+        axes.
+        conditions: predicates on `index` and `free`. The stage reads the element only where all
+            predicates hold.
     """
 
     index: list[IterVar]
@@ -165,9 +168,9 @@ def _build_stage(places: ReadAccess, value: Expr, solution: _Solution, *, any_of
 
 
 def _solve_axes(places: ReadAccess) -> _Solution | None:
-    """Expresses the axes of the stage as functions of the element that it reads.
+    """Solves the equations *index of the read = position of the element* for the stage's axes.
 
-    Returns None if the indices of the read have no such solution.
+    Returns None if the equations cannot be solved.
     """
     index = [IterVar(Range(size), f"p{at}") for at, size in enumerate(places.tensor.shape)]
     solution = _Solution(index)
@@ -205,7 +208,7 @@ def _unsolved_axes(
 def _solve_equation(
     form: LinearForm, target: Expr, unknown: list[tuple[IterVar, int]], solution: _Solution
 ) -> None:
-    """Solves *form = target* for the axes in `unknown`; adds their values to `solution`."""
+    """Solves *form = target* for the axes in `unknown`; adds the axes' values to `solution`."""
     solving = _mixed_radix_order(unknown) if unknown else []
     if solving is None:
         solving = [max(unknown, key=_solve_priority)]
@@ -232,8 +235,8 @@ def _solve_equation(
 def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar, int]] | None:
     """Sorts axes by descending factor if their factors form a mixed-radix number system.
 
-    In such a system, every value has exactly one combination of axis values (digits). Returns None
-    if the factors do not form such a system.
+    In a mixed-radix system, every value has exactly one combination of axis values (digits).
+    Returns None if the factors do not form a mixed-radix system.
     """
     ordered = sorted(unknown, key=lambda part: part[1])
     below = 0
@@ -251,9 +254,9 @@ def _mixed_radix_order(unknown: list[tuple[IterVar, int]]) -> list[tuple[IterVar
 
 
 def _solve_priority(part: tuple[IterVar, int]) -> tuple[int, int]:
-    """Returns a sort key: `max` with this key selects the longest axis.
+    """Returns a sort key with which `max` selects the longest axis.
 
-    Of several longest axes, it selects a data axis rather than a reduction axis.
+    If a data axis and a reduction axis are equally long, the data axis is selected.
     """
     axis, _ = part
     extent = axis.extent
@@ -315,7 +318,7 @@ def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
 def _compose_digits(
     base: Expr, members: list[tuple[int, int | None, IterVar]], solution: _Solution
 ) -> Expr | None:
-    """Builds the value of `base` from its digits; a missing digit becomes a free axis.
+    """Builds the value of `base` from its digits, with a free axis for each missing digit.
 
     A digit is an index ``base // weight % modulus``. Returns None if the digits overlap, if a
     weight is not a multiple of weight · modulus of the next lower digit, or if the range of a digit
@@ -344,7 +347,7 @@ def _compose_digits(
 
 
 def _upper_bound(base: Expr) -> int | None:
-    """Returns the largest value of a non-negative index; None if it is unknown."""
+    """Returns the largest value of a non-negative index, or None if it is unknown."""
     form = linear_form(base)
     if form is None:
         return None
@@ -360,7 +363,7 @@ def _upper_bound(base: Expr) -> int | None:
 
 
 def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Tensor:
-    """Lowers the scatter-add to a segment sum; the segment id is the flat element position.
+    """Lowers the scatter-add to a segment sum, with the flat element position as the segment id.
 
     Values with an out-of-range index are dropped.
     """

@@ -1,4 +1,4 @@
-"""Backward rules of operations that have no differentiable scalar expression, such as matmul."""
+"""Defines gradients of operations without a differentiable scalar expression, such as matmul."""
 
 from __future__ import annotations
 
@@ -88,8 +88,7 @@ def _as_matrix(tensor: Tensor) -> Tensor:
 def _unbroadcast(found: Tensor, tensor: Tensor) -> Tensor:
     """Sums the gradient `found` over the axes along which `tensor` was broadcast.
 
-    If `tensor` is longer than `found` along an axis, the gradient of the last elements of `tensor`
-    is 0.
+    If `tensor` is longer than `found` along an axis, the gradient is padded with 0 at the end.
     """
     axes = tuple(IterVar(Range(size), f"i{at}") for at, size in enumerate(found.shape))
     aligned = axes[len(axes) - tensor.ndim :]
@@ -117,7 +116,7 @@ def _reshape_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adj
 
 
 def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Adds the adjoint of every gathered row to the source row from which it was gathered."""
+    """Adds the adjoint of each gathered row to the adjoint of the row that was gathered."""
     use = _dsl_call(op)
     source, places = use.inputs
     along, batch = use.parameters["axis"], use.parameters["batch_dims"]
@@ -193,7 +192,7 @@ def _constant_indices(numbers: Any) -> Tensor:
 
 
 def _segment_sum_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Returns the adjoint of the source: every row gets the adjoint of its segment."""
+    """Returns the adjoint of the source, in which every row has the adjoint of its segment."""
     use = _dsl_call(op)
     return [(use.inputs[0], Adjoint(gather(adjoint.value, _segment_ids(use), 0)))]
 
@@ -279,4 +278,4 @@ RULES: Mapping[str, Rule] = {
     "inplace_add": _make_row_update_backward(1),
     "inplace_sub": _make_row_update_backward(-1),
 }
-"""Name of a DSL operation with one output → its backward rule."""
+"""Dict from the name of a DSL operation with one output to its backward rule."""

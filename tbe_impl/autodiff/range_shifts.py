@@ -2,9 +2,10 @@
 
 The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range of the exponents and cancels. In
 exact arithmetic the derivative of the quotient with respect to m is 0, so the backward graph omits
-m. The analysis classifies each tensor as a function of m: independent of m, *a + k·m*,
-*a · e^(k·m)* with a independent of m, or unknown. Each row has its own m, so the analysis also
-tracks which axes select the row. In an element that combines several rows, m does not cancel.
+m. The analysis classifies each tensor as a function of m. A tensor is independent of m, has the
+form *a + k·m* or the form *a · e^(k·m)* (with a independent of m), or is unknown. Each row has its
+own m, so the analysis also tracks which axes select the row. In an element that combines several
+rows, m does not cancel.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 
 @dataclass(frozen=True)
 class _Dependence:
-    """The dependence of a value on a row extreme m: *a + shift·m* or *a · e^(scale·m)*, never both.
+    """The dependence of a value on a row extreme m: either *a + shift·m* or *a · e^(scale·m)*.
 
     Attributes:
         shift: the factor k of m in the sum a + k·m; 0 if the value has the other form.
         scale: the factor k of m in the exponent of a · e^(k·m); 0 if the value has the other form.
-        place: for each axis of the tensor m, the position of the axis of the value that has the
-            same index; None for an axis of size 1.
+        place: one entry for each axis of the tensor m. The entry is the position of the axis of the
+            value that has the same index, or None for an axis of size 1.
     """
 
     shift: float = 0
@@ -38,14 +39,14 @@ _NO_DEPENDENCE = _Dependence()
 
 
 def find_cancelling_extremes(stages: Sequence[Operation], outputs: Sequence[Tensor]) -> set[int]:
-    """Finds the maximum and minimum reductions that cancel: no output depends on their values.
+    """Finds the maximum and minimum reductions whose values cancel in all outputs.
 
     Args:
         stages: the stages of a graph, inputs first.
         outputs: the outputs that have a cotangent.
 
     Returns:
-        The ``id`` of the result tensor of each such reduction.
+        A set with the ``id`` of the result tensor of each of these reductions.
     """
     wanted = {id(tensor) for tensor in outputs}
     return {
@@ -81,9 +82,10 @@ def _is_cancelled(extreme: Tensor, stages: Sequence[Operation], wanted: Containe
 def _stage_dependence(
     op: Operation, at: int, forms: Mapping[int, _Dependence]
 ) -> _Dependence | None:
-    """Returns the dependence of output number `at` of a stage on row extreme m; None if unknown.
+    """Returns the dependence of output number `at` of a stage on the row extreme m.
 
-    `forms` maps the ``id`` of each tensor that depends on m to its dependence.
+    Returns None if the dependence is unknown. `forms` maps the ``id`` of each tensor that depends
+    on m to its dependence.
     """
     if not op.body:
         return None
@@ -101,7 +103,7 @@ def _stage_dependence(
 def _expression_dependence(
     node: Expr, forms: Mapping[int, _Dependence], axes: Mapping[int, int]
 ) -> _Dependence | None:
-    """Returns the dependence of an expression on the row extreme m; None if it is unknown.
+    """Returns the dependence of an expression on the row extreme m, or None if it is unknown.
 
     `axes` maps the ``id`` of an axis of the stage to its position.
     """
@@ -126,8 +128,8 @@ def _expression_dependence(
 def _read_dependence(node: Read, form: _Dependence, axes: Mapping[int, int]) -> _Dependence | None:
     """Converts the dependence of a tensor to the dependence of an element that a stage reads.
 
-    In the result, `place` contains positions of axes of the stage. Returns None if an index that
-    selects the row extreme is not a data axis of the stage (a reduction axis, for example).
+    In the result, `place` contains positions of axes of the stage. If an index that selects the row
+    extreme is not a data axis of the stage (but a reduction axis, for example), the result is None.
     """
     place = [None if at is None else axes.get(id(node.indices[at]), -1) for at in form.place]
     return None if -1 in place else replace(form, place=tuple(place))

@@ -1,14 +1,15 @@
-"""Reverse-mode differentiation of a DSL graph: derives the backward graph from the forward graph.
+"""Derives the backward graph of a DSL graph by reverse-mode differentiation.
 
-The backward graph reads tensors of the forward graph, such as exponentials and row sums. It
-recomputes these tensors unless both graphs are built together or the caller passes the tensors.
+The backward graph reads tensors of the forward graph, such as exponentials and row sums. If both
+graphs are built together, or if the caller passes these tensors, they are not recomputed.
 
 Conventions at non-differentiable points:
 
 - equal operands of a maximum or minimum get one half of the gradient each, as in MindSpore's
   Maximum;
 - equal extremes of a reduction or a window share the gradient equally, as in MindSpore's ReduceMax;
-- the derivatives of ReLU and |x| at 0 are 0; the derivative of a rounding to integers is 0;
+- the derivatives of ReLU and |x| at 0 are 0;
+- the derivative of a rounding to integers is 0;
 - in a reduction that contains NaN, every element counts as an extreme.
 
 A value that the forward graph discards has the gradient 0, even if its own derivative is infinite.
@@ -41,18 +42,18 @@ def gradients(
     Args:
         outputs: tensors of a graph.
         inputs: placeholders or intermediate tensors of the graph.
-        output_gradients: the cotangent of each output, of the same shape and dtype; None for an
-            output without a cotangent.
+        output_gradients: one entry for each output: a cotangent of the shape and dtype of the
+            output, or None for an output without a cotangent.
 
     Returns:
-        For each floating-point input its gradient, of the same shape and dtype. The gradient is
-        filled with zeros if no output depends on the input. The gradient of an integer or bool
-        input is None.
+        One entry for each input. The entry of a floating-point input is the gradient, which has the
+        shape and dtype of the input. If no output depends on the input, the gradient is filled with
+        zeros. The entry of an integer or bool input is None.
 
     Raises:
-        InputError: an operation between inputs and outputs has no derivative; the message names the
-            operation, its file and its line. Or a cotangent does not have the shape
-            and dtype of its output.
+        InputError: a cotangent does not have the shape and dtype of its output, or an operation
+            between inputs and outputs has no derivative. In the second case, the message names the
+            operation, its file and its line.
     """
     _check_output_gradients(outputs, output_gradients)
     stages = stages_of([*outputs, *inputs])
@@ -143,7 +144,7 @@ class _ReversePass:
             self.add(tensor, adjoint)
 
     def _total_adjoint(self, tensor: Tensor) -> Adjoint | None:
-        """Returns the sum of all contributions to a tensor's adjoint; None if there are none.
+        """Returns the sum of all contributions to a tensor's adjoint, or None if there are none.
 
         The sum is cached.
         """
@@ -154,7 +155,7 @@ class _ReversePass:
         return self.adjoints[id(tensor)][0]
 
     def result(self, tensor: Tensor) -> Tensor:
-        """Returns the gradient of an input; zeros if no contribution was added to its adjoint."""
+        """Returns the gradient of an input, which is zero if no contribution was added."""
         found = self._total_adjoint(tensor)
         if found is not None:
             return found.value

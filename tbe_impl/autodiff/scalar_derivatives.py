@@ -3,8 +3,8 @@
 The method is reverse mode. A value that the forward expression discards has the adjoint 0, even if
 its own derivative is infinite. Discarded values are the branch that a select does not choose, and
 the smaller operand of a maximum. A term of an adjoint therefore carries *gates*. A gate is a
-condition that is false where the value is discarded. A multiplication may turn the 0 into inf or
-NaN; a select on the gates then restores the 0.
+condition that is false where the value is discarded. A multiplication by inf or NaN may turn the
+adjoint 0 into NaN. A select on the gates then restores the 0.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from tbe_impl.reachability import reachable
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on a term, built lazily: only a call of `expression` builds its expression.
+    """A condition on a term of an adjoint; a term is 0 where one of its gates is closed.
 
-    The gate is open where the condition has the truth value `holds`.
+    The gate is open where the condition has the truth value `holds`. The condition is built only
+    when `expression` is called.
 
     Attributes:
         make: builds the condition.
@@ -62,9 +63,9 @@ class Term:
 
     Attributes:
         value: an expression with the dtype of the differentiated node.
-        gates: the gates of the term; the term is 0 unless all of them are open.
-        closed_gates: number of leading gates that `value` already respects: `value` is 0 where one
-            of them is closed.
+        gates: the gates of the term. The term is 0 where a gate is closed.
+        closed_gates: number of leading gates that `value` already includes. Where one of these
+            gates is closed, `value` is 0.
     """
 
     value: Expr
@@ -85,8 +86,8 @@ class Term:
     ) -> Term:
         """Returns the term with one more gate.
 
-        `value`, if given, replaces the value of the term; it must be 0 where the new gate is
-        closed.
+        If `value` is given, it replaces the value of the term. `value` must be 0 where the new gate
+        is closed.
         """
         gates = (*self.gates, Gate(make, holds))
         whole = value is not None and self.closed_gates == len(self.gates)
@@ -114,7 +115,7 @@ def gate_condition(gates: Sequence[Gate]) -> Expr | None:
 
 
 def _sum_terms(terms: Sequence[Term]) -> Term:
-    """Adds terms; the gate of the sum is open where all gates of at least one term are open."""
+    """Adds terms. The gate of the sum is open where all gates of at least one term are open."""
     if len(terms) == 1:
         return terms[0]
     total = terms[0].gated_value()
@@ -142,14 +143,14 @@ def _sum_terms(terms: Sequence[Term]) -> Term:
 
 
 def _has_complementary_gates(terms: Sequence[tuple[Gate, ...]]) -> bool:
-    """Whether two terms have one gate each, and the gates are opposite sides of one condition."""
+    """Whether two terms have one gate each, and one gate is the negation of the other."""
     alone = [gates[0] for gates in terms if len(gates) == 1]
     sides = {(id(gate.make), gate.holds) for gate in alone}
     return any((make, not holds) in sides for make, holds in sides)
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
-    """Returns the operands that a node uses as values; indices and conditions are left out."""
+    """Returns the operands that a node uses as values, without indices and conditions."""
     if isinstance(node, Select):
         return (node.a, node.b)
     if isinstance(node, Read) or (isinstance(node, Binary) and node.op in COMPARISONS):
@@ -184,8 +185,8 @@ def differentiate_expression(
         adjoint: the adjoint of the value of `body`.
         known: a dict from the ``id`` of a node to a read of the tensor that holds its value.
         is_active: a predicate that is true for each read that needs an adjoint.
-        steps: a function that is called with each integer or bool expression that is cast to float;
-            it raises `InputError` if the expression has no derivative.
+        steps: a function that is called with each integer or bool expression that is cast to float.
+            The function raises `InputError` if the expression has no derivative.
         rectifier: whether a maximum with 0 is treated as a ReLU, with the derivative 0 at 0.
 
     Returns:
@@ -232,7 +233,7 @@ _LazyTerms = tuple[Callable[[], Term], ...]
 
 
 def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _LazyTerms:
-    """Returns one function for each operand; the function builds the operand's adjoint term.
+    """Returns one function for each operand, which builds the adjoint term of the operand.
 
     Args:
         node: the node to differentiate.
@@ -264,14 +265,14 @@ def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _Laz
 def _select_term(term: Term, condition: Expr, value: Expr) -> Term:
     """Returns `term` with the additional gate `condition` and the value `value`.
 
-    The value of the new term is 0 where this gate is closed.
+    The value of the new term is 0 where the gate `condition` is closed.
     """
     zero = const(0, value.dtype)
     return term.add_gate(cache(lambda: condition), value=select(condition, value, zero))
 
 
 def _fold_constant_read(node: Expr) -> Expr:
-    """Replaces a read of a constant-filled tensor by the constant; other nodes are unchanged."""
+    """Replaces a read of a constant-filled tensor by the constant; keeps other nodes unchanged."""
     found = node
     while isinstance(found, Read) and found.tensor.op.body:
         found = found.tensor.op.body[found.tensor.value_index]
@@ -341,7 +342,7 @@ def _extremum_terms(node: Binary, term: Term, rectifier: bool) -> _LazyTerms:
 
 
 def _power_base_derivative(x: Expr, p: Expr) -> Expr:
-    """Returns ∂(x^p)/∂x = p·x^(p − 1); 0 for p = 0."""
+    """Returns ∂(x^p)/∂x = p·x^(p − 1), or 0 for p = 0."""
     if isinstance(p, Const):
         if p.value == 0:
             return const(0, x.dtype)
@@ -359,7 +360,7 @@ def _power_base_derivative(x: Expr, p: Expr) -> Expr:
 
 
 def _power_exponent_derivative(x: Expr, p: Expr, y: Expr) -> Expr:
-    """Returns ∂(x^p)/∂p = y · ln x with y = x^p; the result is 0 for x = 0 and p ≥ 0."""
+    """Returns ∂(x^p)/∂p = y · ln x with y = x^p, or 0 for x = 0 and p ≥ 0."""
     zero = const(0, x.dtype)
     flat = make_binary("and", make_binary("eq", x, zero), make_binary("ge", p, zero))
     if isinstance(flat, bool):
@@ -394,7 +395,8 @@ def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
     """Returns the derivative of 2·√(2/π)·(x + 0.044715·x³), the argument of the sigmoid.
 
     x² is clamped to 1e4, so that the result stays finite. Where x² exceeds 1e4, the sigmoid is
-    saturated and its derivative is 0. The product of this derivative and the result is then 0.
+    saturated and its derivative is 0. The chain rule multiplies this derivative by the result, so
+    that the clamp does not matter there.
     """
     square = make_binary("min", x * x, _constant_like(1e4, x))
     cubic = _constant_like(3 * CUBIC * SIGMOID_SCALE, x)
@@ -442,7 +444,8 @@ _UNARY_DERIVATIVES: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
     "acosh": lambda g, x, y: g / (call("sqrt", x - _one_like(x)) * call("sqrt", x + _one_like(x))),
     "atanh": lambda g, x, y: g / ((_one_like(x) - x) * (_one_like(x) + x)),
 }
-"""Name of a function y = f(x) → a function from (g, x, y) to g · f′(x); g is the adjoint of y.
+"""Dict from the name of a function y = f(x) to a function that returns the adjoint of x.
 
-The derivative f′ is computed from y instead of x if that is cheaper.
+The function takes (g, x, y), where g is the adjoint of y, and returns g · f′(x). If it is cheaper,
+the derivative f′ is computed from y instead of x.
 """

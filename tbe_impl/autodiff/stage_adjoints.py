@@ -26,9 +26,9 @@ class Adjoint:
     """The adjoint of a tensor.
 
     Attributes:
-        value: the adjoint: a tensor of the same shape and dtype.
+        value: tensor with the adjoint, of the same shape and dtype.
         gate: a function that builds a bool tensor of the same shape. The bool tensor is false for
-            each element that the forward graph discards; the adjoint is 0 there. `gate` is None if
+            each element that the forward graph discards, where the adjoint is 0. `gate` is None if
             no element is discarded.
     """
 
@@ -37,7 +37,7 @@ class Adjoint:
 
 
 def sum_adjoints(adjoints: Sequence[Adjoint]) -> Adjoint:
-    """Adds adjoints of one tensor; the gate of the sum is the logical or of all gates."""
+    """Adds adjoints of one tensor. The gate of the sum is the logical or of all gates."""
     if len(adjoints) == 1:
         return adjoints[0]
     parts = [adjoint.value for adjoint in adjoints]
@@ -78,12 +78,13 @@ def differentiate_stage(
 
     Args:
         op: a stage with expressions.
-        adjoints: the adjoint of each output; None for an output without an adjoint.
+        adjoints: one entry for each output: the adjoint, or None if there is no adjoint.
         is_active: a predicate that is true for each tensor that needs an adjoint.
         steps: see `differentiate_expression`.
 
     Returns:
-        Pairs (tensor, contribution to its adjoint); a tensor may occur in several pairs.
+        A list of pairs (tensor, contribution to the adjoint of the tensor). A tensor may occur in
+        several pairs.
     """
     found: list[tuple[Tensor, Adjoint]] = []
     for output, body, adjoint in zip(op.outputs, op.body, adjoints, strict=True):
@@ -122,7 +123,7 @@ def _adjoint_term(adjoint: Adjoint, op: Operation) -> Term:
 
 
 def _group_by_element(parts: Sequence[tuple[Read, Term]]) -> list[list[tuple[Read, Term]]]:
-    """Groups pairs (read, adjoint term) by the tensor element that is read."""
+    """Groups pairs (read, adjoint term), so that the reads of a group read the same element."""
     groups: list[list[tuple[Read, Term]]] = []
     for part in parts:
         for group in groups:
@@ -166,11 +167,12 @@ def _reduction_term(op: Operation, body: Reduce, output: Tensor, term: Term) -> 
 
 
 def _product_term(op: Operation, body: Reduce, term: Term) -> Term:
-    """Differentiates a product reduction: an element gets the adjoint times all other elements.
+    """Differentiates a product reduction.
 
-    If no element is 0, the product of the other elements is the total product divided by the
-    element. If exactly one element is 0, it gets the product of all non-zero elements, and for
-    every other element the product is 0. If several elements are 0, all these products are 0.
+    The adjoint of an element is the adjoint of the result times the product of all other elements.
+    If no element is 0, this product is the total product divided by the element. If exactly one
+    element is 0, the product for this element is that of all non-zero elements, and for every other
+    element the product is 0. If several elements are 0, all products are 0.
     """
     source, dtype = body.source, term.value.dtype
     zero, one = const(0, dtype), const(1, dtype)

@@ -1,4 +1,4 @@
-"""Schedules a graph automatically: tiles that fit the unified buffer, distributed over the cores.
+"""Schedules a graph in tiles that fit the unified buffer, and distributes the tiles over the cores.
 
 A loop nest iterates over the axes of its largest result. The outer loops are distributed over the
 cores. In each iteration, one tile is read into the unified buffer, computed stage by stage, and
@@ -28,7 +28,7 @@ from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 UB = "local.UB"
 REDUCTION_TILE = 128
-"""Tile size on the last axis if a reduction axis is split; it fits one vector instruction."""
+"""Tile size on the last axis if a reduction axis is split; one vector instruction processes it."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Tiling:
     The main result is the result whose axes are the loops of the nest (`TiledNest.main`).
 
     Attributes:
-        order: loop order: positions of the axes of the main result, outermost first.
+        order: positions of the axes of the main result in the order of the loops, outermost first.
         at: index in `order` of the axis that is split.
-        factor: split factor: number of elements of the split axis per tile.
+        factor: split factor, which is the number of elements of the split axis per tile.
         cores: number of cores that share the loops outside of the tile.
-        reduce_at: index of the reduction axis that is split, if the reduction's input does not fit
-            the unified buffer; None if no reduction axis is split.
+        reduce_at: index of the reduction axis that is split, because the input of the reduction
+            does not fit the unified buffer. None if no reduction axis is split.
         reduce_factor: split factor of the reduction axis.
     """
 
@@ -56,7 +56,7 @@ class Tiling:
 
 
 def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend910A") -> Schedule:
-    """Returns a schedule whose decisions are made when it is first accessed.
+    """Returns a schedule that is computed only when it is first accessed.
 
     Building and running a kernel on the CPU does not access the schedule.
 
@@ -67,7 +67,7 @@ def auto_schedule(outputs: Any, option: Any = None, *, chip: str | Soc = "Ascend
             memory of limited size.
 
     Raises:
-        InputError: an output is no tensor, or the chip is unknown.
+        InputError: an output is not a tensor, or the chip is unknown.
     """
     given = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     for tensor in given:
@@ -149,7 +149,7 @@ def _choose_tiling(outputs: Sequence[Tensor], nest: TiledNest, chip: Soc) -> Til
 def _order_axes(
     outputs: Sequence[Tensor], nest: TiledNest, chip: Soc
 ) -> tuple[tuple[int, ...], int]:
-    """Returns the axes of `nest.main` in loop order, and how many leading axes may be split.
+    """Returns the axes of `nest.main` in loop order, and the number of leading splittable axes.
 
     An axis may be split if all results of the nest have this axis and tiling it recomputes no large
     stage.
@@ -172,7 +172,7 @@ def _order_axes(
 def _can_tile_without_recomputation(
     outputs: Sequence[Tensor], nest: TiledNest, axis: int, chip: Soc
 ) -> bool:
-    """Whether tiling an axis recomputes no large stage, such as a reduction over the axis."""
+    """Whether an axis can be tiled without recomputing a large stage, such as its reduction."""
     order = (axis, *(other for other in range(len(nest.main.axis)) if other != axis))
     scratch = Schedule(outputs)
     _apply_tiling(scratch, nest, Tiling(order, 0, 1), chip)
@@ -189,9 +189,9 @@ def _can_tile_without_recomputation(
 def _make_capacity_test(
     outputs: Sequence[Tensor], nest: TiledNest, trial: Tiling, chip: Soc, limit: int
 ) -> Callable[[int], bool]:
-    """Returns a function that tests whether a split factor gives a tile that is small enough.
+    """Returns a function that tests whether the tile of a split factor is small enough.
 
-    The tile is small enough if the nest needs at most `limit` bytes of the unified buffer.
+    A tile is small enough if the nest needs at most `limit` bytes of the unified buffer.
     """
     scratch = Schedule(outputs)
     inner = _apply_tiling(scratch, nest, replace(trial, reduce_factor=1), chip)
@@ -205,9 +205,7 @@ def _make_capacity_test(
 
 
 def _search_largest_factor(fits: Callable[[int], bool], size: int, limit: int) -> int:
-    """Finds, by bisection, the greatest factor for which `fits` is true.
-
-    The factor exceeds neither `size` nor `limit`.
+    """Finds, by bisection, the greatest factor up to `size` and `limit` for which `fits` is true.
 
     Returns 0 if `fits` is false for the factor 1.
     """
@@ -247,7 +245,7 @@ def _distribute_over_cores(nest: TiledNest, tiling: Tiling, cuttable: int, chip:
 
 
 def _block(nest: TiledNest, chip: Soc) -> int:
-    """Returns the number of elements per memory block, for the narrowest dtype that is copied."""
+    """Returns the number of elements in a memory block, for the narrowest dtype that is copied."""
     results = [tensor for op in nest.results for tensor in op.outputs]
     return chip.block_bytes // min(
         dtype_of(tensor.dtype).bytes for tensor in (*results, *nest.inputs())
@@ -390,7 +388,7 @@ def _instruction(op: Operation, chip: Soc) -> str:
 def _set_instruction(stage: Stage, instruction: str) -> None:
     """Assigns an instruction to the outermost loop of a stage.
 
-    A stage without loops, or with an instruction, is left unchanged.
+    A stage without loops, or a stage that already has an instruction, is left unchanged.
     """
     if stage.leaf_iter_vars and not any(
         one.name == "emit_insn" for one in stage.record().directives

@@ -30,8 +30,8 @@ def show_loops(schedule: Schedule | ScheduleRecord) -> str:
 
     The text includes memory scopes, instructions, and attached stages (stages that are computed
     inside a loop of another stage). After the loops of a stage, each axis that was split or fused
-    is defined by an expression of loop indices. In an attached stage, an axis counts from the first
-    element of the tile.
+    is defined by an expression of loop indices. In an attached stage, the indices of an axis start
+    at the first element of the tile.
     """
     record = schedule.record() if isinstance(schedule, Schedule) else schedule
     printer = _Printer(record)
@@ -133,7 +133,7 @@ class _Printer:
         ]
 
     def _overshoot_conditions(self, stage: StageRecord) -> list[str]:
-        """Returns bounds checks, as strings, for splits whose factor does not divide the extent."""
+        """Returns bounds checks (strings) for splits whose factor does not divide the extent."""
         extents = self.regions.loops(stage)
         found: list[str] = []
         roots = {id(axis) for axis in (*stage.op.axis, *stage.op.reduce_axis)}

@@ -23,10 +23,10 @@ class OnChipBuffer:
         shape: size of each dimension, without padding.
         dtype: name of the dtype.
         bytes: bytes of one copy, with padding.
-        copies: 2 when the buffer is double buffered, else 1.
+        copies: 2 if the buffer is double buffered, otherwise 1.
         first, last: first and last position of the buffer's lifetime in the execution order of the
             stages.
-        at: stage and loop to which `stage` is attached, as text; empty if it is not attached.
+        at: stage and loop to which `stage` is attached, as text. Empty if `stage` is not attached.
     """
 
     stage: StageRecord
@@ -63,7 +63,7 @@ class MemoryPeak:
 def order_of(regions: Regions) -> dict[int, int]:
     """Returns a dict from the ``id`` of each stage to its position in the execution order.
 
-    A stage that is attached to a loop of another stage precedes this other stage.
+    If a stage is attached to a loop of another stage, the attached stage comes first.
     """
     inner: dict[int, list[StageRecord]] = {}
     roots: list[StageRecord] = []
@@ -98,9 +98,9 @@ def _is_a_view(stage: StageRecord) -> bool:
 def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...]:
     """Returns the buffers of all stages that have on-chip memory.
 
-    If the last stage that reads a buffer is elementwise, it may write its result into this buffer,
-    as the device's allocator allows. In this case, the stage that fills the buffer and its last
-    reader must agree on double buffering.
+    If the last stage that reads a buffer is elementwise, this stage may write its result into the
+    buffer, as the device's allocator allows. In this case, the stage that fills the buffer and the
+    stage that reads it last must either both use double buffering or both not use it.
     """
     order = order_of(regions)
     taken: set[int] = set()
@@ -134,7 +134,7 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...
 
 
 def peak(buffers: Iterable[OnChipBuffer], scope: str) -> MemoryPeak:
-    """Returns the peak use of a memory; of buffers that share memory, only the largest counts."""
+    """Returns the peak use of a memory. Of buffers that share memory, only the largest counts."""
     inside = [buffer for buffer in buffers if buffer.stage.scope == scope]
     groups = _group_aliased_buffers(inside)
     fullest = MemoryPeak(scope, 0, ())
@@ -168,7 +168,8 @@ def _group_aliased_buffers(buffers: Sequence[OnChipBuffer]) -> list[list[OnChipB
 def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
     """Returns the number of elements of a buffer, including the effect of schedule directives.
 
-    These are storage_align, buffer_align, buffer_tile, set_buffer_size and set_storage_bound.
+    The directives are storage_align, buffer_align, buffer_tile, set_buffer_size and
+    set_storage_bound.
     """
     for directive in stage.find_directives("set_buffer_size", "set_storage_bound"):
         bound = _number(directive.value[0])
@@ -188,9 +189,9 @@ def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
 
 
 def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
-    """Returns a list: the number of elements of a buffer, then the stride of each axis in elements.
+    """Returns a list of the strides of a buffer in elements, preceded by the number of elements.
 
-    The strides include the padding that ``storage_align`` requests.
+    Number and strides include the padding that ``storage_align`` requests.
     """
     aligned = {
         id(one.axis): one.value
@@ -225,7 +226,8 @@ def _readers(regions: Regions, stage: StageRecord) -> list[StageRecord]:
 def _last_use(regions: Regions, stage: StageRecord, order: dict[int, int]) -> int:
     """Returns the last position in the execution order at which a stage's result is read.
 
-    A reader that is attached to an inner loop counts at the position of the stage with this loop.
+    If a reader is attached to an inner loop of another stage, the position of the other stage
+    counts.
     """
     last = order[id(stage)]
     for reader in _readers(regions, stage):
@@ -251,8 +253,8 @@ def _may_reuse_in_place(
 ) -> bool:
     """Whether the last stage that reads the buffer of `stage` can write its result into the buffer.
 
-    If so, adds the reading stage to `taken`, since it can reuse only one buffer. `last` is the
-    position of the reading stage in the execution order.
+    If so, the function adds the reading stage to `taken`, since a stage can reuse only one buffer.
+    `last` is the position of the reading stage in the execution order.
     """
     readers = [one for one in _readers(regions, stage) if order[id(one)] == last]
     if len(readers) != 1 or id(readers[0]) in taken:
@@ -279,14 +281,14 @@ def _may_reuse_in_place(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes moved between main memory and the chip; None if a size is known only at run time."""
+    """Bytes moved between main memory and the chip, or None if a size is known only at run time."""
 
     bytes_read: int | None
     bytes_written: int | None
 
 
 def traffic_of(regions: Regions) -> Traffic:
-    """Returns the bytes that all cores move; a tile that is read several times counts each time."""
+    """Returns the bytes that all cores move. A tile that is read several times counts each time."""
     read, written = 0, 0
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined or is_phony(stage):
@@ -309,7 +311,7 @@ def traffic_of(regions: Regions) -> Traffic:
 
 
 def is_phony(stage: StageRecord) -> bool:
-    """Whether a stage has the instruction ``phony_insn``: it computes and moves nothing."""
+    """Whether a stage has the instruction ``phony_insn``, which computes and moves nothing."""
     return any(
         directive.value[0] == "phony_insn" for directive in stage.find_directives("emit_insn")
     )
@@ -318,7 +320,7 @@ def is_phony(stage: StageRecord) -> bool:
 def _count_moved_elements(
     tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool
 ) -> int:
-    """Returns the number of elements that `times` tiles move; the last tile may be smaller."""
+    """Returns the number of elements that `times` tiles move, of which the last may be smaller."""
     if not elements(full):
         return 0
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))

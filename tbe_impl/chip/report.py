@@ -1,4 +1,4 @@
-"""Reports a schedule on a chip as values and text: tiles, memory, traffic, findings."""
+"""Reports tiles, memory use, traffic and findings of a schedule on a chip, as values and text."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ class StageUse:
     Attributes:
         name: name of the tensor.
         scope: the memory of the tensor.
-        tile: size of each dimension per execution; None for a size known only at run time.
+        tile: size of each dimension in one execution of the stage. None for a size that is known
+            only at run time.
         dtype: name of the dtype.
-        bytes: bytes of one copy, with padding; None if known only at run time.
-        copies: 2 when the buffer is double buffered, else 1.
+        bytes: bytes of one copy, with padding. None if known only at run time.
+        copies: 2 if the buffer is double buffered, otherwise 1.
         padding_bytes: part of `bytes` that alignment adds.
-        at: stage and loop to which the stage is attached; empty if it is not attached.
-        instruction: instruction of the stage; empty if none is set.
-        executions: number of executions over all cores; None if known only at run time.
+        at: stage and loop to which the stage is attached. Empty if the stage is not attached.
+        instruction: instruction of the stage. Empty if no instruction is set.
+        executions: number of executions on all cores together. None if known only at run time.
     """
 
     name: str
@@ -48,7 +49,7 @@ class StageUse:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The peak use of a memory; `capacity_bytes` is 0 if no limit is known."""
+    """The peak use of a memory. `capacity_bytes` is 0 if the capacity is unknown."""
 
     scope: str
     bytes: int | None
@@ -56,7 +57,7 @@ class MemoryUse:
 
     @property
     def share(self) -> float | None:
-        """The peak use divided by the capacity of the memory; None if one of them is unknown."""
+        """The peak use divided by the capacity of the memory, or None if one of both is unknown."""
         return (
             None
             if self.bytes is None or not self.capacity_bytes
@@ -71,14 +72,14 @@ class ScheduleReport:
     Attributes:
         chip: name of the chip.
         cores: number of cores used.
-        core_axis: the loop that is distributed over the cores, and its stage, as text; empty if no
-            loop is distributed.
+        core_axis: the loop that is distributed over the cores and the stage of this loop, as text.
+            Empty if no loop is distributed.
         stages: executed stages, in order.
         memories: peak use of each memory of the chip that the schedule uses.
-        bytes_read, bytes_written: bytes moved between main memory and the chip; None if known only
+        bytes_read, bytes_written: bytes moved between main memory and the chip. None if known only
             at run time.
-        least_bytes: lower bound of the bytes moved: every input is read once and every output is
-            written once. None if known only at run time.
+        least_bytes: bytes moved if every input is read once and every output is written once, which
+            is a lower bound. None if known only at run time.
         findings: errors and warnings.
     """
 

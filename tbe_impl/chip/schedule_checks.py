@@ -41,7 +41,7 @@ from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions
 from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 WARNING_SHARE = 0.8
-"""A check warns if more than this share of a memory is used; the device compiler needs the rest."""
+"""Share of a memory above which a check warns, since the device compiler needs some memory too."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageR
 
 
 def check_inlining(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Checks that no inlined stage is a reduction, a library stage, an input or an output."""
+    """Checks that no inlined stage is a reduction, a library call, an input or an output."""
     for stage in regions.record.stages:
         if not stage.inlined:
             continue
@@ -276,13 +276,13 @@ def _suggest_nearest(name: str, names: Iterable[str]) -> str:
 
 
 _VECTOR_FALLBACKS = {"vmaxs": "vmax", "vmins": "vmin"}
-"""Vector-scalar instruction → the vector instruction that replaces it on a chip that lacks it."""
+"""Dict from a vector-scalar instruction to its replacement on chips without this instruction."""
 
 
 def _is_expanded_by_toolkit(op: Operation, name: str, dtype: str, chip: Soc) -> bool:
     """Whether the toolkit composes the operation's instruction from other instructions.
 
-    For example, it composes vdiv from vrec and vmul.
+    For example, the toolkit composes vdiv from vrec and vmul.
     """
     word = op.dsl_call.name if op.dsl_call is not None else ""
     return instruction_of_tag(op.tag) == name and dtype in chip.words.get(word, ())
@@ -340,9 +340,9 @@ _INSTRUCTION_OPERATORS: Mapping[str, frozenset[str]] = {
         "abs": "abs",
     }.items()
 }
-"""Instruction → the expression operators that it may implement.
+"""Dict from an instruction to the operators of expressions that it may implement.
 
-Instructions that are not listed here are not checked.
+Instructions that are not in the dict are not checked.
 """
 _OPERATORS = frozenset[str]().union(*_INSTRUCTION_OPERATORS.values())
 _REDUCTION_PATTERN = re.compile(r"(?:^|_)reduce_(sum|max|min|prod)(?:_|$)")
@@ -405,7 +405,7 @@ def _names(axes: Iterable[IterVar]) -> str:
 
 
 def _operator(body: Expr) -> str:
-    """Returns the operator of an expression; an empty string if it has none or several."""
+    """Returns the operator of an expression with exactly one operator, otherwise ""."""
     body = strip_casts(body)
     if not isinstance(body, (Binary, Call)):
         return ""
@@ -417,7 +417,7 @@ def _operator(body: Expr) -> str:
 def _find_im2col_mismatch(op: Operation, body: Expr) -> tuple[str, str, str] | None:
     """Compares the instruction im2col with the expression of a stage, as `_find_mismatch` does.
 
-    The instruction writes channels on the last axis and positions on the axis before the last.
+    The instruction writes channels along the last axis, and positions along the second last axis.
     """
     if len(op.axis) < 2:
         return None
@@ -473,7 +473,7 @@ def _divisor(whole: int, limit: int) -> int:
 
 
 def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
-    """Checks the alignment of rows in on-chip memory and of tiles copied to main memory.
+    """Checks the alignment of rows in on-chip memory, and of tiles that are copied to main memory.
 
     Each row must start, and each tile must end, at the boundary of a memory block.
     """
@@ -491,8 +491,8 @@ def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 def _is_accessed_by_row(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
     """Whether instructions access the rows of a stage one by one.
 
-    They do if a tile contains only a part of each row, if a reduction along the rows reads the
-    stage, or if the stage broadcasts its input.
+    Instructions access single rows if a tile contains only a part of each row, if a reduction along
+    the rows reads the stage, or if the stage broadcasts its input.
     """
     if not tile or tile[-1] != regions.full_shape(stage)[-1]:
         return True
@@ -550,7 +550,7 @@ def _check_tail_overlap(
 ) -> Iterator[Finding]:
     """Checks that adjacent loop iterations do not write to the same memory block.
 
-    They do so if the tile of an iteration ends inside a block.
+    If the tile of an iteration ends inside a block, the next iteration writes to the same block.
     """
     level = next(
         (

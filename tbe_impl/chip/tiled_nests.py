@@ -15,9 +15,9 @@ class TiledNest:
 
     Attributes:
         main: the operation whose axes are the loops of the nest.
-        others: the other operations whose results are written to main memory; their axes are
-            leading axes of `main`.
-        members: every operation of the nest in execution order, including `main` and `others`.
+        others: the other operations whose results are written to main memory. The axes of these
+            operations are leading axes of `main`.
+        members: all operations of the nest in execution order, including `main` and `others`.
     """
 
     main: Operation
@@ -31,7 +31,7 @@ class TiledNest:
 
     @property
     def inner_reductions(self) -> tuple[Operation, ...]:
-        """The reductions of the nest; `main` is left out if it is the only result."""
+        """The reductions of the nest, without `main` if `main` is the only result."""
         return tuple(
             op for op in self.members if op.reduce_axis and (op is not self.main or self.others)
         )
@@ -51,11 +51,12 @@ class TiledNest:
 def partition_into_nests(
     outputs: Sequence[Tensor], *, cut_at: frozenset[int] = frozenset(), merge: bool = True
 ) -> tuple[TiledNest, ...]:
-    """Partitions a graph into nests; operations that a library computes are excluded.
+    """Partitions a graph into nests, without the operations that a library computes.
 
     Args:
         outputs: outputs of the graph.
-        cut_at: the ``id`` of each intermediate operation whose result goes through main memory.
+        cut_at: the ``id`` of each intermediate operation whose result is written to main memory and
+            read back.
         merge: whether results of the same shape, or with the same leading axes, share a nest.
 
     Returns:

@@ -30,12 +30,12 @@ class ArrayDescription:
     """The description of an array.
 
     Attributes:
-        shape, dtype, format: values that are passed to the operator. In `shape`, -1 is an unknown
-            size; the shape (-2,) is an unknown rank.
+        shape, dtype, format: values that are passed to the operator. In `shape`, −1 is an unknown
+            size. The shape (−2,) means that the rank is unknown.
         array: the elements, or None if the elements are not given.
-        name: name of the operator's parameter; empty until a parameter is assigned.
-        sizes: sizes of the array if `shape` has unknown sizes. If empty, `array_shape` has
-            `UNKNOWN_SIZE` for each unknown size.
+        name: name of the operator's parameter. Empty until the array is assigned to a parameter.
+        sizes: sizes of the array, given if `shape` has unknown sizes. If `sizes` is empty,
+            `array_shape` has `UNKNOWN_SIZE` for each unknown size.
     """
 
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ class ArrayDescription:
 
     @property
     def array_shape(self) -> tuple[int, ...]:
-        """The shape of the array, without unknown sizes."""
+        """The shape of the array, in which unknown sizes are replaced by known sizes."""
         return self.sizes or tuple(UNKNOWN_SIZE if size < 0 else size for size in self.shape)
 
     @property
@@ -74,7 +74,7 @@ class OperatorCall:
     Attributes:
         positional, keywords: the arguments.
         inputs, outputs: the array descriptions among the arguments, named after their parameters.
-        attributes: name of an attribute → its value, including default values.
+        attributes: dict from the name of each attribute to its value, including default values.
     """
 
     positional: tuple[Any, ...]
@@ -97,9 +97,9 @@ def bind_arguments(
     Args:
         function: the operator function with its decorators.
         inputs: descriptions of the inputs in parameter order.
-        outputs: descriptions of the outputs in parameter order; missing descriptions are derived
+        outputs: descriptions of the outputs in parameter order. Missing descriptions are derived
             from the inputs.
-        attributes: name of an attribute → its value as a string.
+        attributes: dict from the name of an attribute to its value as a string.
         place: location of the operator for error messages.
 
     Raises:
@@ -163,8 +163,8 @@ def _split_arguments(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Returns positional arguments up to the last array, and keyword arguments for the rest.
 
-    The arrays are positional, because decorators check them by position. The attributes after the
-    arrays are keywords, because some of them may be omitted.
+    The arrays are positional, because decorators check arrays by position. The attributes after the
+    arrays are keywords, because some attributes may be omitted.
     """
     arrays = [
         index
@@ -199,7 +199,7 @@ class _ArgumentBinder:
         self.used_outputs: list[ArrayDescription] = []
 
     def values(self, item: OperatorParameter) -> Iterator[Any]:
-        """Yields the value of a parameter; yields nothing if the parameter's default is used."""
+        """Yields the value of a parameter, or nothing if the default of the parameter is used."""
         if item.name in self.texts:
             yield parse_attribute(self.texts[item.name], item, self.place)
         elif item.role in ("input", "shape"):
@@ -331,9 +331,9 @@ def _is_result(name: str) -> bool:
 def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescription:
     """Derives the description of an output.
 
-    The description equals that of the input with the same name, such as x for x_out. Without such
-    an input, the shape is the broadcast shape of all inputs, and dtype and format are those of the
-    first input.
+    If there is an input with the name of the output (x for the output x_out), its description is
+    used. Otherwise the shape is the broadcast shape of all inputs, and the dtype and format are
+    those of the first input.
     """
     if not inputs:
         return ArrayDescription((1,), "float32", name=name)
@@ -353,7 +353,8 @@ def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescr
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Returns the broadcast shape, or the largest shape if the shapes do not broadcast.
 
-    An unknown size stays unknown; if a rank is unknown, the rank of the result is unknown.
+    An unknown size stays unknown. If the rank of a shape is unknown, the rank of the result is
+    unknown.
 
     >>> _broadcast([(-1, 4), (4,)]), _broadcast([(2, 3), (5,)]), _broadcast([(-2,), (3, 4)])
     ((-1, 4), (2, 3), (-2,))
@@ -441,7 +442,7 @@ def _convert_attribute(
 
 
 def _parse_literal(text: str) -> Any:
-    """Converts a string to a boolean, None, a number or a list if possible, else returns it."""
+    """Converts a string to a boolean, None, a number or a list, or returns the string unchanged."""
     plain = text.strip()
     if plain.lower() in TRUE or plain.lower() in FALSE:
         return plain.lower() in TRUE

@@ -27,13 +27,15 @@ class AscendcRequest:
 
     Attributes:
         file: the kernel file.
-        function: name of the kernel function; None if the file has only one.
+        function: name of the kernel function, or None if the file has only one kernel function.
         inputs, outputs: array descriptions in the order of the kernel's parameters.
-        tiling, arguments, attributes: values, as text, of fields of the tiling structure, scalar
-            parameters of the kernel and attributes of the operator, each by name.
-        host: the file with the tiling function; None if there is no such file.
-        blocks, workspace: number of cores, and bytes of workspace; None for the defaults.
-        defines, include: definitions and directories for the compiler.
+        tiling: dict from each field of the tiling structure to its value as text.
+        arguments: dict from each scalar parameter of the kernel to its value as text.
+        attributes: dict from each attribute of the operator to its value as text.
+        host: the file with the tiling function, or None if there is no such file.
+        blocks: number of cores, or None for the default.
+        workspace: bytes of workspace, or None for the default.
+        defines, include: preprocessor definitions and include directories for the compiler.
         soc: the chip.
         strict: whether warnings count as errors.
         seed: seed of the random arrays.
@@ -66,7 +68,7 @@ class AscendcRun:
         blocks: number of cores.
         arrays: statistics of the inputs, then of the outputs.
         build_us, run_us: time to build and to run the kernel, in µs.
-        findings: findings of the host model; errors first.
+        findings: findings of the host model, with the errors first.
         differences: comparisons of the outputs with the formula.
         buffers: on-chip buffers of core 0.
         instructions: number of instructions of each pipe.
@@ -93,7 +95,7 @@ class AscendcRun:
 
     @property
     def exit_code(self) -> int:
-        """1 if there is an error or an output differs from the formula, else 0."""
+        """1 if there is an error or an output differs from the formula, otherwise 0."""
         wrong = any(one.severity == "error" for one in self.findings)
         return int(wrong or not all(one.is_within_tolerance for one in self.differences))
 

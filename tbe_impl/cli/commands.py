@@ -42,10 +42,10 @@ class Request:
     Attributes:
         target: ``FILE.py:operator``, or ``FILE.py`` if the file defines one operator.
         inputs, outputs: array descriptions in parameter order.
-        attributes: name of an attribute → its value as a string.
+        attributes: dict from the name of an attribute to its value as a string.
         soc: name of the chip.
-        search_path: parent directories of the operator's own packages; by default the parent of
-            the directory ``impl`` that contains the file.
+        search_path: directories from which the operator imports its own packages. By default, the
+            parent of the directory ``impl`` that contains the file.
         backend: ``cpu`` or ``numpy``.
         seed: seed of the random arrays.
     """
@@ -85,8 +85,8 @@ class BuiltOperator:
 class ArrayFigures:
     """Statistics of an array.
 
-    Minimum, maximum and mean ignore NaN; they are None if every element is NaN. `nan` is the number
-    of NaNs, and `first` contains the first elements.
+    The minimum, maximum and mean ignore NaN. If every element is NaN, all three are None. `nan` is
+    the number of NaNs, and `first` contains the first elements.
     """
 
     role: str
@@ -106,14 +106,14 @@ class RunResult:
 
     Attributes:
         operator, file, kernel, soc: names of the operator, its file, its kernel and the chip.
-        backend: the back end that was used; without a compiler, ``numpy`` replaces ``cpu``.
-        problem: the reason why the requested back end was not used; empty if it was used.
+        backend: the back end that was used. Without a compiler, ``numpy`` replaces ``cpu``.
+        problem: the reason why the requested back end was not used. Empty if it was used.
         arrays: statistics of the inputs, then of the outputs.
         build_us: time to load and build the operator, in µs.
         first_us, warm_us: time of the first call, and median time of later calls, in µs.
-        differences: comparisons of the outputs with expected values; empty without a check.
+        differences: comparisons of the outputs with expected values. Empty without a check.
         notes: remarks on assumed sizes, on outputs that differ from their descriptions, and on
-            checks that were skipped.
+            skipped checks.
         findings: findings about the kernel's schedule on the chip.
     """
 
@@ -133,7 +133,7 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0 if every difference is within its tolerance, else 1."""
+        """The exit code: 0 if every difference is within its tolerance, otherwise 1."""
         return 0 if all(item.is_within_tolerance for item in self.differences) else 1
 
 
@@ -192,7 +192,7 @@ def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
 
 
 def _array_of(item: ArrayDescription) -> np.ndarray:
-    """Returns the array of a description or, if it has none, a read-only array of zeros."""
+    """Returns the array of a description, or a read-only array of zeros if it has no array."""
     return (
         item.array
         if item.array is not None
@@ -201,7 +201,7 @@ def _array_of(item: ArrayDescription) -> np.ndarray:
 
 
 def unknown_size_notes(built: BuiltOperator) -> tuple[str, ...]:
-    """Returns one note on the sizes assumed for unknown sizes; empty if no size was assumed."""
+    """Returns a 1-tuple with a note on the sizes assumed for unknown sizes, or an empty tuple."""
     open_ones = [
         item
         for item in built.call.inputs
@@ -240,9 +240,9 @@ def run(request: Request, *, check: bool = False, formula: str | None = None) ->
 
     Args:
         request: the operator and its build arguments.
-        check: whether to compare the outputs with the operator's definition, evaluated in float64,
-            and, if a formula of the operator is known, with this formula.
-        formula: a formula to compare the outputs with; see `tbe_impl.cli.formula`.
+        check: whether to compare the outputs with the operator's definition, evaluated in float64.
+            If a formula of the operator is known, the outputs are also compared with this formula.
+        formula: a formula with which the outputs are compared; see `tbe_impl.cli.formula`.
     """
     start = time.perf_counter()
     built = build(request)
@@ -364,7 +364,7 @@ def _find_formula(built: BuiltOperator) -> Any:
 
 
 def _select_attributes(function: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the attributes that `function`, a formula, has as parameters."""
+    """Returns the attributes that are parameters of `function`, the formula of an operator."""
     parameters = inspect.signature(function).parameters
     if any(item.kind == item.VAR_KEYWORD for item in parameters.values()):
         names = set(attributes)
@@ -386,7 +386,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[NamedArray]:
-    """Names the results after the output parameters or, if the counts differ, by number."""
+    """Names the results after the output parameters, or by number if the counts differ."""
     names = [item.name for item in built.call.outputs]
     if len(names) != len(results):
         names = (
@@ -401,7 +401,7 @@ def _name_outputs(built: BuiltOperator, results: Sequence[np.ndarray]) -> list[N
 
 
 def _resolve_backend(kernel: Kernel, backend: str) -> tuple[str, str]:
-    """Returns the back end that is used, and the reason if this is not the requested back end."""
+    """Returns the back end that is used, and the reason if the requested back end is not used."""
     try:
         kernel.compiled_by(backend)
     except (MissingError, CompileError) as error:
@@ -416,7 +416,10 @@ def _line_of(operator: Operator) -> int | str:
 
 
 def _tree_of(file: Path) -> tuple[str, ...]:
-    """Returns the parent of the directory ``impl`` above the file; empty if there is none."""
+    """Returns a 1-tuple with the parent of the directory ``impl`` above the file.
+
+    If there is no directory ``impl``, the tuple is empty.
+    """
     return tuple(str(place.parent) for place in file.absolute().parents if place.name == "impl")[:1]
 
 

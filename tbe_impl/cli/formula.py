@@ -25,7 +25,7 @@ OTHER_FUNCTIONS = frozenset(
     "squeeze stack std sum swapaxes take transpose tril triu var where diff dot zeros_like "
     "ones_like".split()
 )
-"""Permitted NumPy functions that are not elementwise; all elementwise functions are permitted."""
+"""Permitted NumPy functions besides the elementwise functions, all of which are permitted."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
 _BINARY_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -57,15 +57,15 @@ _COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Evaluates a formula; commas separate several formulas.
+    """Evaluates one formula, or several formulas separated by commas.
 
     Args:
-        text: the formula: numbers, names, operators, indices, and calls of NumPy functions with or
-            without ``np.``.
-        names: name in the formula → array or value of an attribute.
+        text: the formula. It consists of numbers, names, operators, indices, and calls of NumPy
+            functions with or without ``np.``.
+        names: dict from each name in the formula to an array or the value of an attribute.
 
     Raises:
-        InputError: `text` is no such formula, or NumPy rejects the arguments of an operation.
+        InputError: `text` is not a formula, or NumPy rejects the arguments of an operation.
     """
     tree = parse_formula(text)
     try:

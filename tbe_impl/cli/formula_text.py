@@ -10,7 +10,7 @@ PLACE = "--formula"
 
 
 def parse_formula(text: str) -> ast.expr:
-    """Returns the syntax tree of a formula; raises `InputError` if `text` is no expression."""
+    """Returns the syntax tree of a formula; raises `InputError` if `text` is not an expression."""
     if len(text) > 10_000:
         raise InputError("the formula is too long", place=PLACE)
     try:
@@ -20,7 +20,7 @@ def parse_formula(text: str) -> ast.expr:
 
 
 def formula_error(text: str) -> InputError:
-    """Returns the error for a string that is no formula."""
+    """Returns the error for a string that is not a formula."""
     return InputError(
         "this is no formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))"
     )

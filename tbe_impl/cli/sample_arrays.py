@@ -1,4 +1,4 @@
-"""Creates seeded random input arrays for a kernel; index inputs are within bounds."""
+"""Creates seeded random input arrays for a kernel, in which indices are within bounds."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def make_inputs(
 ) -> tuple[NamedArray, ...]:
     """Creates one array per input of a kernel.
 
-    The descriptions supply the sizes that the kernel does not know. Floats are standard normal,
-    signed integers range from -50 to 50, unsigned integers from 0 to 100, booleans are 0 or 1, and
-    indices are within bounds.
+    The descriptions supply the sizes that are unknown in the kernel. Floats have a standard normal
+    distribution, signed integers range from −50 to 50, unsigned integers range from 0 to 100,
+    booleans are 0 or 1, and indices are within bounds.
 
     Args:
         kernel: a kernel with inputs.
         described: descriptions of the operator's inputs. The elements in a description are used
-            instead of random values. If the sequence is empty, only the kernel determines shapes.
+            instead of random values. Without descriptions, only the kernel determines the shapes.
         seed: seed of the random values.
-        operator: name of the operator; if it starts with ``logical``, integer inputs are 0 or 1.
+        operator: name of the operator. If it starts with ``logical``, integer inputs are 0 or 1.
 
     Raises:
         InputError: a size is unspecified, or no description has the size of an input of the kernel.
@@ -88,7 +88,7 @@ def make_inputs(
 
 
 def _take_description(item: Argument, left: list[ArrayDescription]) -> ArrayDescription | None:
-    """Removes the first description of an input from `left` and returns it; None if there is none.
+    """Removes the first matching description from `left`, and returns it; None without a match.
 
     A description must have as many elements as the input or, with unknown sizes, the same shape.
     Descriptions with the dtype of the input are preferred.
@@ -130,9 +130,9 @@ def _make_random_array(
 
 
 def _index_limits(kernel: Kernel) -> dict[int, int]:
-    """Returns a dict: ``id(tensor)`` of an input used as an index → size of the indexed axis.
+    """Returns a dict from ``id(tensor)`` of each input used as an index to the indexed axis' size.
 
-    If such an input indexes several axes, the size is that of the smallest axis.
+    If an input indexes several axes, the size is that of the smallest of these axes.
     """
     found: dict[int, int] = {}
     for op in stages_of([item.tensor for item in kernel.outputs]):

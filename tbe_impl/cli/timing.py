@@ -1,4 +1,4 @@
-"""Times interleaved calls of a kernel, its NumPy definition and a copy of equally many bytes."""
+"""Times interleaved calls of a kernel, of its NumPy definition, and of a copy of equal size."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def bench(request: Request, *, loop: int = 1000) -> BenchResult:
 
     Args:
         request: the operator and its build arguments.
-        loop: number of calls of the kernel and of the copy. The NumPy definition is called as
-            often, but for at most about `NUMPY_SECONDS` in total.
+        loop: number of calls of the kernel and of the copy. The NumPy definition is also called
+            `loop` times, but for at most about `NUMPY_SECONDS` in total.
 
     Raises:
         InputError: the operator cannot be built, or `loop` is below 1.
@@ -131,7 +131,7 @@ def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
 
 @dataclass(frozen=True)
 class _TimedCall:
-    """A function to time; it is no longer called once its calls took `seconds` in total."""
+    """A function to time, which is no longer called after its calls took `seconds` in total."""
 
     what: str
     call: Callable[[], Any]

@@ -1,4 +1,4 @@
-"""Stores bytecode of operator files in the store instead of ``__pycache__``.
+"""Stores the bytecode of operator files in the store of this package instead of ``__pycache__``.
 
 Operator trees are large, often read-only, and belong to the user. Without cached bytecode, each
 process would compile every file.
@@ -24,12 +24,12 @@ from tbe_impl.runtime.store_kinds import BYTECODE
 
 
 class CachedLoader(SourceFileLoader):
-    """Loads a source file; takes its bytecode from ``__pycache__`` or from the store."""
+    """Loads a source file, whose bytecode it takes from ``__pycache__`` or from the store."""
 
     def source_to_code(  # type: ignore[override]
         self, data: Any, path: Any, **options: Any
     ) -> CodeType:
-        """Returns the code object of the source `data`; compiles it only if it is not cached."""
+        """Returns the code object of the source `data`, from the cache if possible."""
         key = make_key(
             compressed_bytecode=importlib.util.MAGIC_NUMBER,
             optimize=sys.flags.optimize,
@@ -45,7 +45,7 @@ class CachedLoader(SourceFileLoader):
         return code
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
-        """Does nothing; the base class would write bytecode beside the source file."""
+        """Does nothing, because the base class would write bytecode beside the source file."""
 
 
 class CachedFinder(importlib.abc.MetaPathFinder):
@@ -59,7 +59,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
         self.places = tuple(f"{place.rstrip(os.sep)}{os.sep}" for place in places)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Returns the spec of a module if the module is a source file below `places`, else None."""
+        """Returns the spec of a module that is a source file below `places`, otherwise None."""
         found = PathFinder.find_spec(fullname, path)
         if found is None or type(found.loader) is not SourceFileLoader:
             return None

@@ -14,7 +14,7 @@ from tbe_impl.kernel import Kernel
 
 @dataclass(frozen=True)
 class DeferredKernel(Kernel):
-    """Stands for the kernels of an operator that can be built only when all sizes are known.
+    """Placeholder for the kernels of an operator that can be built only when all sizes are known.
 
     The first call with arrays of certain shapes builds the kernel for these shapes. The attributes
     `inputs` and `outputs` of this object are empty.
@@ -67,9 +67,9 @@ class DeferredKernel(Kernel):
         ) from self.problem
 
     def compiled_by(self, backend: str) -> NoReturn:
-        """Raises `InputError`: only kernels for known sizes have compiled code."""
+        """Raises `InputError`, because only kernels for known sizes have compiled code."""
         self._refuse()
 
     def report(self) -> Any:
-        """Raises `InputError`: only kernels for known sizes have a report."""
+        """Raises `InputError`, because only kernels for known sizes have a report."""
         self._refuse()

@@ -1,4 +1,4 @@
-"""Caches the file locations of loaded modules, because every operator build reads all of them."""
+"""Caches the file locations of loaded modules, because every operator build reads all locations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 _location_cache: dict[str, tuple[Callable[[], Any], str]] = {}
-"""Module name → a weak reference to the module, and the location of the module's file."""
+"""Dict from a module's name to (weak reference to the module, location of the module's file)."""
 
 
 def find_modules_below(loaded: Mapping[str, Any], places: tuple[str, ...]) -> list[str]:

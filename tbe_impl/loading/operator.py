@@ -80,11 +80,12 @@ class Operator:
         """Runs the operator function and returns the kernel of its last build request.
 
         Args:
-            arguments, keywords: arguments of the operator: attributes, and one dict per tensor
-                (``shape``, ``dtype``; optionally ``format``, original shape and format).
-                ``kernel_name`` may be omitted. ``inplace``, ``threads`` and ``vector_bits`` are
-                options for `Kernel.with_options`, unless the operator has a parameter of this name.
-            soc: the chip that the operator targets; ``cpu`` has no limits.
+            arguments, keywords: attributes of the operator, and one dict for each tensor. The dict
+                has the keys ``shape`` and ``dtype``, and optionally the format, original shape and
+                original format. ``kernel_name`` may be omitted. ``inplace``, ``threads`` and
+                ``vector_bits`` are options for `Kernel.with_options`, unless the operator has a
+                parameter of this name.
+            soc: the chip that the operator targets. ``cpu`` has no limits.
 
         Raises:
             InputError: the operator rejects its arguments, violates a rule of the DSL or exceeds a
@@ -178,9 +179,9 @@ def load_operator(
     Args:
         source: the file, or a function object.
         function: name of the operator function. By default, the function is selected by the first
-            criterion that exactly one function fulfils. The criteria in order: the function is
-            named like the file, is registered as an operator, has a parameter ``kernel_name``, is
-            public.
+            criterion that exactly one function fulfils. The criteria are, in this order: the
+            function has the name of the file, is registered as an operator, has a parameter
+            ``kernel_name``, or is public.
         search_path: directories that contain the operator's own packages, such as the parent
             directory of ``impl``.
 
@@ -242,8 +243,8 @@ def _import_alone(name: str, file: Path) -> types.ModuleType:
 def _make_packages(name: str, file: Path) -> None:
     """Creates the parent packages of a file without running the code of their ``__init__``.
 
-    This code may import every operator. The names that an ``__init__`` only re-exports are imported
-    on first access.
+    The code of an ``__init__`` may import every operator. Names that an ``__init__`` only
+    re-exports are imported on first access.
     """
     for parent, place in _packages(name, file):
         if parent not in sys.modules:
@@ -258,7 +259,8 @@ def _break_import_cycle(
 ) -> types.ModuleType | None:
     """Imports a file that is part of an import cycle.
 
-    Tries other modules of the cycle as the first import; returns None if all attempts fail.
+    The function tries other modules of the cycle as the first import. If all attempts fail, it
+    returns None.
     """
     tried: set[str] = set()
     waiting = _modules_in_progress(error)
@@ -281,7 +283,7 @@ def _break_import_cycle(
 def _modules_in_progress(error: BaseException) -> list[str]:
     """Returns the names of the modules that were being imported when an error occurred.
 
-    The modules are ordered from outermost to innermost; the outermost one is left out.
+    The modules are ordered from outermost to innermost, without the outermost module.
     """
     found: dict[str, None] = {}
     trace = error.__traceback__
@@ -356,9 +358,9 @@ def _choose(
 ) -> Callable[..., Any]:
     """Selects the operator function by name or, without a name, by the first unique criterion.
 
-    A criterion is unique if exactly one function of the file fulfils it. The criteria in order: the
-    function is named like the file, is registered as an operator, has a parameter ``kernel_name``,
-    is public.
+    A criterion is unique if exactly one function of the file fulfils it. The criteria are, in this
+    order: the function has the name of the file, is registered as an operator, has a parameter
+    ``kernel_name``, or is public.
     """
     wrapped = {id(item.wrapper): item.function for item in registered}
     functions = {
@@ -407,7 +409,7 @@ def _choose(
 def _names_of(file: Path) -> set[str]:
     """Returns the names, in lower case, that the operator function of `file` usually has.
 
-    They are derived from the file name.
+    The names are derived from the file name.
     """
     stem = file.stem.lower()
     plain = stem.removesuffix("_impl").removesuffix("_d")

@@ -19,7 +19,7 @@ PYTHON_ERRORS = (
     TypeError,
     UnboundLocalError,
 )
-"""Exceptions that Python itself raises; argument checks of operators raise other exceptions."""
+"""Exceptions that Python itself raises, but not the argument checks of operators."""
 PACKAGE_PREFIX = f"{Path(__file__).parent.parent}/"
 IMPORTS = {
     "tvm": "from te import tvm",
@@ -34,7 +34,7 @@ IMPORTS = {
     "reduce": "from functools import reduce",
     "np": "import numpy as np",
 }
-"""Name whose import is often missing in copied operators → the line that imports this name."""
+"""Dict from a name to the line that imports it, for imports that copied operators often lack."""
 
 
 def call_error(
@@ -94,7 +94,7 @@ def import_error(error: BaseException, file: Path) -> InputError:
 
 
 def _argument_text(name: str, value: Any) -> str:
-    """Formats an argument: dtype and shape of a tensor description, else the value."""
+    """Formats an argument: dtype and shape of a tensor description, or any other value."""
     if isinstance(value, dict) and "shape" in value:
         return f"{name} {value.get('dtype')} {value['shape']}"
     if isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
@@ -103,7 +103,7 @@ def _argument_text(name: str, value: Any) -> str:
 
 
 def _statement(file: Path | None, line: int | None) -> str:
-    """Returns the text of a source line, to be appended to a message; empty if it is unknown."""
+    """Returns the text of a source line for the end of a message, or an empty string if unknown."""
     if not file or not line:
         return ""
     linecache.checkcache(str(file))
@@ -138,7 +138,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _exit_remedy(error: BaseException) -> str | None:
-    """Returns a remedy if `error` is a SystemExit, else None.
+    """Returns a remedy if `error` is a SystemExit, otherwise None.
 
     A SystemExit that is not caught would end the user's program.
     """

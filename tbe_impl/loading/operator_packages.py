@@ -23,7 +23,7 @@ REEXPORT_THRESHOLD = 8
 
 
 class LazyPackageFinder(CachedFinder, importlib.abc.Loader):
-    """Finds modules below `places`; does not run an ``__init__`` that only re-exports names.
+    """Finds modules below `places`, without running an ``__init__`` that only re-exports names.
 
     Args:
         places: directories of operator trees.
@@ -78,7 +78,7 @@ class _LazyModule(ModuleType):
 def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]) -> None:
     """Adds lazily imported names to a module.
 
-    `homes` maps each name to the module that defines it, and to its name in that module.
+    `homes` maps each name to a pair: the module that defines the name, and the name in this module.
     """
     vars(module)["_homes"] = homes
     module.__class__ = _LazyModule
@@ -86,7 +86,7 @@ def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]
 
 @lru_cache(maxsize=64)
 def read_reexports(file: str, package: str) -> Mapping[str, tuple[str, str]]:
-    """Returns the names that an ``__init__`` re-exports: name → (module, name in the module).
+    """Returns a dict from each name that an ``__init__`` re-exports to (module, name in it).
 
     The result is empty if the file contains other statements or fewer than `REEXPORT_THRESHOLD`
     re-exports.

@@ -29,7 +29,7 @@ ROLES = (
     "flag",
 )
 FLAGS = {"need_build": True, "need_print": False}
-"""Parameters of the oldest operators → the value to pass if the parameter has no default."""
+"""Dict from parameters of the oldest operators to the value to pass if there is no default."""
 _ATTRIBUTES = re.compile(
     r"(axis|axes|axis_\w+|keep_?dims?|perm|dims?|num_\w+|\w*_num|alpha|epsilon|eps|momentum|lr|"
     r"scalar|data_format|\w*size\w*|\w*mode|pads?|paddings?|strides?|ksizes?|window|dilat\w+|"
@@ -55,10 +55,10 @@ class OperatorParameter:
 
     Attributes:
         name: name in the signature.
-        role: one of `ROLES`; ``inputs``, ``outputs`` and ``shapes`` take a list.
+        role: one of `ROLES`. A parameter with role ``inputs``, ``outputs`` or ``shapes`` is a list.
         required: whether the operator needs a value.
         default: the default value, or `inspect.Parameter.empty`.
-        kind: declared kind of an attribute, such as ``INT`` or ``LIST_FLOAT``; empty if no kind is
+        kind: declared kind of an attribute, such as ``INT`` or ``LIST_FLOAT``. Empty if no kind is
             declared.
     """
 
@@ -83,8 +83,8 @@ def infer_parameter_roles(
         function: the operator function with its decorators.
         inputs: number of inputs.
         outputs: number of outputs for which the caller has a description.
-        attributes: names of the parameters for which the caller has an attribute value; such a
-            parameter is neither an input nor an output.
+        attributes: names of the parameters for which the caller has an attribute value. These
+            parameters are neither inputs nor outputs.
     """
     plain = strip_decorators(function)
     found = [
@@ -144,7 +144,7 @@ def strip_decorators(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attribute(function: Any, name: str) -> Any:
-    """Returns an attribute of `function` or of a function that it wraps; None if none has it."""
+    """Returns an attribute of `function` or of a function that `function` wraps, otherwise None."""
     seen: set[int] = set()
     while callable(function) and id(function) not in seen:
         seen.add(id(function))
@@ -157,7 +157,7 @@ def _attribute(function: Any, name: str) -> Any:
 
 
 def _classify_by_name(item: OperatorParameter) -> OperatorParameter:
-    """Sets the role of a parameter if the name alone determines it; else changes nothing."""
+    """Sets the role of a parameter if the name of the parameter determines the role."""
     if item.name == "kernel_name":
         return replace(item, role="name")
     return replace(item, role="flag") if item.name in FLAGS else item
@@ -212,7 +212,7 @@ def _guess_roles(
     outputs: int,
     attributes: Collection[str],
 ) -> tuple[OperatorParameter, ...]:
-    """Infers roles from the names and defaults of the parameters and their use in the source code.
+    """Infers roles from the names and defaults of the parameters, and from their use in the source.
 
     The inputs are the first `inputs` parameters that may be tensors and are not outputs.
     """

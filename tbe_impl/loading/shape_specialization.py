@@ -1,10 +1,10 @@
-"""Respecializes kernels: rebuilds an operator for the sizes of the arrays in a call.
+"""Specializes kernels by rebuilding an operator for the sizes of the arrays in a call.
 
 A kernel for unknown sizes assumes that its inputs have equal sizes on each axis. If the arrays
 broadcast on an axis (a size of 1 with another size), another kernel is needed. The CANN toolkit
-builds such kernels in advance; this module builds each of them on the first call that needs it.
-Some operators need the number of axes, or the values of a small input such as reduction axes, at
-build time. Kernels of these operators are also built on the first call.
+builds such kernels in advance, whereas this module builds each kernel on the first call that needs
+it. Some operators need the number of axes, or the values of a small input such as reduction axes,
+at build time. Kernels of these operators are also built on the first call.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class ShapeSpecializer:
     def may_specialize(self, problem: FusionError) -> bool:
         """Whether the error `problem` may vanish if sizes, or values of small inputs, are known.
 
-        If all ranks are known, an error of the operator's own checks is regarded as final.
+        If all ranks are known, the result is False for an error that the operator's own checks
+        raised.
         """
         given = list(_descriptions([*self._arguments, *self._keywords.values()]))
         if isinstance(problem, CheckError) and not any(map(_has_unknown_rank, given)):
@@ -131,7 +132,7 @@ def _can_take_values(item: dict[str, Any]) -> bool:
 
 
 def _list_values(array: Any) -> tuple[int, ...] | None:
-    """Returns the values of an array if the array may be a list of axes or sizes, else None."""
+    """Returns the values of an array that may be a list of axes or sizes, otherwise None."""
     given = np.asarray(array)
     if given.dtype not in (np.int32, np.int64) or given.ndim > 1 or given.size > LIST_INPUT_LIMIT:
         return None
@@ -151,12 +152,12 @@ def _descriptions(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _fill(found: Sequence[dict[str, Any]], shapes: Sequence[Shape]) -> bool:
-    """Writes `shapes` into the descriptions of the inputs; returns False if this is impossible.
+    """Writes `shapes` into the descriptions of the inputs; returns False if a shape does not match.
 
-    It is impossible if a shape differs from its description in a known rank or size. The first
-    items of `found` describe the inputs, and the other items describe the outputs. Each unknown
+    A shape does not match if it differs from its description in a known rank or size. The first
+    items of `found` describe the inputs, and the remaining items describe the outputs. Each unknown
     size of an output is replaced by the size of the same axis in the broadcast shape of the inputs.
-    If the broadcast shape has another rank than the output, the size is replaced by 1.
+    If the ranks of the broadcast shape and of the output differ, the size is replaced by 1.
     """
     if len(found) < len(shapes) or not shapes:
         return False

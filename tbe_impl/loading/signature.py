@@ -1,4 +1,4 @@
-"""Builds a kernel from the call and the build request of an operator; maps arguments to tensors."""
+"""Builds a kernel from an operator's call and build request, and maps arguments to tensors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) ->
         declared: shapes in the arguments of the call; see `declared_shapes`.
 
     Raises:
-        InputError: the operator requested no build and created no schedule, or the build's tensor
-            list lacks an input.
+        InputError: the operator requested no build and created no schedule, or an input is missing
+            in the tensor list of the build request.
     """
     kernel_name, tensors, schedule = _last_build(name, session)
     inputs, outputs = _split_inputs_and_outputs(tensors)
@@ -53,7 +53,7 @@ def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) ->
 def _check_tensor_list(
     name: str, session: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> None:
-    """Raises `InputError` if the outputs read an input that the build's tensor list lacks.
+    """Raises `InputError` if the outputs read an input that is missing in the tensor list.
 
     The caller of the kernel could not pass an array for such an input.
     """
@@ -81,9 +81,9 @@ def _check_tensor_list(
 def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """Splits a tensor list into inputs and outputs.
 
-    Placeholders are inputs, and computed tensors are outputs. A placeholder that is listed again
-    after the first computed tensor is also an output: a copy of the input. In a list without
-    computed tensors, every repeated placeholder is such an output.
+    Placeholders are inputs, and computed tensors are outputs. If a placeholder is listed again
+    after the first computed tensor, it is also an output, which is a copy of the input. In a list
+    without computed tensors, every repeated placeholder is also an output.
     """
     inputs: list[Tensor] = []
     outputs: list[Tensor] = []
@@ -103,9 +103,9 @@ def _lower_schedule(
 ) -> tuple[tuple[Tensor, ...], Options]:
     """Applies a manual schedule to the graph; returns the new outputs and the code options.
 
-    A manual schedule may add stages, such as memory copies, to the graph. Then the tuple of new
-    outputs contains the outputs of the extended graph; else it is empty. For an automatic schedule,
-    the tuple is also empty, and the options are the default options.
+    A manual schedule may add stages, such as memory copies, to the graph. In this case, the tuple
+    of new outputs contains the outputs of the extended graph. Otherwise the tuple is empty. For an
+    automatic schedule, the tuple is empty and the options are the default options.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT_OPTIONS
@@ -138,7 +138,7 @@ def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
 def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
     """Returns the number of leading outputs that overwrite inputs.
 
-    Operators of optimizers list each such output twice.
+    Operators of optimizers list each output that overwrites an input twice.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return 0  # reading an automatic schedule would trigger its planning
@@ -167,7 +167,7 @@ def declared_shapes(values: Sequence[Any]) -> Iterator[tuple[int, ...]]:
 
 
 def _find_unread_inputs(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> set[int]:
-    """Returns ``id(tensor)`` of each input that no output reads."""
+    """Returns a set with ``id(tensor)`` of each input that no output reads."""
     read = {id(tensor) for op in stages_of(outputs) for tensor in op.outputs}
     return {id(tensor) for tensor in inputs} - read
 
@@ -180,21 +180,21 @@ def _match_shapes(
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Assigns to each tensor the next declared shape with an equal number of elements.
 
-    An operator may read only the first elements of an input. Its tensor then has fewer elements
-    than the declared shape. Therefore, an input without a matching declared shape gets the next
-    declared shape if this shape describes an input and has more elements.
+    An operator may read only the first elements of an input. The tensor of this input then has
+    fewer elements than the declared shape. An input without a matching declared shape therefore
+    gets the next declared shape, if this shape describes an input and has more elements.
 
     Args:
         tensors: the inputs, or the outputs.
         declared: the declared shapes.
         others: if `tensors` are the inputs, the number of shapes at the end of `declared` that
-            describe outputs; if `tensors` are the outputs, None.
-        unread: ``id(tensor)`` of each input that no output reads; its declared shape may have any
-            number of elements.
+            describe outputs. If `tensors` are the outputs, None.
+        unread: ``id(tensor)`` of each input that no output reads. The declared shape of this input
+            may have any number of elements.
 
     Returns:
-        One shape per tensor, and the declared shapes after the last assigned shape. A tensor
-        without a matching declared shape keeps its own shape.
+        A tuple: the list of one shape for each tensor, and the declared shapes after the last
+        assigned shape. A tensor without a matching declared shape keeps its own shape.
     """
     found: list[tuple[int, ...]] = []
     place = 0
@@ -261,7 +261,7 @@ def _may_be_prefix(
 def _is_padded_to_blocks(own: tuple[int, ...] | None, declared: tuple[int, ...]) -> bool:
     """Whether `own` is `declared`, padded to whole blocks of the matrix unit.
 
-    The result is False for shapes with several axes: only a bias is padded in this way.
+    The result is False for shapes with several axes, because only a bias is padded in this way.
     """
     return (
         own is not None
@@ -279,7 +279,7 @@ def _elements(shape: Sequence[int]) -> int:
 
 
 def normalize_argument(value: Any) -> Any:
-    """Copies an argument; adds missing items, such as the format, to a tensor description."""
+    """Copies an argument. In a tensor description, adds missing items such as the format."""
     if isinstance(value, (list, tuple)):
         return type(value)(normalize_argument(item) for item in value)
     if not isinstance(value, dict) or "shape" not in value:
@@ -307,7 +307,7 @@ def normalize_argument(value: Any) -> Any:
 def check_schedule(kernel: Kernel) -> None:
     """Raises `InputError` if the chip cannot run a manual schedule.
 
-    An automatic schedule is not checked: it never exceeds the limits of the chip.
+    An automatic schedule is not checked, because it never exceeds the limits of the chip.
     """
     schedule = kernel.schedule
     if isinstance(schedule, Schedule) and not schedule.is_automatic:

@@ -24,13 +24,13 @@ def tune(
 ) -> Kernel:
     """Returns a kernel with the fastest options on this machine.
 
-    The options are stored; later builds of the same graph reuse them.
+    The options are stored, and later builds of the same graph reuse the stored options.
 
     Args:
         op: an operator, an operator function, or a built kernel.
         build_args, kw: arguments of `Operator.build`.
         steps: maximum number of measurements.
-        seconds: time limit in seconds; a compilation that is running at this time is completed.
+        seconds: time limit in seconds. A compilation that is running at this time is completed.
         soc: the chip that the operator targets.
         progress: whether to show a progress bar when the error stream is a terminal.
         also: combinations of options to measure in addition to the default candidates.

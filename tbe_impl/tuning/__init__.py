@@ -1,10 +1,11 @@
 """Tunes the options of a kernel by measurement; never chooses options slower than the default.
 
-`search` defines the candidates (sets of options) and their order, `measurement` compares them.
+`search` defines the candidates (sets of options) and the order in which they are tried.
+`measurement` compares the candidates.
 
 In: a kernel and a time limit in seconds.
 Out: options that are faster than the default, or the default.
-Must not: change results, except by another summation order.
+Must not: change results, except through a different order of summation.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def tune_kernel(
 ) -> Kernel:
     """Returns `kernel` with the fastest options found on this machine.
 
-    The options are stored, and later builds of the same graph use them again.
+    The options are stored, and later builds of the same graph use the stored options.
 
     Args:
         kernel: a built kernel.

@@ -1,8 +1,8 @@
 """Compares candidates (sets of options) with the default options by time, round by round.
 
-Each round times the candidates and the default once, and gives for each candidate the ratio of its
-time to the default's time. To exclude noise, a candidate is chosen only if the median of its ratios
-is below 1 − `MARGIN` with 99 % confidence.
+Each round times the candidates and the default once. For each candidate, a round gives the ratio
+(time of the candidate) / (time of the default). To exclude noise, a candidate is chosen only if the
+median of its ratios is below 1 − `MARGIN` with 99 % confidence.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ MARGIN = 0.02
 """Minimum relative gain for which a candidate is chosen."""
 
 BLOCK_S = 2e-3
-"""Minimum duration of one measurement in seconds; short kernels are called repeatedly."""
+"""Minimum duration of a measurement in seconds, for which short kernels are called repeatedly."""
 
 FINAL_ROUNDS, FINAL_WINDOWS, PAUSE_S = 8, 5, 0.2
-"""The final comparison: rounds per window, number of windows, pause after a window in seconds.
+"""Rounds per window, number of windows, and pause after a window (s), in the final comparison.
 
 The pauses spread the rounds over time, so that a single disturbance affects few rounds.
 """
 
 WAKE_S, LONG_S = 50e-6, 100e-6
-"""Maximum time to wake threads, and the kernel time for which waking is negligible; in seconds."""
+"""Maximum time to wake threads, and kernel time beside which it is negligible, both in seconds."""
 
 
 @dataclass
@@ -49,10 +49,11 @@ class Candidate:
 
     Attributes:
         choice: the options of the candidate.
-        run: function that calls the kernel once; all candidates run on the same arrays.
-        ratios: for each round, the candidate's time divided by the time of the reference, which is
-            the default unless `Bench.run_rounds` is given another candidate.
-        times: for each round, the candidate's seconds per call.
+        run: function that calls the kernel once. All candidates run on the same arrays.
+        ratios: one ratio for each round: the time of the candidate divided by the time of the
+            reference. The reference is the default, or another candidate that is passed to
+            `Bench.run_rounds`.
+        times: one time for each round: seconds per call of the candidate.
     """
 
     choice: Choice
@@ -67,20 +68,24 @@ class Candidate:
 
     @property
     def quiet_ratio(self) -> float:
-        """Minimum of `times` / minimum of `reference_times`; minima exclude disturbances."""
+        """The minimum of `times` divided by the minimum of `reference_times`.
+
+        Minima exclude disturbances.
+        """
         return min(self.times) / min(self.reference_times) if self.times else float("inf")
 
     @property
     def reference_times(self) -> list[float]:
-        """Seconds per call of the reference in the same rounds as `times`; see `run_rounds`."""
+        """Seconds per call of the reference (see `run_rounds`), in the same rounds as `times`."""
         return [time / ratio for time, ratio in zip(self.times, self.ratios, strict=True)]
 
     @property
     def score(self) -> float:
         """The larger of `ratio` and `quiet_ratio`.
 
-        Both are times of the candidate ÷ times of the reference. Since the larger one counts, a
-        disturbance of some calls of the reference cannot make the candidate look faster.
+        Both values are times of the candidate divided by times of the reference. A disturbance of
+        some calls of the reference lowers only one of these values. Because the larger value is
+        used, such a disturbance cannot make the candidate look faster.
         """
         return max(self.ratio, self.quiet_ratio)
 
@@ -120,8 +125,8 @@ class Bench:
     ) -> None:
         """Times every candidate and the reference once per round, in random order.
 
-        The reference is `other` if given, else the default. No round starts after the fraction
-        `reserve` of the step limit or of the time limit is used.
+        The reference is `other` if it is given, otherwise the default. No round starts after the
+        fraction `reserve` of the step limit or of the time limit is used.
         """
         reference = other or self.default
         for _ in range(rounds):
@@ -163,7 +168,8 @@ class Bench:
         """Measures `item` and `other`; returns whether `item` is clearly faster.
 
         The measurements are stored in `item`. If `item` differs from `other` only by fewer threads,
-        it can save at most the time to wake threads; a larger gain is attributed to a disturbance.
+        `item` can save at most the time to wake threads. A larger gain is then attributed to a
+        disturbance.
         """
         item.ratios.clear()
         item.times.clear()
@@ -183,12 +189,11 @@ class Bench:
         )
 
     def make_candidates(self, choices: Sequence[Choice], *, share: float = 0.95) -> list[Candidate]:
-        """Compiles those choices (sets of options) that were not tried yet; returns the candidates.
+        """Compiles the choices (sets of options) that were not tried yet; returns the candidates.
 
         A choice is dropped if it cannot be compiled, if its code and number of threads equal those
-        of an earlier choice, or if its results are wrong. Once the
-        fraction `share` of the limit of compilations or of the time limit is used up, no further
-        compilation starts.
+        of an earlier choice, or if its results are wrong. No compilation starts after the fraction
+        `share` of the limit of compilations or of the time limit is used.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)

@@ -20,7 +20,7 @@ SEED = 20250101
 def sample_arrays(kernel: Kernel) -> list[np.ndarray]:
     """Returns random input arrays of the declared shapes, generated from a fixed seed.
 
-    Floats are between 0.1 and 1, integers between 0 and 7, and bool elements are 0 or 1.
+    Floats are between 0.1 and 1, integers are between 0 and 7, and bool elements are 0 or 1.
 
     Raises:
         InputError: a size is known only at call time.

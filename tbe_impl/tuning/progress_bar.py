@@ -14,8 +14,8 @@ Progress = Callable[[float, str], None]
 def show_progress(name: str, seconds: float, *, shown: bool) -> Iterator[Progress]:
     """Context manager that yields a progress callback.
 
-    The callback updates a progress bar on the error stream. It does nothing if `shown` is false or
-    the error stream is not a terminal.
+    The callback updates a progress bar on the error stream. If `shown` is false or the error stream
+    is not a terminal, the callback does nothing.
     """
     if not shown or not sys.stderr.isatty():
         yield lambda elapsed, text: None

@@ -1,9 +1,9 @@
 """Searches the fastest options of a kernel in four phases.
 
-The search tries single changes of the default, then combinations of those changes that do not
-clearly slow the kernel down, then neighbours of the best candidate, then other thread counts.
-Candidates differ from the default in the fields of `KNOBS`, in the thread options, and in the
-stored stages (intermediate stages whose results are stored in memory).
+The phases try single changes of the default, combinations of the changes that do not clearly slow
+the kernel down, neighbours of the best candidate, and other thread counts. Candidates differ from
+the default in the fields of `KNOBS`, in the thread options, and in the stored stages (intermediate
+stages whose results are stored in memory).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEAM_WIDTH = 4
 """Number of candidates with the best scores that are kept after a phase."""
 STAGES_MAX = 12
 SMALL_STAGE_RATIO = 8
-"""Minimum ratio (elements of the largest output) / (elements of a stage) for storing the stage."""
+"""Minimum of (elements of the largest output) / (elements of a stage) for storing the stage."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("together", (8, 4, 2, 1)),
@@ -39,9 +39,10 @@ KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("stream_bytes", (UNREACHABLE_THRESHOLD, 0)),
     ("vector_bits", (256,)),
 )
-"""Fields of `Choice` with their alternative values; the fields that most often help come first.
+"""Fields of `Choice` with their alternative values, ordered by how often a change helps.
 
-The field `stored` and the thread options are handled separately."""
+The field `stored` and the thread options are handled separately.
+"""
 
 
 def search_options(bench: Bench, also: Sequence[Choice] = ()) -> Tuning:
@@ -91,7 +92,7 @@ def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Can
 
 
 def _search_neighbours(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
-    """Hill climbing: tries the neighbours of the best candidate as long as a better one is found.
+    """Tries the neighbours of the best candidate as long as a better candidate is found.
 
     The search also stops when about half of the step limit or of the time limit is used. Returns
     the best candidates, best first.
@@ -113,7 +114,7 @@ def _sort_by_score(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _choose_winner(bench: Bench, found: Sequence[Candidate]) -> Candidate:
-    """Returns the best candidate that is clearly faster than the default, else the default."""
+    """Returns the best candidate that is clearly faster than the default, or the default."""
     for item in found[:3]:
         if item.score >= 1.0 - MARGIN:
             break
@@ -125,7 +126,7 @@ def _choose_winner(bench: Bench, found: Sequence[Candidate]) -> Candidate:
 def _search_threads(bench: Bench, winner: Candidate) -> Candidate:
     """Tries other thread counts for the winner.
 
-    Returns the first variant that is faster than the winner and the default, else the winner.
+    Returns the first variant that is faster than the winner and the default, or the winner.
     """
     for choice in _thread_variants(winner.choice):
         for item in bench.make_candidates([choice]):
@@ -146,8 +147,8 @@ def single_changes(kernel: Kernel) -> list[Choice]:
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
     """Returns the entries of `KNOBS` that may affect a kernel.
 
-    `portions` (the number of parts of a loop nest that are distributed over the threads) is left
-    out if the kernel runs on one thread.
+    If the kernel runs on one thread, the result does not contain `portions`, which is the number of
+    parts of a loop nest that are distributed over the threads.
     """
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)
@@ -169,8 +170,9 @@ def _neighbours(kernel: Kernel, choice: Choice) -> list[Choice]:
 def _thread_variants(choice: Choice) -> list[Choice]:
     """Returns variants of `choice` with other numbers of threads.
 
-    One variant uses one thread, another uses all threads regardless of the tensor size, and the
-    others use some of the threads. Returns an empty list if the process has a single thread.
+    One variant uses one thread. Another variant uses all threads regardless of the tensor size. The
+    remaining variants use some of the threads. If the process has a single thread, the list is
+    empty.
     """
     most = environment.threads()
     counts = [most]
@@ -187,8 +189,8 @@ def _thread_variants(choice: Choice) -> list[Choice]:
 def _union(choices: Sequence[Choice]) -> Choice:
     """Merges choices into one choice with the changes of all.
 
-    If several choices change a field, the value of the first one is used. The result stores the
-    stages of all choices.
+    If several choices change a field, the value of the first of these choices is used. The result
+    stores the stages that one of the choices stores.
     """
     default = msgspec.structs.asdict(Choice())
     found: dict[str, Any] = {}
