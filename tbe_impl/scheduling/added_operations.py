@@ -60,8 +60,8 @@ def move_into_scope(op: Operation, scope: str) -> tuple[Operation, Operation]:
     """Splits `op` into a computation in the memory `scope` and a copy back.
 
     Returns:
-        Two operations: the computation, with new axes; and the copy to the original memory, with
-        the axes of `op`.
+        A pair of operations. The first one is the computation and has new axes. The second one is
+        the copy to the original memory and has the axes of `op`.
     """
     axes = [IterVar(axis.dom, f"{axis.name}.c", axis.kind) for axis in op.axis]
     values: dict[int, Expr] = {id(old): new for old, new in zip(op.axis, axes, strict=True)}
@@ -98,7 +98,8 @@ def values_of_axes(relations: Sequence[Split | Fuse]) -> dict[int, Expr]:
     """Expresses each axis that was split or fused as a function of the loops.
 
     Returns:
-        A dict from the ``id`` of each such axis to its value, an expression of loop indices.
+        A dict from the ``id`` of each axis that was split or fused to the value of the axis. The
+        value is an expression of loop indices.
     """
     values: dict[int, Expr] = {}
     for relation in reversed(relations):
@@ -123,15 +124,16 @@ def factor_reduction(
 
     Args:
         op: a reduction.
-        leaves: the loops of its stage, outermost first.
+        leaves: the loops of the stage of `op`, outermost first.
         relations: the splits and fusions that derived the loops.
-        loop: a reduction loop. The first step keeps it as a data axis, and the second step reduces
-            over it.
+        loop: a reduction loop. The first step keeps this loop as a data axis, and the second step
+            reduces over it.
         position: position of the new data axis among the axes of the first step; a negative
             position counts from the end.
 
     Returns:
-        The operations of the first and the second step; the second one has the axes of `op`.
+        A pair: the operation of the first step, and the operation of the second step. The second
+        operation has the axes of `op`.
     """
     values = values_of_axes(relations)
     values = {
@@ -200,7 +202,7 @@ def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr
     """Builds the condition that the values of all reduction axes are below their extents.
 
     The condition is needed for an axis whose split factor does not divide its extent. Returns None
-    if there is no such axis.
+    if every split factor divides the extent.
     """
     guard: Expr | None = None
     for axis in op.reduce_axis:
@@ -214,7 +216,7 @@ def _guard(op: Operation, values: Mapping[int, Expr], renamed: Mapping[int, Expr
 
 
 def _upper_bound(value: Expr) -> int | None:
-    """Returns the greatest value of an expression of axes; None if an extent is unknown."""
+    """Returns the greatest value of an expression of axes, or None if an extent is unknown."""
     steps = [node for node in walk(value) if isinstance(node, IterVar)]
     if any(not isinstance(axis.extent, Const) for axis in steps):
         return None

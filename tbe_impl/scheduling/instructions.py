@@ -175,7 +175,7 @@ The value is an empty string if no dtype table applies. The names also include t
 
 
 def instruction_of_tag(tag: str) -> str:
-    """Returns the instruction for a stage tagged `tag`; ``vector_auto`` if the tag is unknown."""
+    """Returns the instruction for a stage with this tag, or ``vector_auto`` for an unknown tag."""
     return _TAGS.get(tag.partition("|")[0], "vector_auto")
 
 
@@ -197,6 +197,6 @@ SCOPES = frozenset(
 
 
 def capacity(chip: Soc, scope: str) -> int:
-    """Returns the size in bytes of a memory of one core; 0 if it is unlimited or unknown."""
+    """Returns the size of a memory of one core in bytes, or 0 if it is unlimited or unknown."""
     attribute = CAPACITY.get(scope.replace("_Fusion", ""))
     return 0 if attribute is None else int(getattr(chip, attribute))

@@ -22,7 +22,7 @@ MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vector
 
 @dataclass(frozen=True)
 class LoopIndex:
-    """An axis that a loop advances by `step`; a loop over tiles has a step above 1."""
+    """An axis that each iteration of a loop advances by `step`; a tile loop has a step above 1."""
 
     axis: IterVar
     step: int
@@ -33,7 +33,7 @@ class RequestedLoop:
     """A loop that a schedule requests.
 
     Attributes:
-        parts: the axes that the loop advances; a fused loop advances several.
+        parts: the axes that the loop advances; a fused loop advances several axes.
         marks: annotations of the loop: ``parallel``, ``unroll``, ``vectorize``.
         steps: number of iterations; None if it is unknown.
         grain: number of consecutive iterations that run on one thread.
@@ -56,9 +56,9 @@ class ScheduleRequest:
         stage: the stage that the decision applies to.
         what: the arguments of the method as text.
         place: file and line of the call.
-        axes: axes of the stage's operation that the decision applies to.
-        mark: the mark (annotation such as ``parallel``) that the decision sets on a loop, see
-            `MARKS`; empty if it sets none.
+        axes: the axes to which the decision applies; they belong to the operation of the stage.
+        mark: the annotation, such as ``parallel``, that the decision sets on a loop; see `MARKS`.
+            Empty if the decision sets none.
     """
 
     verb: str
@@ -105,8 +105,8 @@ def collect_requested_loops(
 ) -> tuple[RequestedLoop, ...]:
     """Returns the loops of a stage, outermost first, in terms of its data and reduction axes.
 
-    An outer and an inner loop of one data axis become one loop if they are adjacent, because the
-    iteration order is the same. They stay apart if a stage is computed inside the outer loop.
+    If an outer and an inner loop of one data axis are adjacent, they become one loop. The iteration
+    order stays the same. The two loops stay apart if a stage is computed inside the outer loop.
 
     Args:
         stage: the stage.
@@ -146,7 +146,7 @@ def collect_requested_loops(
 
 
 def _drop_empty_loops(loops: Sequence[RequestedLoop]) -> list[RequestedLoop]:
-    """Drops loops that advance no axis; the next outer loop takes over their `tiles`."""
+    """Drops loops that advance no axis. The next outer loop gets the `tiles` of a dropped loop."""
     found: list[RequestedLoop] = []
     for loop in loops:
         if loop.parts:
@@ -177,7 +177,7 @@ def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
     - the schedule added the stage;
     - the schedule put the stage into an on-chip memory;
     - the stage is attached to a reduction loop;
-    - one of the two stages has a mixed axis order (`has_mixed_axis_order`).
+    - `has_mixed_axis_order` holds for one of the two stages.
     """
     if stage.attach is None or stage.is_output or not stage.op.body:
         return False
@@ -194,7 +194,10 @@ def has_tile_request(record: ScheduleRecord, stage: StageRecord) -> bool:
 
 
 def mark_of(one: Directive) -> str:
-    """Returns the mark, such as ``parallel``, that a directive sets on its loop; may be empty."""
+    """Returns the mark, such as ``parallel``, that a directive sets on its loop.
+
+    The mark is empty if the directive sets none.
+    """
     if one.name == "pragma":
         return MARKS.get(str(one.value[0]), "")
     if one.name == "bind" and not one.value[0].thread_tag.startswith("blockIdx"):
@@ -233,7 +236,7 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
     """Drops each index of a fused loop that is directly followed by an index of the same axis.
 
-    The following index has a smaller step, so it alone covers the values of both indices.
+    The following index has a smaller step. It therefore covers the values of both indices.
     """
     following = (*parts[1:], None)
     return tuple(

@@ -17,9 +17,9 @@ class Split:
     Attributes:
         parent: the loop that is split.
         outer, inner: the resulting loops.
-        factor: extent of `inner`; not a constant if a size is known only at run time.
-        nparts: extent of `outer` if the schedule gives it; `factor` is then derived from it. None
-            if the schedule gives `factor`.
+        factor: extent of `inner`. The factor is an expression if a size is known only at run time.
+        nparts: extent of `outer` if the schedule specifies this extent; `factor` is then derived
+            from `nparts`. None if the schedule specifies `factor`.
         place: source location of the call.
     """
 
@@ -86,13 +86,13 @@ class StageRecord:
         attach: the loop in which the stage is computed; None if the stage has its own loop nest.
         inlined: whether the expression of the stage is inlined into its consumers.
         scope: the memory of the outputs, such as ``local.UB``; ``global`` is main memory.
-        scope_place: source location of the call that set the scope; empty for the default.
+        scope_place: source location of the call that set the scope; empty for the default scope.
         directives: the other decisions, in call order.
         is_output: whether the stage computes an output of the kernel.
-        versions: all operations that the stage has had, oldest first. Output number i stands for
-            the same tensor in every version.
-        made_by: the schedule method that added the stage, such as ``rfactor``; empty for a stage of
-            the operator.
+        versions: all operations that the stage has had, oldest first. Output number i is the same
+            tensor in every version.
+        made_by: the schedule method that added the stage, such as ``rfactor``. Empty for a stage of
+            the operator's own graph.
     """
 
     op: Operation
@@ -127,7 +127,7 @@ class ScheduleRecord:
     """A whole schedule.
 
     Attributes:
-        stages: all stages; every stage comes after its producers, inputs come first.
+        stages: all stages. Inputs come first, and every stage comes after its producers.
         outputs: the outputs of the operator's graph.
         directives: decisions about the schedule as a whole, such as the range of a variable.
     """
@@ -146,7 +146,10 @@ class ScheduleRecord:
         return any(stage.made_by for stage in self.stages)
 
     def latest_tensors(self) -> dict[int, Tensor]:
-        """Maps the ``id`` of each output of each version of a stage to the current output."""
+        """Maps the outputs of all versions of the stages to the outputs of the current version.
+
+        The keys of the dict are the ``id`` of the tensors.
+        """
         return {
             id(old): new
             for stage in self.stages
@@ -155,7 +158,7 @@ class ScheduleRecord:
         }
 
     def producers(self) -> dict[int, StageRecord]:
-        """Maps the ``id`` of a tensor to the stage that computes it."""
+        """A dict: ``id`` of a tensor → the stage that computes the tensor."""
         found: dict[int, StageRecord] = {}
         for stage in self.stages:
             for op in stage.versions:

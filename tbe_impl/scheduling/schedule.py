@@ -1,8 +1,8 @@
 """Records an operator's schedule: decisions about loops, memories and instructions.
 
-A schedule never changes the results. Loops that make sense on a CPU determine the generated loop
-nest (`tbe_impl.scheduling.loop_requests`). Decisions that only a device can carry out are only
-checked (`tbe_impl.chip.schedule_checks`).
+A schedule never changes the results. Loops that can be executed on a CPU determine the generated
+loop nest (`tbe_impl.scheduling.loop_requests`). Decisions that apply to a device only are checked
+(`tbe_impl.chip.schedule_checks`) and have no other effect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RECORDED_METHODS = frozenset(
 
 
 class Schedule:
-    """A schedule builder with the interface that operators expect; `record` returns a frozen copy.
+    """A mutable schedule with the interface that operators expect; `record` returns a frozen copy.
 
     Attributes:
         outputs: the operations of the kernel's outputs.
@@ -126,7 +126,7 @@ class Schedule:
             layout_change: ignored.
 
         Returns:
-            The copy. Like any tensor of the schedule, it is a key: ``schedule[copy]`` is its stage.
+            The copy, a tensor. ``schedule[copy]`` is the stage of the copy.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -168,7 +168,7 @@ class Schedule:
             more, keywords: tail strategies; ignored, because they do not change the results.
 
         Returns:
-            The tensor in the memory `scope`; a list of tensors for a stage of several outputs.
+            The tensor in the memory `scope`, or a list of tensors if the stage has several outputs.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -206,12 +206,12 @@ class Schedule:
 
         Args:
             tensor: the result of the reduction.
-            axis: a reduction loop of its stage.
+            axis: a reduction loop of the stage of `tensor`.
             factor_axis: position of the loop among the axes of the first step's result.
             mode: how the device overlaps the steps; ignored.
 
         Returns:
-            The result of the first step; a list of tensors for a stage of several outputs.
+            The result of the first step, or a list of tensors if the stage has several outputs.
         """
         self._ensure_planned()
         place = str(user_location())
@@ -271,7 +271,7 @@ class Schedule:
                 self._replace(stage, redirect_inputs(stage.op, tensors))
 
     def add_stage(self, op: Operation) -> Stage:
-        """Appends a stage for `op`, an operation that no output depends on; returns the stage."""
+        """Appends a stage for an operation that no output depends on, and returns the stage."""
         stage = Stage(op, None, is_output=False)
         self._add(stage, len(self._stages))
         return stage
@@ -300,7 +300,7 @@ class Schedule:
         return next(index for index, other in enumerate(self._stages) if other is stage)
 
     def normalize(self) -> Schedule:
-        """Returns the schedule unchanged: its axes already start at 0."""
+        """Returns the schedule unchanged, because all axes start at 0 already."""
         return self
 
     def record(self) -> ScheduleRecord:

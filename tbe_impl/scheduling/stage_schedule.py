@@ -23,7 +23,7 @@ LOOP_METHODS = frozenset(
 """Stage methods whose first argument is a current loop of the stage."""
 
 AXIS_METHODS = frozenset("bind_buffer compute_align partition specialize storage_align".split())
-"""Stage methods whose first argument is an axis of the operation, or a current or former loop."""
+"""Stage methods whose first argument is an axis of the operation, or a (possibly former) loop."""
 
 AXIS_REQUIRED_METHODS = frozenset("bind parallel storage_align unroll vectorize".split())
 """Stage methods with a required loop or axis as first argument; other methods may omit it."""
@@ -44,7 +44,7 @@ class UnknownMember(InputError, AttributeError):
 
 
 class Stage:
-    """The schedule of one stage. Its methods only record decisions; none changes the results.
+    """The schedule of one stage; the methods record decisions, which never change the results.
 
     Attributes:
         op: the current operation of the stage. ``cache_read``, ``cache_write`` and ``rfactor``
@@ -52,8 +52,8 @@ class Stage:
         origin: the operation of the operator's graph; None for a stage that the schedule added.
         scope: the memory of the outputs.
         is_output: whether the stage computes an output of the kernel.
-        versions: all operations that the stage has had, oldest first. Output number i stands for
-            the same tensor in every version.
+        versions: all operations that the stage has had, oldest first. Output number i is the same
+            tensor in every version.
         made_by: the schedule method that added the stage; empty for a stage of the operator.
     """
 
@@ -108,12 +108,12 @@ class Stage:
         Args:
             parent: a loop.
             factor: extent of the inner loop.
-            nparts: extent of the outer loop; alternative to `factor`.
+            nparts: extent of the outer loop; given instead of `factor`.
             tail_strategy: how the device treats a partial tile; ignored, because it does not change
                 the results.
 
         Returns:
-            The outer and the inner loop.
+            The pair (outer loop, inner loop).
         """
         place = str(user_location())
         if (factor is None) == (nparts is None):
@@ -146,7 +146,7 @@ class Stage:
         return outer, inner
 
     def fuse(self, *axes: Any) -> IterVar:
-        """Fuses adjacent loops, given outermost first; returns the fused loop.
+        """Fuses adjacent loops, which are given outermost first, and returns the fused loop.
 
         Without arguments, the method adds an outermost loop of one iteration and returns it.
         """
@@ -199,7 +199,7 @@ class Stage:
     def tile(
         self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any
     ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
-        """Tiles two loops; the resulting loop order is x outer, y outer, x inner, y inner."""
+        """Tiles two loops, x and y; the new loop order is x outer, y outer, x inner, y inner."""
         x_outer, x_inner = self.split(x_parent, factor=x_factor)
         y_outer, y_inner = self.split(y_parent, factor=y_factor)
         self.reorder(x_outer, y_outer, x_inner, y_inner)

@@ -11,18 +11,18 @@ from tbe_impl.scheduling.records import Attach, ScheduleRecord, Split, StageReco
 from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 
 RUNTIME_SIZE = 1 << 40
-"""Stands for a size that is known only at run time; it is larger than any memory."""
+"""Number that stands for a size known only at run time; the number is larger than any memory."""
 
 Interval = tuple[int, int]
 
 
 def size_of(expression: Expr) -> int:
-    """Returns a size as an int; `RUNTIME_SIZE` if it is known only at run time."""
+    """Returns a size as an int, or `RUNTIME_SIZE` if the size is known only at run time."""
     return int(expression.value) if isinstance(expression, Const) else RUNTIME_SIZE
 
 
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
-    """Returns the shape of a tensor as ints; see `size_of`."""
+    """Returns the shape of a tensor as integers, each converted by `size_of`."""
     return tuple(size_of(size) for size in tensor.shape)
 
 
@@ -56,7 +56,10 @@ class Regions:
         return self._consumers.get(id(stage), [])
 
     def parent(self, stage: StageRecord) -> StageRecord | None:
-        """Returns the stage in whose loop nest `stage` is computed; None if it has its own nest."""
+        """Returns the stage in whose loop nest `stage` is computed.
+
+        Returns None if `stage` has its own loop nest.
+        """
         return None if stage.attach is None else self.record.stage(stage.attach.parent)
 
     def tile(self, stage: StageRecord) -> tuple[int, ...]:
@@ -125,8 +128,8 @@ class Regions:
         """Counts the values that each axis of a stage takes in one iteration of the loop `level`.
 
         Returns:
-            A dict from ``id(axis)``, for each axis of the stage's operation, to its number of
-            values. None if the stage is not computed inside the loop.
+            A dict from the ``id`` of each axis of the stage's operation to the number of values of
+            the axis. None if the stage is not computed inside the loop.
         """
         axes = [*stage.op.axis, *stage.op.reduce_axis]
         if level is None or level.parent not in stage.versions:
@@ -184,8 +187,8 @@ class Regions:
     def position(self, stage: StageRecord, axis: IterVar) -> int:
         """Returns the position of the loop `axis` among the current loops of a stage.
 
-        If this loop was split or fused later, returns the position of the innermost loop that is
-        derived from it. Returns −1 if there is no such loop.
+        If the loop was split or fused later, returns the position of the innermost loop that is
+        derived from it. Returns −1 if no loop is derived from it.
         """
         parts = {id(axis)}
         for relation in stage.relations:
@@ -207,7 +210,9 @@ class Regions:
         return times
 
     def _steps_around(self, stage: StageRecord, position: int) -> int:
-        """Counts the iterations of the outermost loops of a stage, up to the loop at `position`.
+        """Counts the iterations of the loop nest that ends with the loop at `position`.
+
+        The nest contains this loop of the stage and all loops outside of it.
 
         Iterations past the end of an axis are not counted.
         """
@@ -249,7 +254,8 @@ class Regions:
         The reads of an inlined producer count as reads of the stage.
 
         Returns:
-            A dict from the ``id`` of each such tensor to a pair (tensor, shape of the region).
+            A dict from the ``id`` of each tensor that the stage reads to a pair (tensor, shape of
+            the region).
         """
         found: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
         steps = {id(axis): size_of(axis.extent) for axis in (*stage.op.axis, *stage.op.reduce_axis)}
@@ -296,7 +302,7 @@ def _steps_of_roots(
 
     Args:
         stage: the stage that has the loops.
-        inner: a dict from the ``id`` of each loop to the number of values that it takes.
+        inner: a dict from the ``id`` of each loop to the number of values that the loop takes.
         extents: a dict from the ``id`` of each axis and loop to its extent.
 
     Returns:
@@ -340,8 +346,8 @@ def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
 
     Args:
         expression: the index.
-        steps: a dict from the ``id`` of an axis to the number of values that it takes, starting at
-            0. Every other axis and every run-time scalar is taken as 0.
+        steps: a dict from the ``id`` of an axis to the number n of its values, which are 0 to n −
+            1. Every axis that is not in the dict and every run-time scalar counts as 0.
     """
     if isinstance(expression, Const):
         return (int(expression.value), int(expression.value))
