@@ -26,7 +26,7 @@ _HEAD = "{name}, written from its graph; `tbe_impl` and CANN both run it."
 
 @dataclass(frozen=True)
 class CannSource:
-    """An operator file: it implements `Planned` and `Compiled` of `tbe_impl.compiled`.
+    """An operator file. The class implements `Planned` and `Compiled` of `tbe_impl.compiled`.
 
     Attributes:
         name: name of the operator function.
@@ -39,7 +39,7 @@ class CannSource:
     words: tuple[str, ...]
 
     def compile(self) -> CannSource:
-        """Returns this object; `Operator.build_for_device` compiles the file with CANN."""
+        """Returns this object. Later, `Operator.build_for_device` compiles the file with CANN."""
         return self
 
     def run(
@@ -88,7 +88,7 @@ def write_graph(
     Args:
         name: name of the operator function.
         head: content of the module's docstring.
-        inputs, outputs: names for the parameters → the tensors, in order.
+        inputs, outputs: parameter name → tensor, in the order of the parameters.
 
     Raises:
         InputError: an operation has no equivalent in CANN's DSL, or a size in the graph is not the

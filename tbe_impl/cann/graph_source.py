@@ -30,13 +30,13 @@ _ELEMENTWISE_OPERATIONS = frozenset(
     "vadd vsub vmul vdiv vmax vmin vmod vand vor vxor vaddrelu vsubrelu vexp vlog vabs vrec vsqrt "
     "vrsqrt vrelu vnot vmla vmadd vmaddrelu vadds vmuls vmaxs vmins vlrelu vaxpy vsignbit".split()
 )
-"""Operations whose arguments are tensors, then a scalar if the operation has one."""
+"""Operations whose arguments are tensors, followed by a scalar if the operation takes a scalar."""
 SHAPELESS_OPERATIONS = _ELEMENTWISE_OPERATIONS.union(
     EXPANSIONS, "cast_to vcmp vsel vcmpsel vlogic floor ceil round trunc round_half_up".split()
 )
 """Operations whose source text contains no shape; their operands have the shape of the result."""
 _INTEGER_EXPANSIONS = {"neg": ("vmuls", (-1,)), "square": ("vmul", ())}
-"""Extension operation on integers → the CANN operation that replaces it, and further operands."""
+"""Extension operation on integers → the equivalent CANN operation, and its additional operands."""
 
 
 def _expand_float32_relu(use: DslCall) -> Tensor | None:
@@ -65,7 +65,11 @@ _DTYPE_EXPANSIONS: Mapping[str, Callable[[DslCall], Tensor | None]] = {
     "vlrelu": _expand_float32_leaky_relu,
     "broadcast": _expand_bool_broadcast,
 }
-"""CANN operation → function: expands a call if some chips lack its dtype, else returns None."""
+"""CANN operation → a function that expands a call of the operation.
+
+The function expands the call if some chips do not support the dtype of the call. Otherwise the
+function returns None.
+"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class Assignment:
         value: the expression.
         reads: names in the expression.
         origin: the stage of the graph that the assignment implements, completely or in part.
-        is_raw: whether the value is a ``tvm.compute``, which automatic schedules do not cover.
+        is_raw: whether the value is a ``tvm.compute``. Automatic schedules do not support such a
+            stage.
         is_product: whether the value is a matrix product.
     """
 
@@ -97,8 +102,8 @@ class ReshapeElimination:
         shapes: ``id`` of each tensor whose shape changes → its new shape, which has the same number
             of elements.
         eliminated: ``id`` of the result of each eliminated reshape.
-        copied: the part of `eliminated` for which a copy replaces the reshape. Without the copy, an
-            output of the graph would be the same tensor as an input or another output.
+        copied: those of `eliminated` that a copy replaces. Without the copy, an output of the graph
+            would be the same tensor as an input or as another output.
     """
 
     shapes: Mapping[int, tuple[int, ...]]
@@ -116,7 +121,7 @@ def emit_assignments(
     name_of: NameOf,
     eliminated: ReshapeElimination = NO_ELIMINATION,
 ) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
-    """Returns the assignments that build a graph (no dead code), and the names of the outputs.
+    """Returns a pair: the assignments that build a graph, and the names of the outputs.
 
     Args:
         outputs: the results.
@@ -196,7 +201,7 @@ class _AssignmentWriter:
             self._emit_compute(op, origin, is_whole=is_whole)
 
     def _emit_expansion(self, op: Operation, use: DslCall, origin: Operation) -> bool:
-        """Emits the expansion of a DSL operation to CANN operations; returns False without one."""
+        """Emits the expansion of a DSL operation; returns False if there is no expansion."""
         if use.name in WINDOW_EXPANSIONS:
             found = WINDOW_EXPANSIONS[use.name](op)
         elif use.name in _DTYPE_EXPANSIONS and use.inputs:
@@ -221,7 +226,10 @@ class _AssignmentWriter:
         self.names[id(op.outputs[0])] = self.names[id(found)]
 
     def _emit_compute(self, op: Operation, origin: Operation, *, is_whole: bool) -> None:
-        """Emits a stage without DSL operation, as data movement operations or ``tvm.compute``."""
+        """Emits a stage that no DSL operation built.
+
+        The stage becomes operations that move elements, or ``tvm.compute``.
+        """
         if op.kind != "compute" or not op.body:
             raise _unsupported_error(op)
         moved = lower_index_map(op)
@@ -239,9 +247,9 @@ class _AssignmentWriter:
     def _element(
         self, body: Expr, indices: Mapping[int, str], origin: Operation
     ) -> tuple[str, list[str]]:
-        """Returns the source text of one element of a stage, and the names of its reduction axes.
+        """Returns (source text of one element of a stage, names of the reduction axes).
 
-        Emits an assignment for each reduction axis.
+        The function emits an assignment for each reduction axis.
         """
         if not isinstance(body, Reduce):
             return element_text(body, {**self.names, **indices}), []
@@ -386,7 +394,7 @@ def _write_matmul(
 
 
 def _strip_widening(tensor: Tensor) -> Tensor:
-    """Returns the float16 tensor that `tensor` widens to float32, else `tensor` itself.
+    """Returns the operand if `tensor` is a cast from float16 to float32, else `tensor` itself.
 
     The cube unit accumulates in float32, so casts before a product are redundant.
     """
@@ -438,7 +446,7 @@ _HANDLERS: Mapping[str, Handler] = {
         _write_reduction,
     ),
 }
-"""Maps a DSL operation to a function that returns its source text from the names of its inputs."""
+"""DSL operation → a function from the names of the inputs to the source text of a call."""
 
 
 def _unsupported_error(op: Operation) -> InputError:

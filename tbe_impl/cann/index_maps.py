@@ -14,8 +14,9 @@ def lower_index_map(op: Operation) -> Tensor | None:
     """Lowers a stage with the body ``x[…]`` to ``split``, ``transpose`` and ``broadcast``.
 
     Each index has to be a constant, or an axis of the stage plus a constant. The elements repeat
-    along an axis of the stage that no index reads. Returns None for any other stage, for sizes that
-    are not static, and for a stage that removes axes, because no CANN operation removes axes.
+    along an axis of the stage that no index reads. Returns None for any other stage, and for a
+    stage with sizes that are not static. Also returns None for a stage that removes axes, because
+    no CANN operation removes axes.
     """
     body = op.body[0] if op.body else None
     shape = _static_sizes(op.shape)
@@ -53,7 +54,11 @@ def _static_sizes(sizes: Sequence[Expr]) -> list[int] | None:
 
 
 def _axis_and_start(index: Expr, numbers: Mapping[int, int]) -> tuple[int | None, int] | None:
-    """Returns the stage's axis in an index, or None, and the constant added to it."""
+    """Splits an index into an axis of the stage and the constant that is added to the axis.
+
+    Returns the pair (axis, constant); the axis is None for a constant index. Returns None for an
+    index of another form.
+    """
     if isinstance(index, Const):
         return None, int(index.value)
     if isinstance(index, Binary) and index.op == "add" and isinstance(index.b, Const):

@@ -33,9 +33,9 @@ class SourceArgument:
         name: Python name of the parameter.
         dtype: dtype of the tensor.
         description: dtype and shape for the docstring.
-        shape: shape of an input's placeholder. It may differ from the shape in the description
-            that the operator receives, but must have as many elements. If None, the placeholder
-            has the shape in that description.
+        shape: shape of the placeholder of an input. The shape may differ from the shape in the
+            description that the operator gets, but must have as many elements. If `shape` is None,
+            the placeholder has the shape from the description.
     """
 
     name: str
@@ -80,7 +80,8 @@ def write_operator_source(
         assignments, outputs: the graph, from `tbe_impl.cann.graph_source.emit_assignments`.
         size_lines: lines that assign dynamic sizes from the shapes of the inputs; see
             `size_lines`.
-        comment_of: function from a stage to a comment above its lines; empty for none.
+        comment_of: function from a stage to the comment above the lines of the stage; an empty
+            string means no comment.
     """
     return _OperatorFile(name, inputs, results, assignments).write(
         head, outputs, size_lines, comment_of

@@ -66,7 +66,7 @@ class _Eliminator:
         return ReshapeElimination(changed, eliminated, self.copied & eliminated)
 
     def _sources(self, tensor: Tensor) -> list[Tensor]:
-        """Follows a chain of reshapes back from its result; returns the operand of each reshape."""
+        """Returns the operand of each reshape in the chain of reshapes that ends in `tensor`."""
         found = []
         while id(tensor) in self.reshapes:
             tensor = self.reshapes[id(tensor)]
@@ -74,7 +74,10 @@ class _Eliminator:
         return found
 
     def _region(self, start: Tensor, shape: Shape) -> set[int] | None:
-        """Returns the tensors that must take `shape` if `start` does; None if one cannot."""
+        """Returns the ``id`` of each tensor that must get the shape `shape` if `start` gets it.
+
+        Returns None if one of these tensors cannot have this shape.
+        """
         found: set[int] = set()
         waiting = [start]
         while waiting:
@@ -96,7 +99,7 @@ class _Eliminator:
         return found
 
     def _is_flexible(self, op: Operation) -> bool:
-        """Whether the stage allows other shapes: a reshape, or an element-wise operation."""
+        """Whether the stage allows other shapes, that is, is a reshape or element-wise."""
         if _is_reshape(op):
             return True
         use, made = op.dsl_call, self.before[id(op.outputs[0])]
@@ -112,7 +115,7 @@ def _is_reshape(op: Operation) -> bool:
 
 
 def _repeats_one_element(op: Operation, rank: int) -> bool:
-    """Whether the stage broadcasts one element; its result can have any shape of rank `rank`."""
+    """Whether the stage broadcasts one element, and thus allows any result shape of rank `rank`."""
     is_fill = op.dsl_call is not None and op.dsl_call.name == "broadcast"
     return is_fill and all(
         math.prod(_sizes(one)) == 1 and one.ndim <= rank for one in op.input_tensors

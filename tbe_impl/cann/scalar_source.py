@@ -70,7 +70,7 @@ def number_text(value: Any) -> str:
 
 
 def has_element_or_index(expression: Expr) -> bool:
-    """Whether the expression reads an element or an index and is thus unknown at build time."""
+    """Whether the expression contains an element or an index, and is unknown at build time."""
     return any(isinstance(node, (Read, IterVar)) for node in walk(expression))
 
 

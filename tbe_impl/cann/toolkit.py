@@ -1,6 +1,6 @@
-"""Compiles an operator for a real chip with the real toolkit, if the toolkit is installed.
+"""Compiles an operator for a chip with the CANN toolkit, if the toolkit is installed.
 
-Untested: it was written without a toolkit and a device.
+This module is untested, because neither a toolkit nor a device was available.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OUTPUT_DIRECTORIES = ("kernel_meta",)
 
 
 def is_installed() -> bool:
-    """Whether a real toolkit can be imported."""
+    """Whether an installed toolkit can be imported."""
     places = None  # The search path of the package; an import could find our own modules.
     for name in ("tbe", "tbe.dsl", "tbe.dsl.api"):
         spec = PathFinder.find_spec(name, places)
@@ -38,7 +38,7 @@ def build(
     soc: str,
     directory: Path,
 ) -> tuple[Path, ...]:
-    """Runs an operator function with the toolkit's own modules; returns the files that it wrote.
+    """Runs an operator function with the toolkit's modules; returns the files that were written.
 
     Args:
         function: the operator function, imported while the toolkit's modules were importable.
