@@ -316,7 +316,10 @@ def _plan_program(
     store: Store,
     graph: Callable[[], str],
 ) -> PlannedProgram:
-    """Looks up one program in the cache; its code is generated later, and only if necessary."""
+    """Looks up one program in the cache.
+
+    The code of the program is generated later, and only if it is needed.
+    """
     mark = codegen_cache.graph_mark(graph, options)
     write = functools.cache(
         functools.partial(write_program, outputs, inputs, name=name, options=options, mark=mark)
