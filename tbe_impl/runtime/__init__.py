@@ -4,8 +4,8 @@ In: C source, arrays.
 Out: libraries in the on-disk cache, results.
 Must not: depend on operators, or decide which C code is generated.
 
-Kernels that run one after the other have one type, `sequence.KernelSequence`. A sequence passes
-through four stages, which differ in the type of its steps:
+Kernels that run one after the other form a `sequence.KernelSequence`. A sequence passes through
+four stages. The stage determines the type of the steps:
 
 - planned: a step is a region of operators or a library call;
 - compiled: a step is a generated kernel or a library call;

@@ -11,11 +11,14 @@ import numpy as np
 
 ALIGNMENT = 64
 MAX_THREADS = 256
-"""Maximum number of threads of a kernel; kernels allocate memory for partial sums accordingly."""
+"""Maximum number of threads of a kernel; kernels allocate partial sums for so many threads."""
 
 
 class _Process:
-    """Records whether this process is a forked child, which usually runs beside other children."""
+    """Records whether this process is a forked child.
+
+    A forked child runs kernels on one thread, because other children usually run beside it.
+    """
 
     is_forked = False
 
@@ -28,7 +31,7 @@ os.register_at_fork(after_in_child=_mark_child)
 
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """Returns a new array aligned to a cache line."""
+    """Returns a new uninitialised array whose data is aligned to a cache line."""
     count = math.prod(shape)
     raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -36,5 +39,8 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def usable_threads(threads: int) -> int:
-    """Returns `threads`, limited to `MAX_THREADS`; in a forked child 0, which means one thread."""
+    """Returns `threads`, limited to `MAX_THREADS`.
+
+    In a forked child, returns 0, which means one thread.
+    """
     return 0 if _Process.is_forked else min(threads, MAX_THREADS)

@@ -28,7 +28,7 @@ from tbe_impl.runtime.store_kinds import ALIASES, KERNELS
 INCLUDE = Path(__file__).resolve().parent.parent / "codegen" / "include"
 _compiled_keys: list[str] = []
 _timed_out_keys: set[str] = set()
-"""Keys whose compilation timed out in this process; they are not compiled again."""
+"""Cache keys of texts whose compilation timed out in this process; no second attempt is made."""
 FLAGS = (
     "-std=gnu11",
     "-O3",
@@ -68,7 +68,9 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
 
 
 def find_compiler() -> Compiler:
-    """Returns the C compiler in `MS_FUSION_CC`; if unset, the first of cc, gcc, clang, ziglang.
+    """Returns the C compiler that `MS_FUSION_CC` names.
+
+    If the variable is not set, returns the first installed compiler of cc, gcc, clang and ziglang.
 
     Raises:
         MissingError: there is no such compiler, or `MS_FUSION_CC` contains options.
@@ -98,7 +100,7 @@ _find(environment.COMPILER.read(), os.environ.get("PATH"))
 
 
 def march() -> str:
-    """Returns the value of the compiler flag ``-march``; empty for unknown architectures.
+    """Returns the value of the compiler flag ``-march``, or "" for an unknown architecture.
 
     The value is ``native``, or the architecture of the limit that `MS_FUSION_ISA` sets.
     """
@@ -114,8 +116,8 @@ class Recipe:
 
     Attributes:
         compiler: the compiler.
-        flags: its flags.
-        key: cache key over the text, the headers, the compiler, its flags and the machine.
+        flags: the flags for the compiler.
+        key: cache key over the text, the headers, the compiler, the flags and the machine.
     """
 
     compiler: Compiler
@@ -124,10 +126,10 @@ class Recipe:
 
 
 def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
-    """Returns compiler, flags and cache key for a generated text, which is given by its SHA-256.
+    """Returns the compiler, the flags and the cache key for a generated text.
 
     Args:
-        digest: SHA-256 of C that may include the headers in `INCLUDE`.
+        digest: SHA-256 of the text, which is C and may include the headers in `INCLUDE`.
         options: further compiler flags, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
 
     Raises:
@@ -153,7 +155,7 @@ def build(
     symbols: Sequence[str] = (),
     cache: Store | None = None,
 ) -> Path:
-    """Returns the shared library of a generated text from the cache; compiles it if absent.
+    """Returns the shared library of a generated text; compiles the text if the cache lacks it.
 
     Args:
         source: the generated text.
@@ -164,7 +166,7 @@ def build(
     Raises:
         MissingError: there is no compiler.
         CompileError: the compiler failed, exceeded `compiler_process.TIME_LIMIT_S` or
-            `MEMORY_LIMIT_BYTES`, or created no valid library; nothing is cached then.
+            `MEMORY_LIMIT_BYTES`, or created no valid library. Nothing is cached in these cases.
     """
     how = recipe(text_digest(source), options=options)
     store = cache or user_store()
@@ -184,7 +186,7 @@ def build(
 
 
 def find(key: str, store: Store) -> Path | None:
-    """Returns the cached library for the key of a `Recipe`; None when there is none.
+    """Returns the cached library for the key of a `Recipe`, or None if there is none.
 
     The library was compiled from the recipe's text alone, or from several texts by
     `build_together`.
@@ -204,16 +206,17 @@ def build_together(
 ) -> None:
     """Compiles several texts into one library, which is cached as the library of each text.
 
-    This saves time: starting a compiler and parsing the headers takes as long as compiling a small
-    kernel.
+    This saves time, because the start of a compiler and the parsing of the headers take as long as
+    the compilation of a small kernel.
 
     Args:
-        texts: generated texts, each with its symbols; `can_be_together` must hold.
+        texts: generated texts, each with the symbols that it defines. `can_be_together` must hold
+            for the texts.
         options: as for `recipe`.
         cache: as for `build`.
 
     Raises:
-        As `build`; nothing is cached then.
+        The errors of `build`. Nothing is cached in these cases.
     """
     store = cache or user_store()
     head = _parts(texts[0][0])[0]
@@ -249,7 +252,7 @@ def _parts(source: str) -> tuple[str, str]:
 
 
 def count_compiled_libraries() -> int:
-    """Returns how many libraries this process compiled; cache hits do not count."""
+    """Returns the number of libraries that this process compiled; cache hits are not counted."""
     return len(_compiled_keys)
 
 

@@ -1,4 +1,4 @@
-"""Runs a C compiler in a process with time and memory limits, and removes its files."""
+"""Runs a C compiler in a process with time and memory limits, and removes temporary files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 60.0
 MEMORY_LIMIT_BYTES = 4 << 30
-"""Limit of address space per compiler process; compiling a kernel needs some hundred MiB."""
+"""Maximum address space of a compiler process; a kernel needs some hundred MiB to compile."""
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
 _MEMORY_LIMIT_COMMAND = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
-"""Command prefix that sets the memory limit in KiB; has no effect without ``ulimit`` support."""
+"""Command prefix that sets the memory limit (KiB); has no effect if ``ulimit`` is unsupported."""
 OUTPUT_BYTES = 1 << 20
 """Maximum bytes of compiler output that are read."""
 
@@ -27,7 +27,7 @@ class Compiler:
 
     Attributes:
         command: the command line prefix.
-        identity: path, size and time stamp, which change when the compiler is updated.
+        identity: path, size and time stamp of the compiler. They change if the compiler is updated.
     """
 
     command: tuple[str, ...]

@@ -85,7 +85,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Returns the properties of the machine, and the package version, for use in cache keys."""
+    """Returns the package version and those properties of the machine that belong in cache keys."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -98,7 +98,7 @@ def identity() -> dict[str, object]:
 def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
     """Searches for a pattern in the paths of the files that this user's processes have mapped.
 
-    Returns the set of all matches, which is empty without ``/proc``.
+    Returns the set of all matches. The set is empty on a system without ``/proc``.
     """
     found: set[str] = set()
     for place in Path("/proc").glob("[0-9]*/maps"):
@@ -110,6 +110,6 @@ def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
 
 
 def is_noexec(directory: Path) -> bool:
-    """Whether the file system of a directory is mounted noexec, so that no library can load."""
+    """Whether a directory is mounted noexec, so that no library can be loaded from it."""
     flag = getattr(os, "ST_NOEXEC", 0)
     return bool(os.statvfs(directory).f_flag & flag)

@@ -26,15 +26,15 @@ _GCC = re.compile(r"(.*-)?gcc(-\d+)?(\.\d+)*\Z")
 NAME = "headers.h"
 """Header name that GCC looks up; the precompiled file has the suffix ``.gch``."""
 _requested_keys: set[str] = set()
-"""Keys requested once; headers are precompiled on the second request."""
+"""Keys that were requested once. Headers are precompiled on the second request."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""(root of the store, key) → the precompiled file; a large file is checked once per process."""
+"""(root of the store, key) → precompiled file that was checked, once per process."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 
 
 def head_of(source: str, compiler: Compiler) -> str:
-    """Returns the include lines of a C text; "" if the compiler cannot precompile headers."""
+    """Returns the include lines of a C text, or "" if the compiler cannot precompile headers."""
     is_gcc = sys.platform == "linux" and _GCC.match(Path(compiler.identity.split(" ")[0]).name)
     found = _HEAD.match(source) if is_gcc else None
     return found[0] if found else ""
@@ -43,7 +43,7 @@ def head_of(source: str, compiler: Compiler) -> str:
 def find(
     key: str, head: str, compiler: Compiler, flags: Sequence[str], store: Store
 ) -> Path | None:
-    """Returns the file with the precompiled headers; None if there is no such file.
+    """Returns the file with the precompiled headers, or None if there is no such file.
 
     If the file is not in the store, the second request in the same process builds it.
 
@@ -87,7 +87,7 @@ def _precompile(
 
 
 def use(found: Path, head: str, place: Path) -> list[str]:
-    """Links precompiled headers into a compile directory; returns additional compiler flags."""
+    """Links precompiled headers into a compile directory; returns the flags for their use."""
     (place / NAME).write_text(head, "utf-8")
     (place / f"{NAME}.gch").symlink_to(found)
     return ["-include", NAME]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
-"""Watcher command: reads a process group's id from a pipe; kills the group at end of file."""
+"""Watcher command: reads the id of a process group from a pipe, and kills the group at its end."""
 
 
 def child_environment(**variables: str) -> dict[str, str]:
@@ -30,10 +30,10 @@ def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.P
     """Starts a child process as the leader of a new session and process group.
 
     The group is killed when the ``with`` block ends. Ctrl-C, a closed terminal or a signal reaches
-    only the parent, which kills the group when it exits. If the parent is killed, a watcher process
-    kills the group: the watcher reads a pipe whose other end stays open while the parent, or a
-    forked copy of the parent, lives. Processes started by the child may inherit the child's pipes,
-    so the child's output must go to a file.
+    only the parent. The parent kills the group when it exits. If the parent is killed, a watcher
+    process kills the group. The watcher reads a pipe whose other end stays open as long as the
+    parent, or a forked copy of the parent, lives. Processes started by the child may inherit the
+    child's pipes, so the child's output must go to a file.
 
     Args:
         command: the command to run.

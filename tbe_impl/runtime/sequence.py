@@ -1,7 +1,7 @@
-"""A sequence of kernels that run one after the other, from its plan to one C function.
+"""Defines a sequence of kernels that run one after the other, and links it to one C function.
 
 The type of the kernels in a `KernelSequence` shows its stage; `tbe_impl.runtime` lists the stages.
-`KernelSequence.convert` takes a sequence to its next stage. Reading a stored sequence does not load
+`KernelSequence.convert` takes a sequence to its next stage. A stored sequence can be read without
 NumPy, so the compile server can publish cached kernels without NumPy.
 """
 
@@ -34,8 +34,8 @@ class CFunction(NamedTuple):
         order: for each entry of `buffers`, the index of its array among the kernel's inputs and
             outputs.
         numbers: integers that the function gets as its argument `numbers`.
-        state: address of the function's state, or 0 if it has none. A function with a state has the
-            signature ``int function(void *state, void **buffers)`` instead.
+        state: address of the function's state, or 0 if it has none. A function with a state has
+            another signature: ``int function(void *state, void **buffers)``.
         kept: objects that must live as long as the function can be called.
     """
 
@@ -70,18 +70,18 @@ class KernelSequence(msgspec.Struct, Generic[KernelT], frozen=True, forbid_unkno
     """Kernels that run one after the other.
 
     An intermediate array occupies scratch memory from the step that writes the array to the last
-    step that reads it. Later steps reuse this memory.
+    step that reads the array. Later steps reuse this memory.
 
     Attributes:
         names: names of the inputs, then of the outputs.
-        steps: the steps in execution order; ``places`` in JSON.
+        steps: the steps in execution order. In JSON, the name of this field is ``places``.
     """
 
     names: tuple[str, ...]
     steps: tuple[Step[KernelT], ...] = msgspec.field(name="places")
 
     def convert(self, convert: Callable[[Step[KernelT]], OtherT]) -> KernelSequence[OtherT]:
-        """Returns the next stage of the sequence: `convert` replaces the kernel of each step."""
+        """Returns a sequence in which `convert` has replaced the kernel of each step."""
         return KernelSequence(
             self.names,
             tuple(
@@ -93,8 +93,8 @@ class KernelSequence(msgspec.Struct, Generic[KernelT], frozen=True, forbid_unkno
         """Assigns each intermediate array an offset in the scratch memory, by first fit.
 
         Returns:
-            A dict from the name of each intermediate array to its offset in bytes, and the size of
-            the scratch memory in bytes.
+            A pair. The first item is a dict from the name of each intermediate array to the offset
+            of the array in bytes. The second item is the size of the scratch memory in bytes.
         """
         from tbe_impl.runtime.buffers import ALIGNMENT
 
@@ -141,7 +141,9 @@ class _Chain(ctypes.Structure):
 
 
 def link(sequence: KernelSequence[CFunction | None]) -> CFunction | None:
-    """Returns a sequence of C functions as one C function; None if a step has no C function.
+    """Returns one C function that runs a sequence.
+
+    Returns None if a step of the sequence has no C function.
 
     The C function takes the buffers of the inputs, then of the outputs. The scratch memory stays
     allocated for the next call of any sequence.

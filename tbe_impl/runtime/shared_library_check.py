@@ -59,7 +59,7 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
 
 
 def _find_truncation(content: bytes) -> str:
-    """Returns the reason why a library would crash the loader; "" if the library is intact.
+    """Returns the reason why a library would crash the loader, or "" if the library is intact.
 
     Only the type and the completeness of 64-bit ELF files are checked.
     """

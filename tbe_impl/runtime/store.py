@@ -4,17 +4,19 @@ An entry is the file ``<root>/<kind>/<key><suffix>``; `store_kinds` lists the ki
 hold for all entries:
 
 - **Key.** `make_key`: SHA-256 of the inputs, the machine, the package version and the schema. An
-  entry does not expire: it is stale when no process computes its key any more.
+  entry does not expire. An entry is stale when no process computes its key any more.
 - **Trust.** Root, directory of the kind and file belong to this user, nobody else can write to
-  them, and the file is regular. Links are not followed below the root. Size limit and SHA-256 over
-  content, schema, kind and key are checked before use (`store_entry`); `read_record` also checks
-  the types of the content. Other entries are treated as absent and replaced by the next write.
+  them, and the file is regular. Links are not followed below the root. Before use, `store_entry`
+  checks the size limit, and the SHA-256 over content, schema, kind and key. `read_record` also
+  checks the types of the content. An entry that fails a check is treated as absent, and the next
+  write replaces it.
 - **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete entry
   or none. Directories have mode 0700, files 0600. Measured results, and files for the loader or the
   C compiler, are synced to disk. A lock per key prevents several processes from building the same
   file; the lock of a process that hangs is ignored after some time.
-- **Size.** Above `LIMIT_BYTES`, the least recently used entries of all kinds are removed, except
-  those in use: mapped by a process, or used in the last minute. Measured results stay.
+- **Size.** If the size exceeds `LIMIT_BYTES`, the least recently used entries of all kinds are
+  removed. Entries that a process has mapped or used in the last minute stay. Measured results stay
+  too.
 - **Failure.** If the directory is unusable, a process warns once and builds into a private
   directory, which it removes at exit. Measured results are not stored there.
 """
@@ -62,12 +64,12 @@ from tbe_impl.runtime.store_kinds import KERNELS, KINDS, Kind
 
 LIMIT_BYTES = 1 << 30
 EVICTION_TARGET_SHARE = 0.9
-"""Eviction shrinks the store to this share of the limit, so that eviction is rare."""
+"""Eviction shrinks the store to this share of the limit, so that evictions are rare."""
 LOCK_TIMEOUT_S = 120.0
 IN_USE_S = 60.0
 """Number of seconds after a use during which an entry counts as in use."""
 LEFTOVER_S = 3600.0
-"""Age in seconds at which files of killed processes are deleted."""
+"""Age, in seconds, at which the leftover files of killed processes are deleted."""
 WORK = "work"
 """Directory for files that are not entries yet, and for locks."""
 
@@ -91,9 +93,10 @@ class Entry:
 
     Attributes:
         kind, key: kind and key of the entry.
-        path: its file.
+        path: the file of the entry.
         bytes: size of the file.
-        used: time of the last use, in seconds since 1970; for a measured result, time of storage.
+        used: time of the last use, in seconds since 1970. For a measured result, the time of
+            storage.
     """
 
     kind: Kind
@@ -105,7 +108,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class StoreInfo:
-    """Statistics of the store; `problem` says why the directory `root` is unusable, else "".
+    """Statistics of the store.
+
+    `problem` is the reason why the directory `root` is unusable, or "" if the directory is usable.
 
     `entries` maps names of kinds to numbers of entries.
     """
@@ -163,12 +168,12 @@ class Store:
         self._is_private = False
 
     def find(self, kind: Kind, key: str, *, sha256: str = "") -> Path | None:
-        """Checks the entry of `key` and returns its path; None if there is no valid entry.
+        """Checks the entry of `key` and returns its path, or None if there is no valid entry.
 
         Args:
             kind: a kind of files.
             key: from `make_key`.
-            sha256: required `digest` of the entry; empty accepts any.
+            sha256: required `digest` of the entry. An empty string accepts any digest.
         """
         whole = self._read(kind, key)
         if whole is not None and sha256 in ("", digest_of(whole)):
@@ -176,7 +181,7 @@ class Store:
         return self._fallback.find(kind, key, sha256=sha256) if self._fallback else None
 
     def read(self, kind: Kind, key: str) -> bytes | None:
-        """Returns the content of the entry of `key`; None if there is no valid entry."""
+        """Returns the content of the entry of `key`, or None if there is no valid entry."""
         whole = self._read(kind, key)
         if whole is not None:
             return whole[:-TRAILER_BYTES]
@@ -185,7 +190,7 @@ class Store:
     def read_record(
         self, kind: Kind, key: str, decoder: msgspec.json.Decoder[Record]
     ) -> Record | None:
-        """Returns the decoded content of the entry of `key`; None if there is no valid entry."""
+        """Returns the decoded content of the entry of `key`, or None if there is no valid entry."""
         content = self.read(kind, key)
         try:
             return None if content is None else decoder.decode(content)
@@ -221,7 +226,7 @@ class Store:
             _say(f"{kind.content} is not kept: {error}", kind)
 
     def write_record(self, kind: Kind, key: str, record: Any) -> None:
-        """Stores a record as JSON; otherwise like `write`."""
+        """Stores a record as JSON; in all other respects, the function equals `write`."""
         self.write(kind, key, msgspec.json.encode(record))
 
     def records(
@@ -234,18 +239,18 @@ class Store:
                 yield entry.key, record
 
     def get_or_build(self, kind: Kind, key: str, build: Build) -> Path:
-        """Returns the path of the entry of `key`; if absent, builds and stores the entry.
+        """Returns the path of the entry of `key`; builds and stores the entry if it is absent.
 
         A lock for each key prevents several processes from building the same entry.
 
         Args:
             kind: a kind of files.
             key: from `make_key`.
-            build: writes the content to the given path. Other files that it writes to the directory
-                are deleted.
+            build: function that writes the content to the given path. Other files that `build`
+                writes to the directory of this path are deleted.
 
         Raises:
-            Any exception of `build`; nothing is stored then.
+            Any exception of `build`. Nothing is stored in this case.
             CacheError: neither `root` nor a private directory can hold compiled kernels.
         """
         found = self.find(kind, key)
@@ -265,7 +270,7 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, key: str, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager that holds the lock of `key`, which one process at a time can hold.
+        """Context manager that holds the lock of `key`; one process at a time can hold the lock.
 
         After `timeout_s` seconds the block is entered without the lock, because the process that
         holds it may hang.
@@ -291,7 +296,7 @@ class Store:
         return (self.root / kind.name).is_dir()
 
     def entries(self, *kinds: Kind) -> tuple[Entry, ...]:
-        """Returns the entries of `kinds` (default: all) without checking them.
+        """Returns the entries of `kinds`, by default of all kinds, without checking the entries.
 
         The least recently used entry comes first.
         """
@@ -311,12 +316,16 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def digest(self, kind: Kind, key: str) -> str:
-        """Checks the entry of `key` and returns its SHA-256; raises `CacheError` if invalid."""
+        """Checks the entry of `key` and returns its SHA-256.
+
+        Raises:
+            CacheError: the entry is invalid.
+        """
         self._path(kind, key)
         return digest_of(read_entry(f"{self._place}/{kind.name}", kind, key))
 
     def verify(self) -> tuple[tuple[Entry, str], ...]:
-        """Checks every entry; returns the invalid entries, each with the reason.
+        """Checks every entry; returns a pair for each invalid entry: the entry and the reason.
 
         An invalid entry is never used.
         """
@@ -333,9 +342,11 @@ class Store:
         return sum(_delete(Path(self._path(kind, key))) for key in keys)
 
     def clear(self, *kinds: Kind) -> tuple[Entry, ...]:
-        """Removes and returns the entries of `kinds` (default: all except measured results).
+        """Removes the entries of `kinds` and returns the removed entries.
 
-        Also removes temporary files. Other files in the directory are kept.
+        By default, the entries of all kinds except measured results are removed.
+
+        The function also removes temporary files. Any other file in the directory stays.
         """
         chosen = kinds or tuple(kind for kind in KINDS if not kind.is_measured)
         removed = tuple(entry for entry in self.entries(*chosen) if _delete(entry.path))
@@ -376,7 +387,10 @@ class Store:
         return place
 
     def _read(self, kind: Kind, key: str) -> bytes | None:
-        """Checks an entry, marks it as used, returns it with its trailer; None if invalid."""
+        """Checks an entry, marks it as used, and returns its bytes, including the trailer.
+
+        Returns None if the entry is invalid.
+        """
         entry = self._path(kind, key)
         try:
             check_owner(self.root.stat(), self._place)
@@ -411,7 +425,7 @@ class Store:
         return found
 
     def _publish(self, stage: Path, kind: Kind, key: str) -> None:
-        """Moves a complete file to its final path; removes old entries if the store is full."""
+        """Publishes the complete file `stage` as an entry; evicts entries if the store is full."""
         entry = self._make_directory(kind.name) / kind.file_name(key)
         if entry.is_dir():
             _delete(entry)
@@ -446,7 +460,7 @@ class Store:
         return gone
 
     def _reap(self, *, older_than_s: float) -> None:
-        """Deletes old files, left over from killed processes, in the working directory."""
+        """Deletes old files that killed processes left in the working directory of the store."""
         now = time.time()
         place = self.root / WORK
         with contextlib.suppress(OSError, CacheError):
@@ -468,7 +482,7 @@ def user_store() -> Store:
 
 
 def _delete(path: Path) -> bool:
-    """Removes a file, a link (never its target) or a directory; returns whether this succeeded."""
+    """Removes a file, directory or link (not its target); returns whether the removal succeeded."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -483,7 +497,7 @@ def _delete(path: Path) -> bool:
 
 
 def _say(text: str, kind: Kind) -> None:
-    """Logs that an entry cannot be used or stored; warns once if it is a measured result."""
+    """Logs that an entry cannot be used or stored; for a measured result, also warns once."""
     if not kind.is_measured:
         _log.info("%s", text)
     elif text not in _logged_messages:

@@ -45,7 +45,7 @@ _warned_directories: set[str] = set()
 
 
 def check_place(root: Path) -> None:
-    """Creates the directory `root` if absent; raises `CacheError` if it cannot hold kernels."""
+    """Creates the directory `root` if absent; raises `CacheError` if `root` cannot hold kernels."""
     check_utf8_path(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _can_write(root: Path) -> bool:
 
 
 def find_directory_problem(root: Path, error: Exception) -> str | None:
-    """Returns the problem of `root` that caused `error`; None if `error` has another cause."""
+    """Returns the problem of `root` that caused `error`, or None if `error` has another cause."""
     if isinstance(error, OSError) and error.errno in PLACE_ERRORS:
         return f"{root}: {error.strerror}"
     try:

@@ -1,11 +1,11 @@
 """Reads and seals the files of the store; checks owner, mode, file type, size and SHA-256.
 
 An entry is one file: the content, then a trailer of `TRAILER_BYTES` bytes. The trailer is a line
-break, the SHA-256 of content, schema, kind and key in hexadecimal digits, and a line break. It thus
-reveals an entry that is damaged or truncated, or has another key, kind or format. A library with a
-trailer can be loaded, and GCC reads precompiled headers with a trailer, because the loader and GCC
-ignore bytes after the data. All checks are made on open file descriptors, so that no file can be
-replaced by a link between check and use.
+break, the SHA-256 of content, schema, kind and key in hexadecimal digits, and a line break. The
+trailer thus reveals an entry that is damaged or truncated, or that has another key, kind or format.
+The loader and GCC ignore bytes after the data. A library with a trailer can therefore be loaded,
+and GCC reads precompiled headers with a trailer. All checks are made on open file descriptors, so
+that no file can be replaced by a link between check and use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
 
 
 def check_owner(status: os.stat_result, place: Path | str) -> None:
-    """Raises `CacheError` unless the file belongs to this user and others cannot write to it."""
+    """Raises `CacheError` unless the file belongs to this user and nobody else can write to it."""
     if status.st_uid != os.geteuid():
         raise CacheError(
             "belongs to another user and is not used",
@@ -89,7 +89,7 @@ def read_file(directory: int, name: str, place: Path | str, limit: int) -> bytes
 
 
 def read_entry(place: Path | str, kind: Kind, key: str) -> bytes:
-    """Checks an entry completely and returns it with its trailer.
+    """Checks an entry completely, and returns the bytes of the entry, including the trailer.
 
     Args:
         place: the directory of the kind.

@@ -16,11 +16,13 @@ class Kind:
         name: name of the kind, and of the directory that holds its entries.
         content: the content of an entry, as a noun phrase.
         bytes_max: largest size of the content.
-        suffix: suffix of the file name after the key. Without one, MindSpore would take a library
-            whose key ends in ``cc`` for C++ source code.
-        is_file: the content is used by its path: the process loads it, or the C compiler reads it.
-        is_measured: the content was measured at the user's request. Such an entry is removed by an
-            explicit call only, and a failure to read or write it causes a warning.
+        suffix: suffix of the file name, after the key. Without a suffix, MindSpore would take a
+            library whose key ends in ``cc`` for C++ source code.
+        is_file: whether the content is used as a file, which the process loads or the C compiler
+            reads.
+        is_measured: whether the content was measured at the user's request. An entry of such a kind
+            is removed by an explicit call only. A failure to read or write the entry causes a
+            warning.
     """
 
     name: str

@@ -19,7 +19,9 @@ _libraries: list[ctypes.CDLL | None] = []
 
 
 def start_workers() -> bool:
-    """Loads the thread pool, so that later libraries can link to it; returns whether it is loaded.
+    """Loads the thread pool, so that later libraries can link to it.
+
+    Returns whether the pool is loaded.
 
     If the pool cannot be loaded, each kernel runs on one thread, and one `RuntimeWarning` says so.
     """
