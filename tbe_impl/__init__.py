@@ -1,6 +1,6 @@
-"""Builds kernels from TBE operators and DSL graphs and runs them on CPUs or, by CANN, on Ascend.
+"""Builds kernels from TBE operators and DSL graphs; runs them on CPUs or, with CANN, on Ascend.
 
-Importing the package loads nothing else; each public name is imported on first access.
+The import of the package loads no other module. Each public name is imported on first access.
 
 In: operator files, DSL graphs, arrays.
 Out: kernels, reports, results.

@@ -1,4 +1,4 @@
-"""Binds the arrays of a call to the arguments of a kernel: checks them, infers sizes and shapes."""
+"""Binds the arrays of a call to the arguments of a kernel; infers run-time sizes and shapes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Argument:
     """An input or output of a kernel.
 
     Attributes:
-        tensor: tensor of the graph; its shape may differ from `shape` if the operator flattens it.
+        tensor: tensor of the graph. The shape of the tensor may differ from `shape`, because an
+            operator may flatten its arguments.
         shape: declared shape; a negative size is known only at call time.
         name: name of the argument in messages.
     """
@@ -53,7 +54,7 @@ class Argument:
     def is_resized(self) -> bool:
         """Whether the operator accesses more or fewer elements than the declared shape has.
 
-        It accesses the elements in order, starting at the first.
+        The operator accesses the elements in order, from the first element on.
         """
         own = static_shape(self.tensor)
         known = own is not None and all(size >= 0 for size in self.shape)
@@ -65,7 +66,7 @@ class BoundArrays(NamedTuple):
 
     Attributes:
         arrays: the input arrays, in the shapes of the operator's tensors.
-        values: ``id`` of each size and scalar known only at call time → its value.
+        values: ``id`` of a size or scalar that is known only at call time → the value in this call.
         shapes: shapes of the outputs, as the caller sees them.
     """
 
@@ -88,7 +89,7 @@ class Arguments:
     outputs: tuple[Argument, ...]
 
     def bind(self, arrays: Sequence[Any], scalars: Mapping[str, float]) -> BoundArrays:
-        """Checks the input arrays of a call; computes run-time sizes and the output shapes.
+        """Checks the input arrays of a call; computes run-time sizes and shapes of the outputs.
 
         Args:
             arrays: one array per input.
@@ -108,7 +109,7 @@ class Arguments:
 
     @cached_property
     def unknown_sizes(self) -> tuple[Var, ...]:
-        """Sizes and scalars known only at call time."""
+        """The sizes and scalars that are known only at call time."""
         return tuple(variables_of([item.tensor for item in self.outputs]))
 
     @property
@@ -157,7 +158,10 @@ class Arguments:
     def _sizes(
         self, given: Sequence[np.ndarray], scalars: Mapping[str, float]
     ) -> dict[int, int | float]:
-        """Returns a dict from ``id`` to value for each size and scalar known only at call time."""
+        """Returns a dict with the value of each size and scalar that is known only at call time.
+
+        The keys are the ``id`` of the variables.
+        """
         values: dict[int, int | float] = {}
         foreign = scalars.keys() - {item.name for item in self.unknown_sizes}
         if foreign:
@@ -249,7 +253,7 @@ class Arguments:
     def check_targets(
         self, out: Sequence[np.ndarray] | np.ndarray | None, shapes: Sequence[tuple[int, ...]]
     ) -> list[np.ndarray] | None:
-        """Checks `out` and returns its arrays as a list; returns None if `out` is None."""
+        """Checks the argument `out`; returns its arrays as a list, or None if `out` is None."""
         if out is None:
             return None
         targets = [out] if isinstance(out, np.ndarray) else list(out)
@@ -295,8 +299,8 @@ def _fill_unknown_sizes(
 ) -> tuple[int, ...] | None:
     """Replaces the unknown sizes of `shape` by the sizes of the first suitable array of `given`.
 
-    An array is suitable if it has one axis per unknown size, and the result has `total` elements.
-    Returns None if no array is suitable.
+    An array is suitable if it has one axis per unknown size, and the resulting shape has `total`
+    elements. Returns None if no array is suitable.
     """
     known = [size for size in shape if size >= 0]
     for array in given:

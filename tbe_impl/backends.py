@@ -1,4 +1,4 @@
-"""Back ends, which compile DSL graphs: the protocol, and the ordered table `BACKENDS`.
+"""Defines the protocol `Backend` for compiling DSL graphs, and the ordered table `BACKENDS`.
 
 A back end plans a graph (`Backend.plan`). The plan is compiled (`Planned.compile`), and the result
 is called with arrays (`Compiled.run`); see `tbe_impl.compiled`. The package of a back end is
@@ -29,8 +29,9 @@ class KernelGraph:
     Attributes:
         name: readable name of the kernel.
         inputs, outputs: the tensors of the graph.
-        scheduled: if a manual schedule adds memory copies or partial sums to the graph, the outputs
-            of the changed graph; else equal to `outputs`.
+        scheduled: the tensors that the code computes. If a manual schedule adds memory copies or
+            partial sums to the graph, they are the outputs of the changed graph. Otherwise they
+            equal `outputs`.
         text: function that returns the result of `graph_text` for `scheduled`.
     """
 
@@ -42,7 +43,7 @@ class KernelGraph:
 
 
 class Backend(Protocol):
-    """A target for which DSL graphs are compiled."""
+    """Protocol of a back end: a target for which DSL graphs are compiled."""
 
     @property
     def name(self) -> str:
@@ -107,7 +108,7 @@ class CannBackend:
     can_run: bool = False
 
     def plan(self, graph: KernelGraph, options: Options) -> CannSource:
-        """See `Backend.plan`. The options have no effect: CANN chooses the loops."""
+        """See `Backend.plan`. The options have no effect, because CANN chooses the loops."""
         from tbe_impl.cann import graph_operator
 
         return graph_operator.plan(graph.name, graph.inputs, graph.outputs)
@@ -150,7 +151,7 @@ def find_runnable(name: str, *, place: str | None = None) -> Backend:
 
 
 def replacement_of(backend: Backend) -> Backend | None:
-    """Returns the replacement for a back end that cannot build a kernel; None if there is none.
+    """Returns the replacement for a back end that cannot build a kernel, or None if there is none.
 
     The replacement is the next back end of `BACKENDS` that can run on this processor.
     """

@@ -12,10 +12,12 @@ from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.tensor import Tensor, stages_of
 
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
-"""Dtype → tolerance, relative to |expected| plus the root mean square of the expected array.
+"""Dtype → relative tolerance.
 
+The tolerance is relative to |expected| + r, where r is the root mean square of the expected array.
 For a narrow dtype the tolerance is about four rounding errors. For float32 it covers another
-summation order."""
+summation order.
+"""
 STEP_SHARE = 0.01
 """Maximum share of elements that may differ because rounding alters a floor, comparison or cast."""
 
@@ -28,12 +30,12 @@ class Difference:
         name: name of the array.
         against: origin of the expected value, ``definition`` or ``formula``.
         max_absolute: largest finite difference.
-        max_ulp: largest finite difference in units of the dtype's spacing, which is 1 for integers.
+        max_ulp: largest finite difference, in units in the last place; the unit is 1 for integers.
         tolerance: relative tolerance, see `TOLERANCE`; 0 for integers.
         wrong: number of elements whose difference is above the tolerance. An element also counts if
-            only one of its two values is NaN or infinite.
-        at_steps: number of elements that `wrong` does not count, because rounding alone causes
-            their difference.
+            only the value or only the expected value is NaN or infinite.
+        at_steps: number of elements with a large difference that rounding alone explains. `wrong`
+            does not count these elements.
         elements: number of elements of the array.
         where: index of the worst element.
         got, expected: values of the worst element.
@@ -55,15 +57,16 @@ class Difference:
 
     @property
     def is_within_tolerance(self) -> bool:
-        """Whether the array is within the tolerance."""
+        """Whether the differences of all elements are within the tolerance."""
         return not self.wrong and not self.problem
 
 
 def coarsest_dtype(outputs: Sequence[Tensor], rounding: str = "accurate") -> str:
     """Returns the least precise float dtype to which a graph rounds values.
 
-    The graph rounds its outputs and the results of casts or, if `rounding` is ``device``, the
-    results of all stages. If none of these values is a float, returns float32.
+    If `rounding` is ``device``, the graph rounds the results of all stages. Otherwise the graph
+    rounds its outputs and the results of casts. If none of these values is a float, returns
+    float32.
     """
     passed = {tensor.dtype for tensor in outputs}
     for op in stages_of(outputs):
@@ -107,16 +110,16 @@ def compare_arrays(
 
     Args:
         name: name of the array.
-        against: origin of `expected`: ``definition``, the operator's graph evaluated by NumPy, or
-            ``formula``, an independent formula of the operator.
+        against: origin of `expected`: ``definition`` (the operator's graph, evaluated by NumPy) or
+            ``formula`` (an independent formula of the operator).
         got: the array.
         expected: the expected value, in float64 or integers.
         dtype: dtype of the array.
         through: the least precise float dtype of the computation.
-        rounded: the value of the definition, computed in the dtypes of the graph.
-        meant: the value of the definition, computed in float64. If an element of `expected` agrees
-            with `meant` and the same element of `got` agrees with `rounded`, the difference of this
-            element is due to rounding.
+        rounded: the result of the operator's graph, evaluated by NumPy in the dtypes of the graph.
+        meant: the result of the operator's graph, evaluated by NumPy in float64. If an element of
+            `expected` agrees with `meant` and the same element of `got` agrees with `rounded`, the
+            difference of this element is due to rounding.
     """
     result = np.asarray(got)
     wanted = np.asarray(expected)
@@ -223,7 +226,8 @@ def _to_float64(array: np.ndarray, dtype: str) -> np.ndarray:
 def _distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Returns the absolute difference of each pair of elements.
 
-    It is 0 for two NaN or equal infinities, and infinite if only one value is NaN or infinite.
+    The difference is 0 for two NaN and for equal infinities. The difference is infinite if exactly
+    one of the two values is NaN or infinite.
     """
     if first.shape != second.shape:
         second = second.reshape(first.shape)

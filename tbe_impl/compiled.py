@@ -1,4 +1,4 @@
-"""Interfaces between kernels and back ends: a planned graph, a compiled graph, its code."""
+"""Defines the interfaces between kernels and back ends: `Planned`, `Compiled` and `CodeUse`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class CodeUse:
 
     Attributes:
         symbols: names of the generated functions in execution order.
-        libraries: files from which the functions were loaded.
-        words: DSL operations that a library computes between the calls of the functions.
-        problem: the reason why there is no code; empty if there is code. Without code, the next
-            back end of `BACKENDS` runs.
+        libraries: the library files from which the functions were loaded.
+        words: names of the DSL operations that a library computes between the calls of the
+            functions.
+        problem: the reason why there is no code; empty if there is code. If there is no code, the
+            next back end of `BACKENDS` runs the kernel.
     """
 
     symbols: tuple[str, ...] = ()

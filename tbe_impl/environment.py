@@ -18,8 +18,9 @@ class EnvironmentVariable:
 
     Attributes:
         name: name of the variable.
-        choices: permitted values; empty if they cannot be listed, as for a path.
-        default: value if the variable is not set.
+        choices: the permitted values; empty if the permitted values cannot be listed, as for a
+            path.
+        default: the value that is used if the variable is not set.
         doc: effect of the variable.
         takes: description of the permitted values, for a variable without `choices`.
     """
@@ -31,7 +32,11 @@ class EnvironmentVariable:
     takes: str = ""
 
     def read(self) -> str:
-        """Returns the current value; raises `InputError` if the value is not permitted."""
+        """Returns the current value of the variable.
+
+        Raises:
+            InputError: the value is not permitted.
+        """
         value = os.environ.get(self.name, "") or self.default
         if self.choices and value not in self.choices:
             raise InputError(
@@ -95,7 +100,7 @@ VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA, DISABLE_PASS)
 
 
 def is_off() -> bool:
-    """Whether ``MS_FUSION=off`` is set; then ms_fusion does not change the user's program."""
+    """Whether ``MS_FUSION=off`` is set, with which ms_fusion does not change the user's program."""
     return FUSION.read() == "off"
 
 
@@ -104,9 +109,10 @@ _is_off_logged = False
 
 
 def is_off_with_warning() -> bool:
-    """Returns the result of `is_off`; for functions that otherwise change the user's program.
+    """Returns the result of `is_off`, and logs a warning if the result is True.
 
-    If the result is True, the first such call in a process also logs a warning.
+    Functions that would change the user's program call this function. The warning is logged only
+    once per process.
     """
     global _is_off_logged
     if not is_off():
@@ -179,8 +185,8 @@ def printable_path(place: Path) -> str:
 def temporary_directory() -> Path:
     """Returns the system's temporary directory.
 
-    If the name of this directory is not UTF-8, the function returns the first writable one of
-    ``/dev/shm``, ``/tmp`` and ``/var/tmp`` instead, if there is one.
+    If the name of this directory is not UTF-8, the function returns another directory: the first of
+    ``/dev/shm``, ``/tmp`` and ``/var/tmp`` that is writable, if there is one.
 
     Raises:
         OSError: the system has no temporary directory.
@@ -218,7 +224,8 @@ def _make_absolute(place: Path, variable: str) -> Path:
 def _user_cache(*_: str | None) -> Path:
     """Returns the user's cache directory.
 
-    The arguments, the values of HOME and XDG_CACHE_HOME, only serve as the key of `lru_cache`.
+    The arguments are the values of HOME and XDG_CACHE_HOME. The function uses them only as the key
+    of `lru_cache`.
     """
     from platformdirs import user_cache_path
 

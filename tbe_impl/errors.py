@@ -18,7 +18,7 @@ class FusionError(Exception):
         place: the file and line, the argument or the graph that the error is about.
         expected: the expected value.
         got: the actual value.
-        remedy: the next step for the user, as a command or a change.
+        remedy: the next step for the user: a command to run, or a change to make.
     """
 
     code = "fusion"
@@ -109,7 +109,7 @@ class UnsafeError(FusionError):
 
 
 class CaptureError(FusionError):
-    """A net could not be captured, that is, compiled and run both without and with fusion."""
+    """A net could not be captured, that is, compiled and run once without and once with fusion."""
 
     code = "capture"
 
@@ -127,7 +127,7 @@ class CompileError(FusionError):
 
 
 class FusionNotFound(FusionError, AssertionError):
-    """Operators that should be in one fused kernel are not; the message gives the reason."""
+    """Operators that should be in one fused kernel are not fused; the message gives the reason."""
 
     code = "not-fused"
 

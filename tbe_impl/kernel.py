@@ -38,13 +38,14 @@ class Kernel:
         soc: the target chip.
         inputs, outputs: arguments in the order of the operator's arguments.
         schedule: the operator's schedule, or None.
-        scheduled: if a manual schedule adds memory copies or partial sums to the graph, the output
-            tensors of the changed graph; else empty.
+        scheduled: the output tensors of the graph after a manual schedule has added memory copies
+            or partial sums. Empty if no such operation was added.
         options: code generation options for this processor.
         threads: maximum number of threads; 0 for the process default.
-        tuning: measurements that selected the options; None without tuning.
-        specialise: for a kernel of unknown sizes, a function of arrays. It returns a kernel for
-            the sizes of the arrays, or None if the arrays cannot be inputs of the operator.
+        tuning: the measurements by which the options were chosen; None without tuning.
+        specialise: set for a kernel with unknown sizes: a function of the input arrays. The
+            function returns a kernel for the sizes of these arrays, or None if the arrays cannot be
+            inputs of the operator.
     """
 
     name: str
@@ -72,13 +73,13 @@ class Kernel:
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         scalars: Mapping[str, float] | None = None,
     ) -> Any:
-        """Runs the kernel; returns its output array, or a tuple of several output arrays.
+        """Runs the kernel; returns the output array, or a tuple if there are several outputs.
 
         Args:
             arrays: one array per input, with the declared shape and dtype.
             backend: ``cpu`` (compiled code) or ``numpy`` (interprets the graph with NumPy).
-            rounding: ``accurate``, ``device`` (each stage is rounded to its dtype) or, with
-                ``numpy``, ``float64``.
+            rounding: ``accurate``, ``device`` (the result of each stage is rounded to its dtype) or
+                ``float64`` (only for the back end ``numpy``).
             out: output arrays; an array that is also an input is overwritten.
             scalars: name of a ``tvm.var`` that is not the size of an input axis → its value.
 
@@ -113,12 +114,12 @@ class Kernel:
 
     @property
     def computed(self) -> tuple[Tensor, ...]:
-        """The tensors that the code computes: `scheduled` or, if it is empty, the `outputs`."""
+        """The tensors that the code computes: `scheduled`, or the outputs if it is empty."""
         return self.scheduled or tuple(item.tensor for item in self.outputs)
 
     @cached_property
     def compiled(self) -> CpuKernel:
-        """The compiled kernel; it is loaded from the cache if it was compiled before.
+        """The compiled kernel, which is loaded from the cache if it was compiled before.
 
         Raises:
             MissingError: there is no C compiler.
@@ -132,7 +133,7 @@ class Kernel:
         return cast("PlannedKernel", self._plan(backends.CPU))
 
     def compiled_by(self, backend: str) -> Compiled:
-        """Returns the kernel, compiled by a back end.
+        """Compiles the kernel with a back end and returns the result.
 
         Args:
             backend: name of an entry of `tbe_impl.backends.BACKENDS`. The `source` of ``cann`` is
@@ -151,12 +152,12 @@ class Kernel:
 
     @cached_property
     def _compiled_kernels(self) -> dict[str, Compiled]:
-        """Name of a back end → its result."""
+        """Name of a back end → the kernel as compiled by this back end."""
         return {}
 
     @cached_property
     def _plans(self) -> dict[str, Planned]:
-        """Name of a back end → its plan."""
+        """Name of a back end → the plan of this back end for the kernel."""
         return {}
 
     def _plan(self, backend: backends.Backend) -> Planned:
@@ -204,11 +205,13 @@ class Kernel:
             inplace: whether the first output overwrites the first input of the same shape and
                 dtype. A call then returns the array of this input.
             threads: maximum number of threads; 0 for the process default.
-            vector_bits: vector width: 128, 256 or 512; 0 for the processor's widest.
+            vector_bits: width of vectors in bits: 128, 256 or 512, or 0 for the widest of the
+                processor.
 
         Raises:
             InputError: the vector width or the number of threads is invalid.
-            CompileError: later, at compilation, if the kernel cannot compute in place.
+            CompileError: raised later, when the kernel is compiled, if the kernel cannot compute in
+                place.
         """
         if vector_bits not in (None, 0, 128, 256, 512):
             raise InputError(
@@ -248,7 +251,7 @@ class Kernel:
 
     @property
     def layout(self) -> Layout | None:
-        """The loop nests of the code; None if a library computes a part of the kernel.
+        """The loop nests of the code, or None if a library computes a part of the kernel.
 
         Raises:
             CompileError: code generation failed.
@@ -266,7 +269,7 @@ class Kernel:
         return report_of(self)
 
     def _compile_or_replace(self, backend: backends.Backend) -> Compiled:
-        """Compiles the kernel by `backend` or, if that fails, by the replacement of `backend`."""
+        """Compiles the kernel with `backend`, or with its replacement if `backend` fails."""
         try:
             return self.compiled_by(backend.name)
         except (MissingError, CompileError) as error:
@@ -291,7 +294,7 @@ class Kernel:
         return self._copy_options_to(found)
 
     def _copy_options_to(self, other: Kernel) -> Kernel:
-        """Returns a copy of `other` with this kernel's options, but with the loops of `other`."""
+        """Returns a copy of `other` with the options of this kernel, except those about loops."""
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )

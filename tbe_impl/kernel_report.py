@@ -30,12 +30,15 @@ ANALYSIS_ERRORS = (
     TypeError,
     ValueError,
 )
-"""Errors that the analysis of an unusual schedule may raise; they do not affect the kernel."""
+"""Errors that the analysis of an unusual schedule may raise. They do not affect the kernel."""
 
 
 @dataclass(frozen=True)
 class ArrayUse:
-    """An array that a kernel reads or writes; `bytes` is None if known only at call time."""
+    """An array that a kernel reads or writes.
+
+    `bytes` is None if the size of the array is known only at call time.
+    """
 
     role: str
     name: str
@@ -52,17 +55,17 @@ class KernelReport:
         name: name of the kernel.
         chip: target chip of the kernel.
         arrays: inputs, then outputs.
-        bytes_moved: bytes moved if every input is read once and every output is written once; None
-            if known only at call time.
+        bytes_moved: number of bytes that are moved if every input is read once and every output is
+            written once. None if this number is known only at call time.
         options: code generation options for this processor.
         threads: maximum number of threads.
-        tuned: the tuned options and the gain in time, as text; empty without tuning.
+        tuned: text with the tuned options and the gain in time; empty without tuning.
         code: the generated code.
         schedules: reports of the operator's schedules on the chip: tiles, on-chip bytes,
             alignment, traffic.
         problem: the reason why the schedule cannot be analysed; empty if it was analysed.
         outcomes: for each request of a manual schedule (a call such as ``split``), whether the code
-            for this processor follows it.
+            for this processor follows the request.
     """
 
     name: str
@@ -114,7 +117,7 @@ def report_of(kernel: Kernel) -> KernelReport:
 
 
 def schedules_of(kernel: Kernel) -> tuple[Schedule, ...]:
-    """Returns the operator's schedules: none, one, or several for dynamic shapes."""
+    """Returns the operator's schedules; with dynamic shapes there may be several."""
     found: list[Any] = [kernel.schedule]
     while any(isinstance(item, (list, tuple)) for item in found):
         found = [
@@ -143,7 +146,7 @@ def outcomes_of(kernel: Kernel) -> tuple[Outcome, ...]:
 
 
 def findings_of(kernel: Kernel) -> tuple[Finding, ...]:
-    """Returns the errors and warnings of a kernel's schedules without building a whole report."""
+    """Returns the errors and warnings of a kernel's schedules without the rest of the report."""
     from tbe_impl.chip.schedule_checks import check
 
     try:

@@ -14,7 +14,7 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], A
     Args:
         package: name of the package.
         homes: a dict from each public name to the name of the module that defines it. If the public
-            name is a submodule of the package, its module name is that of the submodule. A module
+            name is a submodule of the package, the value is the name of the submodule. A module
             name with a leading dot is relative to the package.
     """
 

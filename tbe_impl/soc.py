@@ -1,8 +1,9 @@
 """Lists the on-chip memory sizes of each chip, and its supported dtypes and conversions.
 
-The toolkit has two dtype tables per chip. The first lists the dtypes of *instructions*; an
-operation with another dtype is composed of casts and other instructions. The second lists the
-dtypes of *operations*; an operation with another dtype is rejected.
+The toolkit has two dtype tables per chip. The first table lists the dtypes of *instructions*. If
+the dtype of an operation is not listed there, the operation is composed of casts and other
+instructions. The second table lists the dtypes of *operations*. If the dtype of an operation is not
+listed there, the operation is rejected.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Soc:
         name: the full name, such as ``Ascend910A``.
         short_name: name of the chip family, such as ``Ascend910``; operators branch on it.
         unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: sizes of the on-chip
-            memories of a core; 0 if unlimited.
+            memories of a core. 0 means unlimited.
         l2_bytes: size of the memory that all cores share.
-        block_bytes: minimum size and alignment of a copy.
+        block_bytes: minimum size, and alignment, of a memory copy.
         cores: number of cores that a kernel can use.
         vector_cores: number of additional cores without a cube unit.
         instructions: instruction → supported dtypes.
@@ -80,7 +81,7 @@ class Soc:
 
 
 def _table(text: str, column: int) -> Mapping[str, frozenset[str]]:
-    """Parses one column of a table; returns a dict from each name to its dtypes.
+    """Parses one column of a table; returns a dict from each name to the dtypes in this column.
 
     Cells are separated by ``|``. A cell ``-`` is an empty set; an empty cell repeats the cell
     before it.
@@ -210,7 +211,7 @@ _OPERATION_CONVERSIONS = {
     "u322u16 u322s8 u322u8 s162s64 s162s32 s162u32 s162u16 s162s8 s162u8 u162s64 u162s32 u162u32 "
     "u162s16 u162s8 u162u8 s82s64 s82s32 s82u32 s82s16 s82u16 u82s64 u82s32 u82u32 u82s16 u82u16",
 }
-"""Chip family → conversions that ``cast_to`` supports; some need several instructions."""
+"""Chip family → conversions that ``cast_to`` supports, with one or with several instructions."""
 
 _KIB = 1024
 _OPERATION_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "round_half_up"}
@@ -219,7 +220,7 @@ _OPERATION_SYNONYMS = {"sum": "reduce_sum", "round_to": "clip", "round_d": "roun
 _EQUIVALENT_FAMILY = {"Ascend310B": "Ascend910B"}
 """Chip family without tables of its own → the family whose tables apply to it.
 
-The first family has additional instructions, but no operator queries them.
+The family without tables has additional instructions, but no operator queries them.
 """
 
 
@@ -331,7 +332,7 @@ def find_soc(name: str | Soc) -> Soc:
 
 
 def is_instruction_supported(chip: str | Soc, instruction: str, dtype: str) -> bool:
-    """Whether an instruction of a chip supports a dtype; always True for ``cpu``.
+    """Whether an instruction of a chip supports a dtype; the result for ``cpu`` is always True.
 
     >>> is_instruction_supported("Ascend910A", "vrelu", "float32")
     False
@@ -343,7 +344,7 @@ def is_instruction_supported(chip: str | Soc, instruction: str, dtype: str) -> b
 
 
 def is_operation_supported(chip: str | Soc, word: str, dtype: str = "") -> bool:
-    """Whether a chip supports an operation; if `dtype` is given, with this dtype.
+    """Whether a chip supports an operation, or supports it for `dtype` if `dtype` is given.
 
     >>> is_operation_supported("Ascend910A", "vsubs")
     False

@@ -20,7 +20,7 @@ class Finder:
     """Finds the toolkit's modules if no other finder in ``sys.meta_path`` finds them.
 
     The finder ignores imports by the packages in `PROBERS`, which only test whether the toolkit is
-    installed. It does nothing if ``MS_FUSION=off`` is set.
+    installed. The finder does nothing if ``MS_FUSION=off`` is set.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -43,14 +43,14 @@ class Finder:
         return make_module(spec.name, importlib.import_module)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Does nothing: the module is already complete."""
+        """Does nothing, because `create_module` returns a complete module."""
 
 
 _finder = Finder()
 
 
 def provide() -> None:
-    """Makes the toolkit's packages importable; loads no package before it is first imported."""
+    """Makes the toolkit's packages importable; a package is loaded when it is first imported."""
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
 

@@ -31,7 +31,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The fields of `Options` that the tuner chooses; `threads` is 0 for the process default."""
+    """The fields of `Options` that the tuner chooses, and the number of threads.
+
+    `threads` is 0 for the default of the process.
+    """
 
     vector_bits: Literal[0, 128, 256, 512] = DEFAULT_OPTIONS.vector_bits  # type: ignore[assignment]
     accumulators: Number = DEFAULT_OPTIONS.accumulators
@@ -49,7 +52,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def options(self, base: Options) -> Options:
         """Returns a copy of `base` that has the values of this choice.
 
-        Its field `stored` contains the stages of `base` and those of this choice.
+        The field `stored` of the copy contains the stages in `base` and the stages in this choice.
         """
         chosen = msgspec.structs.asdict(self)
         del chosen["threads"]  # a field of the kernel
@@ -57,7 +60,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return replace(base, **chosen)
 
     def text(self) -> str:
-        """Formats the fields that differ from the default as a string."""
+        """Formats those fields that differ from the default as a string."""
         default = Choice()
         found = [
             f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)
@@ -71,8 +74,9 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Attributes:
         name: name of the kernel.
         choice: the chosen options.
-        default_us, tuned_us: median times in the final comparison, in microseconds.
-        ratio: median of the ratio of tuned time to default time, over pairs of measurements.
+        default_us, tuned_us: median time with the default options and with `choice` in the final
+            comparison, in microseconds.
+        ratio: median, over pairs of measurements, of tuned time / default time.
         bound: upper bound of `ratio` with 99 % confidence.
         steps: number of measurements.
         seconds: duration of the tuning.
@@ -101,7 +105,7 @@ def save(key: str, record: Tuning) -> None:
 
 
 def load(key: str) -> Tuning | None:
-    """Returns the tuning that is stored under `key`; None if there is no valid record."""
+    """Returns the tuning that is stored under `key`, or None if there is no valid record."""
     return user_store().read_record(TUNINGS, key, _DECODER)
 
 
@@ -113,7 +117,7 @@ def records() -> Iterator[tuple[str, Tuning]]:
 def apply_tuning(kernel: Kernel) -> Kernel:
     """Returns a copy of `kernel` with the options stored for its graph and this machine.
 
-    Returns `kernel` itself if no tuning is stored or the user has chosen its options.
+    Returns `kernel` itself if no tuning is stored, or if the user has chosen the options.
     """
     if not user_store().has_any(TUNINGS) or not has_free_options(kernel):
         return kernel
