@@ -39,7 +39,7 @@ class Difference:
         elements: number of elements of the array.
         where: index of the worst element.
         got, expected: values of the worst element.
-        problem: the reason why a comparison is impossible; empty if it is possible.
+        problem: the reason why the comparison is impossible; empty if the comparison is possible.
     """
 
     name: str

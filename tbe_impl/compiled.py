@@ -19,8 +19,8 @@ class CodeUse:
         libraries: the library files from which the functions were loaded.
         words: names of the DSL operations that a library computes between the calls of the
             functions.
-        problem: the reason why there is no code; empty if there is code. If there is no code, the
-            next back end of `BACKENDS` runs the kernel.
+        problem: the reason why there is no code, or an empty string. If there is no code, the next
+            back end of `BACKENDS` runs the kernel.
     """
 
     symbols: tuple[str, ...] = ()
@@ -49,7 +49,8 @@ class Compiled(Protocol):
             arrays: one array for each input, with the dtype and shape of that input.
             values: maps the ``id`` of each size or scalar known only at run time to its value.
             threads: maximum number of threads.
-            results: dense arrays for the outputs, of the right dtypes; by default new arrays.
+            results: dense arrays, with the dtypes of the outputs, to which the outputs are written.
+                By default, new arrays are allocated.
 
         Raises:
             InputError: the back end cannot run on this processor.

@@ -68,7 +68,7 @@ class ParseError(InputError):
     """A file is damaged or does not have the expected format.
 
     Args:
-        what: the error.
+        what: a description of the error.
         file: name of the file.
         line: line number, from 1.
         column: column number, from 1.

@@ -199,7 +199,7 @@ class Kernel:
         threads: int | None = None,
         vector_bits: int | None = None,
     ) -> Kernel:
-        """Returns a copy of this kernel with the given options; the other options are kept.
+        """Returns a copy of this kernel with the given options; all other options are kept.
 
         Args:
             inplace: whether the first output overwrites the first input of the same shape and

@@ -63,7 +63,7 @@ class KernelReport:
         code: the generated code.
         schedules: reports of the operator's schedules on the chip: tiles, on-chip bytes,
             alignment, traffic.
-        problem: the reason why the schedule cannot be analysed; empty if it was analysed.
+        problem: the reason why the schedule cannot be analysed; empty if the schedule was analysed.
         outcomes: for each request of a manual schedule (a call such as ``split``), whether the code
             for this processor follows the request.
     """

@@ -48,7 +48,7 @@ class Names:
 
 
 def identifier(value: str) -> str:
-    """Converts a name of a model to a Python identifier; a long name keeps only its end.
+    """Converts a name of a model to a Python identifier; only the end of a long name is kept.
 
     >>> identifier("/layer.0/up/MatMul_output_0"), identifier("7"), identifier("")
     ('layer_0_up_MatMul_output_0', 'v7', 'v')

@@ -162,7 +162,7 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """Returns a text with the location of the call; nothing is lowered here.
+    """Returns a text with the location of the call of this function; nothing is lowered here.
 
     The CANN toolkit returns the lowered schedule as text.
     """

@@ -129,8 +129,8 @@ def _merge_axes(
 ) -> dict[str, Any]:
     """Returns a copy of a tensor description in which each group of axes is merged into one axis.
 
-    If `any_unknown` is True, the size of a merged axis is −1 (unknown) unless its group contains
-    only axes listed in `known`.
+    If `any_unknown` is True, the size of a merged axis is −1 (unknown) if its group contains an
+    axis that is not listed in `known`.
     """
     sizes = list(item["shape"])
 

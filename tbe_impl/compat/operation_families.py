@@ -1,7 +1,8 @@
 """Wraps the DSL operations in two API families: ``te.lang.cce`` and ``tbe.dsl``.
 
-``te.lang.cce`` inserts casts to dtypes that the chip supports; ``tbe.dsl`` rejects other dtypes.
-The DSL operations take every dtype and do not depend on a chip; chip limits are applied here.
+``te.lang.cce`` inserts casts to dtypes that the chip supports. ``tbe.dsl`` rejects dtypes that the
+chip does not support. The DSL operations take every dtype and do not depend on a chip; chip limits
+are applied here.
 """
 
 from __future__ import annotations

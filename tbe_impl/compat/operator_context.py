@@ -167,7 +167,7 @@ def get_op_mode() -> str:
 
 
 def is_unify() -> bool:
-    """Whether dynamic and static shapes share one code path; always True here."""
+    """Returns True, because dynamic and static shapes share one code path here."""
     return True
 
 
@@ -304,8 +304,8 @@ def _count_or_variable(given: Any, name: str) -> Any:
 def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
     """Returns the shape of an input whose axes are merged.
 
-    If the size of a merged axis is unknown, it is a product of symbolic variables, one for each of
-    the original axes.
+    If the size of a merged axis is unknown, the result contains a product of symbolic variables in
+    its place, with one variable for each of the original axes.
     """
     sizes: list[Any] = []
     for place, (size, axes) in enumerate(zip(given["shape"], given["merged_axes"], strict=True)):

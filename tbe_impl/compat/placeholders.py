@@ -1,6 +1,6 @@
 """Defines placeholders for the names of the CANN toolkit that are not implemented here.
 
-Operator files can import a placeholder; using it raises `NotWritten`.
+Operator files can import a placeholder; any use of the placeholder raises `NotWritten`.
 """
 
 from __future__ import annotations

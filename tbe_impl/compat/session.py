@@ -68,7 +68,7 @@ class Session:
         builds: build requests in order of the calls.
         schedules: schedules in order of creation.
         registrations: registrations in order of the calls.
-        dynamic: whether the running operator has unknown sizes; None outside of operators.
+        dynamic: whether the running operator has unknown sizes; None if no operator is running.
         operator_type: registered type of the running operator.
         in_variant: whether an operator is inside a variant block (``with tbe.dsl.compute():``).
         compile_info: data that operators pass to the tiling functions of their kernels.

@@ -111,7 +111,7 @@ def broadcast_shapes(
     param_name_input1: str = "",
     param_name_input2: str = "",
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Returns both shapes, left-padded with ones to the same rank, and their broadcast shape.
+    """Returns the two shapes, left-padded with ones to the same rank, and the broadcast shape.
 
     >>> broadcast_shapes((3,), (2, 1))
     ([1, 3], [2, 1], [2, 3])
@@ -151,7 +151,7 @@ def produce_shapes(
 
 
 def unify_broadcast_shapes(shapes: Sequence[Sequence[Any]], op_name: str = "") -> list[list[Any]]:
-    """Returns all shapes, left-padded with ones to the same rank, then their broadcast shape."""
+    """Returns all shapes, left-padded with ones to the same rank, and then the broadcast shape."""
     widest: list[Any] = []
     for shape in shapes:
         widest = broadcast_shapes(widest, shape, op_name)[2]

@@ -115,7 +115,8 @@ class CpuKernel:
             arrays: one array for each input, with the dtype and shape of that input.
             values: maps the ``id`` of each size or scalar known only at run time to its value.
             threads: maximum number of threads; a loop uses several threads if this is profitable.
-            results: dense arrays for the outputs, of the right dtypes; by default new arrays.
+            results: dense arrays, with the dtypes of the outputs, to which the outputs are written.
+                By default, new arrays are allocated.
         """
         names = self.sequence.names
         inputs, outputs = names[: len(self.inputs)], names[len(self.inputs) :]
@@ -148,8 +149,10 @@ class PlannedProgram:
 
     Attributes:
         write: function that returns the program. The first call generates the program.
-        compiled_program: the program and its library if both were found in the cache, else None.
-        plan: cache key under which the code generation plan is stored; empty if it is not stored.
+        compiled_program: the program and its library. None if one of them was not found in the
+            cache.
+        plan: cache key under which the plan for code generation is stored; empty if the plan is not
+            stored.
     """
 
     write: Callable[[], Program]

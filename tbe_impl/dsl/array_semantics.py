@@ -137,7 +137,7 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def reduce(op: str, source: Array, axes: tuple[int, ...], *, keepdims: bool = False) -> Array:
-    """Reduces `source` over `axes`, in the arithmetic of the dtype of `source`.
+    """Reduces `source` over `axes`; partial and final results have the dtype of `source`.
 
     A reduction of zero elements gives the identity element of `op`.
     """

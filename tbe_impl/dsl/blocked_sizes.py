@@ -49,7 +49,7 @@ def sizes_in_blocks(
 
 
 def real_size(size: Expr, known: Mapping[Key, int]) -> int | None:
-    """Returns the size of an axis in the arrays; `size` is the declared size, such as 16·m.
+    """Returns the actual size of an axis whose declared size is `size`, such as 16·m.
 
     `known` is a result of `sizes_in_blocks`. The function returns None if `known` lacks the
     declared size.
@@ -68,8 +68,8 @@ def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def crop(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Crops an array to `shape`, or reshapes it if `shape` has the same number of elements.
 
-    If both the rank and the number of elements differ from those of `shape`, the array is returned
-    unchanged.
+    The array is returned unchanged if neither its rank nor its number of elements equals that of
+    `shape`.
     """
     if array.shape == shape or (array.ndim != len(shape) and array.size != prod(shape)):
         return array

@@ -334,7 +334,7 @@ class Read(Expr):
 
 
 class Reduce(Expr):
-    """A reduction of `source` over `axes`; it is always the root of a stage's body.
+    """A reduction of `source` over `axes`. A reduction is always the root of a stage's body.
 
     Attributes:
         op: ``sum``, ``max``, ``min`` or ``prod``.
@@ -428,8 +428,8 @@ def as_expr(value: Any, dtype: str | None = None) -> Expr:
 def _match_dtypes(op: str, a: Any, b: Any) -> tuple[Expr, Expr]:
     """Converts both operands to one dtype.
 
-    A Python scalar adopts the dtype of the other operand. Exception: if a Python float is combined
-    with an integer expression, both operands become float32.
+    A Python scalar adopts the dtype of the other operand. There is one exception: if a Python float
+    is combined with an integer expression, both operands become float32.
     """
     if not isinstance(a, Expr) and not hasattr(a, "as_expr"):
         right = as_expr(b)

@@ -23,7 +23,7 @@ EXT_OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
 
 
 def find_operation(name: str) -> DslOperation | None:
-    """Returns the CANN or extension operation called `name`; None if there is none."""
+    """Returns the CANN or extension operation called `name`, or None if there is none."""
     return OPERATIONS.get(name) or EXT_OPERATIONS.get(name)
 
 

@@ -23,8 +23,8 @@ class DslOperation:
         build: a function from tensors and parameters to the output tensors of new stages.
         formula: a NumPy function from the input arrays and the parameters of the `DslCall` to the
             output arrays. Floats are in the dtype in which the interpreter computes: float16
-            tensors, for example, are float32 arrays. The formula is None for an operation that has
-            none; the interpreter then evaluates the stage bodies.
+            tensors, for example, are float32 arrays. None for an operation without a formula; the
+            interpreter then evaluates the bodies of its stages.
         instruction: the device instruction that the operation maps to, or an empty string. The
             tables of a chip list the supported dtypes of each instruction.
     """

@@ -63,7 +63,7 @@ def check_axis(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
 
 
 def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> tuple[int, ...]:
-    """Converts one axis or several to non-negative integers, sorted and without duplicates.
+    """Converts one or several axes to a sorted list of non-negative integers without duplicates.
 
     Raises:
         InputError: `axis` is None, or `tensor` has no such axis.
@@ -84,7 +84,7 @@ def check_axes(word: str, tensor: Tensor, axis: Any, argument: str = "axis") -> 
 def match_axis_runs(one: Sequence[Expr], other: Sequence[Expr]) -> list[tuple[range, range]]:
     """Splits two shapes with equal element counts into matching runs of adjacent axes.
 
-    The result is a list of pairs (axes of `one`, axes of `other`). Both runs of a pair have the
+    The result is a list of pairs (axes of `one`, axes of `other`). The two runs of a pair have the
     same number of elements and are as short as possible. If a size is 0, a single pair contains all
     axes.
 

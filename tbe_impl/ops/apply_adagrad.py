@@ -1,4 +1,4 @@
-"""Adagrad step; an extra stage makes the computation of var' depend on accum'.
+"""Adagrad step, with an extra stage by which var' is written after accum'.
 
 accum' = accum + grad²
 var' = var − lr·grad / √accum'
@@ -17,7 +17,7 @@ from te.utils import para_check
 
 
 def apply_adagrad_compute(var, accum, lr, grad):
-    """Returns the graph of `apply_adagrad`; its last stage writes var' after accum'."""
+    """Returns the graph of `apply_adagrad`, whose last stage writes var' after accum'."""
     shape = var.shape
     accum_next = tvm.compute(
         shape,

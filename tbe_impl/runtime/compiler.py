@@ -161,7 +161,7 @@ def build(
         source: the generated text.
         options: as for `recipe`.
         symbols: symbols that the library must contain.
-        cache: the store; default: the user's store.
+        cache: the store that caches libraries; by default, the user's store.
 
     Raises:
         MissingError: there is no compiler.

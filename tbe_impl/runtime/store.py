@@ -3,13 +3,14 @@
 An entry is the file ``<root>/<kind>/<key><suffix>``; `store_kinds` lists the kinds. These rules
 hold for all entries:
 
-- **Key.** `make_key`: SHA-256 of the inputs, the machine, the package version and the schema. An
-  entry does not expire. An entry is stale when no process computes its key any more.
-- **Trust.** Root, directory of the kind and file belong to this user, nobody else can write to
-  them, and the file is regular. Links are not followed below the root. Before use, `store_entry`
-  checks the size limit, and the SHA-256 over content, schema, kind and key. `read_record` also
-  checks the types of the content. An entry that fails a check is treated as absent, and the next
-  write replaces it.
+- **Key.** A key is the SHA-256 of the inputs, the machine, the package version and the schema
+  (`make_key`). An entry does not expire. An entry is stale when no process computes its key any
+  more.
+- **Trust.** The root, the directory of the kind, and the file belong to this user. Nobody else can
+  write to them, and the file is regular. Links are not followed below the root. Before use,
+  `store_entry` checks the size limit, and the SHA-256 over content, schema, kind and key.
+  `read_record` also checks the types of the content. An entry that fails a check is treated as
+  absent, and the next write replaces it.
 - **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete entry
   or none. Directories have mode 0700, files 0600. Measured results, and files for the loader or the
   C compiler, are synced to disk. A lock per key prevents several processes from building the same
@@ -18,7 +19,7 @@ hold for all entries:
   removed. Entries that a process has mapped or used in the last minute stay. Measured results stay
   too.
 - **Failure.** If the directory is unusable, a process warns once and builds into a private
-  directory, which it removes at exit. Measured results are not stored there.
+  directory. The process removes this directory at exit. Measured results are not stored in it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks the directory of the store; replaces an unusable one by a private directory.
+"""Checks the directory of the store; replaces an unusable directory by a private directory.
 
 A directory is unusable if it is read-only, full, mounted noexec, owned by another user, a file, or
 a dangling link. The process then warns once and uses a private directory, which it removes at exit.

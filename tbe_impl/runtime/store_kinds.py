@@ -14,7 +14,7 @@ class Kind:
 
     Attributes:
         name: name of the kind, and of the directory that holds its entries.
-        content: the content of an entry, as a noun phrase.
+        content: description of the content of an entry, as a noun phrase.
         bytes_max: largest size of the content.
         suffix: suffix of the file name, after the key. Without a suffix, MindSpore would take a
             library whose key ends in ``cc`` for C++ source code.

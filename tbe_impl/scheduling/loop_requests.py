@@ -35,8 +35,8 @@ class RequestedLoop:
     Attributes:
         parts: the axes that the loop advances; a fused loop advances several axes.
         marks: annotations of the loop: ``parallel``, ``unroll``, ``vectorize``.
-        steps: number of iterations; None if it is unknown.
-        grain: number of consecutive iterations that run on one thread.
+        steps: number of iterations of the loop; None if this number is unknown.
+        grain: number of consecutive iterations of the loop that run on one thread.
         tiles: identifying numbers of the stages that are computed tile by tile inside the loop.
     """
 
@@ -88,8 +88,8 @@ def placement_of(stage: StageRecord) -> str:
 
     - ``inline``: the expression of the stage is inlined into its consumers;
     - ``row``: the stage is computed inside a loop of another stage;
-    - ``memory``: the stage is computed as a whole, before its consumers; this is the default for a
-      stage that the schedule added or put into an on-chip memory;
+    - ``memory``: the stage is computed as a whole, before its consumers. ``memory`` is the default
+      for a stage that the schedule added or put into an on-chip memory;
     - an empty string: the schedule leaves the choice open.
     """
     if stage.inlined:

@@ -62,7 +62,8 @@ class Directive:
 
     Attributes:
         name: the schedule method that recorded the decision, such as ``emit_insn``.
-        axis: the axis or loop that the decision applies to; None for the whole stage.
+        axis: the axis or loop to which the decision applies. None if the decision applies to the
+            whole stage.
         value: the other arguments of the method, in order.
         place: source location of the call.
     """
@@ -80,14 +81,15 @@ class StageRecord:
     Attributes:
         op: the current operation of the stage. ``cache_read``, ``cache_write`` and ``rfactor``
             replace the original operation by a new one.
-        origin: the operation of the operator's graph; None for a stage that the schedule added.
+        origin: the original operation, which belongs to the operator's graph. None for a stage that
+            the schedule added.
         leaves: the loops, outermost first.
         relations: splits and fusions that derived the loops from the axes of `op`, oldest first.
         attach: the loop in which the stage is computed; None if the stage has its own loop nest.
         inlined: whether the expression of the stage is inlined into its consumers.
         scope: the memory of the outputs, such as ``local.UB``; ``global`` is main memory.
         scope_place: source location of the call that set the scope; empty for the default scope.
-        directives: the other decisions, in call order.
+        directives: all other decisions about the stage, in the order of the calls.
         is_output: whether the stage computes an output of the kernel.
         versions: all operations that the stage has had, oldest first. Output number i is the same
             tensor in every version.

@@ -49,12 +49,14 @@ class Stage:
     Attributes:
         op: the current operation of the stage. ``cache_read``, ``cache_write`` and ``rfactor``
             replace the original operation by a new one.
-        origin: the operation of the operator's graph; None for a stage that the schedule added.
+        origin: the original operation, which belongs to the operator's graph. None for a stage that
+            the schedule added.
         scope: the memory of the outputs.
         is_output: whether the stage computes an output of the kernel.
         versions: all operations that the stage has had, oldest first. Output number i is the same
             tensor in every version.
-        made_by: the schedule method that added the stage; empty for a stage of the operator.
+        made_by: the schedule method that added the stage. Empty for a stage of the operator's own
+            graph.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ def _truncated_remainder(x: Expr, y: Expr) -> Any:
 def _has_sign_bit(x: Expr) -> Any:
     """Builds the condition that the sign bit of x is set.
 
-    The condition holds for −0. It does not hold for any NaN, whatever its sign bit.
+    The condition holds for −0. As an exception, the condition is false for every NaN.
     """
     below = make_binary("lt", x, const(0, x.dtype))
     return make_binary("or", below, make_binary("lt", call("rec", x), const(0, x.dtype)))

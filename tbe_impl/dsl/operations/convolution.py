@@ -1,4 +1,4 @@
-"""DSL operations for convolutions in 2-D and 3-D: forward, both gradients, depthwise."""
+"""DSL operations for 2-D, 3-D and depthwise convolutions and for the gradients of convolutions."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def depthwise_conv2d(
             (C1, H, W, 1, C0) or (C1, H, W, C0, C0), optionally with an axis of size 1 after W. Of
             each (C0, C0) matrix, only the diagonal is used.
         depthwise_res_dtype: dtype of the result.
-        stride, dilation: one number, or one per axis.
+        stride, dilation: one number for both axes, or one number per axis.
         pad: one number for all axes, one number per axis, or four numbers: above, below, left,
             right.
         para_dict: options; only ``bias_tensor`` is used.

@@ -195,9 +195,9 @@ def groups_of(
     """Returns the number of groups, and the filter's shape (O, C / groups, kernel…).
 
     If ``group_dict`` contains the numbers of channels of the filter, these numbers replace the
-    numbers of channels in `shape`.
-    For three spatial axes, ``group_dict`` describes how the groups are packed into block-diagonal
-    matrices (see `group_packing`). The number of groups is then derived from this description.
+    numbers of channels in `shape`. For three spatial axes, ``group_dict`` describes how the groups
+    are packed into block-diagonal matrices (see `group_packing`). The number of groups is then
+    derived from this description.
 
     Args:
         word: name of the DSL operation.

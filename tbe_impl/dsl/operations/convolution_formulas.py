@@ -1,4 +1,4 @@
-"""NumPy formulas of convolutions (forward, both gradients, depthwise) and filter layouts."""
+"""NumPy formulas of convolutions, of the gradients of convolutions, and of filter layouts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def convolve(
 ) -> Array:
     """Convolves x (N, C, spatial…) with w (O, C / groups, kernel…) → (N, O, outputs…).
 
-    Each group is one matrix product.
+    The convolution of each group is one matrix product.
     """
     rank = w.ndim - 2
     views = _patches(x, w.shape[2:], strides, pads, dilations)

@@ -341,9 +341,10 @@ def batch_matmul(
 def gemm(tensor_a: Tensor, tensor_b: Tensor, *args: Any, **keywords: Any) -> Tensor:
     """Computes alpha · a · b + beta · c.
 
-    It has two signatures. One is ``gemm(a, b, para_dict)`` with the keys alpha, beta, trans_a,
-    trans_b, format_a, format_b, dst_dtype, tensor_c and format_out. The other is ``gemm(a, b,
-    alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype, tensor_bias, …)``.
+    The function has two signatures. The first signature is ``gemm(a, b, para_dict)`` with the keys
+    alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype, tensor_c and format_out. The
+    second signature is ``gemm(a, b, alpha, beta, trans_a, trans_b, format_a, format_b, dst_dtype,
+    tensor_bias, …)``.
     """
     if args and isinstance(args[0], Mapping):
         options = dict(args[0])

@@ -43,7 +43,9 @@ from tbe_impl.errors import InputError
 def _per_axis_values(
     word: str, tensor: Tensor, values: Any, argument: str, default: Any
 ) -> list[Any]:
-    """Returns `values` as a list with one value per axis; None gives `default` for every axis.
+    """Returns `values` as a list with one value per axis.
+
+    If `values` is None, the value for every axis is `default`.
 
     Raises:
         InputError: the number of values is not the number of axes.
@@ -60,7 +62,9 @@ def _per_axis_values(
 
 
 def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = None) -> Tensor:
-    """Slices every axis as Python does: ``x[begin:end:strides]``; None omits a bound.
+    """Slices every axis as Python does: ``x[begin:end:strides]``.
+
+    A bound that is None is omitted.
 
     On an axis whose size is known only at run time, bounds count from the front and must be in
     range.
@@ -390,7 +394,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, T
 
 
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """Returns the first k elements along `axis` of both results of `sort`.
+    """Sorts along `axis` as `sort` does, and returns the first k elements of both results.
 
     If `largest` is true, the sort is descending, so the function returns the largest elements.
     """

@@ -95,7 +95,7 @@ def _broadcast(*arrays: Array, shape: Sequence[Any], scalar: Any = None) -> Arra
 
 
 def transpose(tensor: Tensor, axes: Any = None) -> Tensor:
-    """Permutes the axes of a tensor to the order `axes`; by default reverses them."""
+    """Permutes the axes of a tensor to the order `axes`; by default, the axes are reversed."""
     source = check_tensor("transpose", tensor)
     order = (
         list(reversed(range(source.ndim)))

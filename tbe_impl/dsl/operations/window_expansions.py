@@ -1,4 +1,4 @@
-"""Lowers convolutions and window reductions on unblocked layouts: im2col, then one product.
+"""Lowers convolutions and window reductions on unblocked layouts to im2col and one product.
 
     y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p]
     columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
@@ -7,8 +7,9 @@ n is the batch index, g the group, o the output channel, c one of the C input ch
 k the position in the filter, p the position in the result, ck the pair of c and k, and *before* the
 padding in front.
 
-For window reductions, a reduction of the columns replaces the matrix product. CANN's own
-operations take images and filters in block layouts; these expansions need no layout conversion.
+For window reductions, a reduction of the columns replaces the matrix product. Unlike CANN's own
+convolutions, which take images and filters in block layouts, these expansions need no layout
+conversion.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def _multiply_filters(
 ) -> Tensor:
     """Multiplies the filter matrix by the columns and reshapes the product to `shape`.
 
-    The axes of `columns` are, in this order: the batch axis; the group axis if there are several
-    groups; `kept` axes over which the matrix product sums (the channel and the position in a
-    filter); and the axes of the result positions.
+    The first axis of `columns` is the batch axis. If there are several groups, the next axis is the
+    group axis. The next `kept` axes are the channel and the position in a filter; the matrix
+    product sums over these axes. The last axes are the axes of the result positions.
     """
     first = 2 if groups > 1 else 1
     sizes = columns.shape

@@ -119,8 +119,8 @@ def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
     `made` contains the maximum or minimum of each window. A position is a flat index over the axes
     along which the windows slide.
 
-    If several elements of a window equal the extreme, the first of these elements counts. In a
-    window that contains NaN, the first NaN counts.
+    If several elements of a window equal the extreme, the position of the first of these elements
+    is returned. In a window that contains NaN, the position of the first NaN is returned.
     """
     tensor = slide.tensor
 
@@ -217,7 +217,7 @@ def reduce_window(
     Args:
         raw_tensor: any tensor.
         computation: ``MAX``, ``MIN``, ``SUM`` or ``AVG``. ``GMP`` (max) and ``GAP`` (mean) reduce
-            one window that covers the whole window axes.
+            one window that covers the window axes completely.
         window_axes: the axes along which the windows slide.
         window_dimensions, window_strides: one number per window axis; optional for ``GMP`` and
             ``GAP``.

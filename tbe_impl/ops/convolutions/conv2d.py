@@ -31,7 +31,7 @@ WINDOW = (
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
     para_check.OPTION_ATTR_INT,
 )
-"""Types of stride, padding, dilation and groups."""
+"""Permitted types of the attributes stride, padding, dilation and groups."""
 
 
 def check_params(inputs, *more):
