@@ -34,7 +34,7 @@ class Argument:
     Attributes:
         tensor: tensor of the graph. The shape of the tensor may differ from `shape`, because an
             operator may flatten its arguments.
-        shape: declared shape; a negative size is known only at call time.
+        shape: declared shape. A negative size means that the size is known only at call time.
         name: name of the argument in messages.
     """
 

@@ -43,9 +43,9 @@ class Kernel:
         options: code generation options for this processor.
         threads: maximum number of threads; 0 for the process default.
         tuning: the measurements by which the options were chosen; None without tuning.
-        specialise: set for a kernel with unknown sizes: a function of the input arrays. The
-            function returns a kernel for the sizes of these arrays, or None if the arrays cannot be
-            inputs of the operator.
+        specialise: for a kernel with unknown sizes, a function of the input arrays; otherwise None.
+            The function returns a kernel for the sizes of these arrays, or None if the arrays
+            cannot be inputs of the operator.
     """
 
     name: str

@@ -63,7 +63,7 @@ class CannSource:
 
 
 def plan(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> CannSource:
-    """Writes the operator file of a graph; its parameters are x1, x2, … and y1, y2, …
+    """Writes the operator file of a graph; the operator's parameters are x1, x2, … and y1, y2, …
 
     Raises:
         InputError: an operation has no equivalent in CANN's DSL, or a size in the graph is not the

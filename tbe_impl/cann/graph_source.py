@@ -127,8 +127,8 @@ def emit_assignments(
         outputs: the results.
         inputs: maps the ``id`` of an existing tensor to its name.
         sizes: maps the ``id`` of a variable to its name.
-        name_of: function that returns a new valid name. Its arguments are a stage, and whether
-            the name denotes the result of the whole stage.
+        name_of: function that returns a new valid name. The arguments of the function are a stage,
+            and whether the name denotes the result of the whole stage.
         eliminated: the reshapes to leave out, and the new shapes of tensors.
 
     Raises:

@@ -247,7 +247,7 @@ def default_build_config(*_: Any) -> dict[str, Any]:
 
 
 class FusionManager:
-    """``fusion_manager``: registers compute functions; its other methods have no effect here."""
+    """``fusion_manager``: registers compute functions; all other methods have no effect here."""
 
     def register(self, register_name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Returns a decorator that registers a compute function under `register_name`."""

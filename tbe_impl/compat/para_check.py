@@ -110,10 +110,10 @@ def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Cal
     function has an attribute ``parameter_kinds``: parameter name → kind.
 
     Raises:
-        OperatorError: the decorated function gets an invalid argument. The codes are: E80001, a
-            mandatory parameter is missing; E80003, the type is wrong; E80004, a description lacks a
-            key; E80008, the dtype is unknown; E80014 and E80015, the format is unknown; E80020, the
-            kernel name is no identifier.
+        OperatorError: the decorated function gets an invalid argument. The error codes are E80001
+            (a mandatory parameter is missing), E80003 (wrong type), E80004 (a description lacks a
+            key), E80008 (unknown dtype), E80014 and E80015 (unknown format), and E80020 (the kernel
+            name is no identifier).
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

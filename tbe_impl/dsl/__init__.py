@@ -1,4 +1,4 @@
-"""The TBE DSL: ``dsl.vadd(x, y)`` and every other CANN operation; ``dsl.ext`` for extensions.
+"""The TBE DSL: ``dsl.vadd`` and the other CANN operations, and the extensions in ``dsl.ext``.
 
 In: tensors and attributes.
 Out: a graph of stages (a stage computes one or more tensors). A NumPy implementation defines the

@@ -173,8 +173,8 @@ class Var(Expr):
         name: the name in the operator.
         bound: a pair (least value, greatest value), or None if the bounds are unknown. The greatest
             value is None if there is no upper bound.
-        axis: set only for the size of an axis that was merged with other axes: the position of this
-            axis in the original shape. None for any other variable.
+        axis: if the variable is the size of an axis that was merged with other axes, the position
+            of this axis in the original shape. Otherwise None.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")

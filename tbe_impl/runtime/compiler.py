@@ -46,7 +46,8 @@ FLAGS = (
 NO_CLONES = "-fno-ipa-cp-clone"
 """Prevents gcc from cloning loop nests for constant arguments.
 
-Clones add 50 % compile time and no speed. clang ignores the flag; ziglang rejects unknown flags.
+Clones add 50 % to the compile time, and do not make the kernel faster. clang ignores the flag.
+ziglang does not get the flag, because ziglang rejects unknown flags.
 """
 
 

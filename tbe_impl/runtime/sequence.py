@@ -1,8 +1,9 @@
 """Defines a sequence of kernels that run one after the other, and links it to one C function.
 
-The type of the kernels in a `KernelSequence` shows its stage; `tbe_impl.runtime` lists the stages.
-`KernelSequence.convert` takes a sequence to its next stage. A stored sequence can be read without
-NumPy, so the compile server can publish cached kernels without NumPy.
+The type of the kernels in a `KernelSequence` shows the stage of the sequence. The docstring of
+`tbe_impl.runtime` lists the stages. `KernelSequence.convert` takes a sequence to its next stage. A
+stored sequence can be read without NumPy, so the compile server can publish cached kernels without
+NumPy.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Step(msgspec.Struct, Generic[KernelT], frozen=True, forbid_unknown_fields=
     """One kernel of a sequence and the arrays that it reads and writes.
 
     Attributes:
-        kernel: the kernel; its type depends on the stage of the sequence.
+        kernel: the kernel. The type of the kernel depends on the stage of the sequence.
         reads, writes: names of the arrays that the kernel reads and writes.
         written_bytes: bytes of each written array.
     """

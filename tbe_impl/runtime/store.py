@@ -14,7 +14,7 @@ hold for all entries:
 - **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete entry
   or none. Directories have mode 0700, files 0600. Measured results, and files for the loader or the
   C compiler, are synced to disk. A lock per key prevents several processes from building the same
-  file; the lock of a process that hangs is ignored after some time.
+  file. If a process hangs, its lock is ignored after some time.
 - **Size.** If the size exceeds `LIMIT_BYTES`, the least recently used entries of all kinds are
   removed. Entries that a process has mapped or used in the last minute stay. Measured results stay
   too.
@@ -200,7 +200,7 @@ class Store:
             return None
 
     def write(self, kind: Kind, key: str, content: bytes) -> None:
-        """Stores `content` under `key`; replaces an earlier entry.
+        """Stores `content` under `key`, and replaces an earlier entry.
 
         A failure to write is ignored, since the content can be computed again. If the content is a
         measured result, a failure causes a warning.
@@ -498,7 +498,7 @@ def _delete(path: Path) -> bool:
 
 
 def _say(text: str, kind: Kind) -> None:
-    """Logs that an entry cannot be used or stored; for a measured result, also warns once."""
+    """Logs that an entry cannot be used or stored; warns once if the entry is a measured result."""
     if not kind.is_measured:
         _log.info("%s", text)
     elif text not in _logged_messages:

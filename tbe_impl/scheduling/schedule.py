@@ -54,7 +54,7 @@ class Schedule:
 
     @cached_property
     def _stages(self) -> list[Stage]:
-        """The stages; created lazily, because most automatic schedules are never inspected."""
+        """The stages, created lazily because most automatic schedules are never inspected."""
         made = {id(tensor.op) for tensor in self._outputs}
         return [Stage(op, op, is_output=id(op) in made) for op in stages_of(self._outputs)]
 
@@ -202,7 +202,8 @@ class Schedule:
     def rfactor(self, tensor: Tensor, axis: Any, factor_axis: Any = 0, mode: str = "") -> Any:
         """Factors a reduction into two steps.
 
-        The first step does not reduce over the loop `axis`; the second step does.
+        The second step reduces over the loop `axis`. The first step reduces over all other
+        reduction loops.
 
         Args:
             tensor: the result of the reduction.

@@ -110,7 +110,7 @@ class Stage:
         Args:
             parent: a loop.
             factor: extent of the inner loop.
-            nparts: extent of the outer loop; given instead of `factor`.
+            nparts: extent of the outer loop, which may be given instead of `factor`.
             tail_strategy: how the device treats a partial tile; ignored, because it does not change
                 the results.
 

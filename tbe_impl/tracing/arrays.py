@@ -399,7 +399,7 @@ def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any]]:
 
 
 def broadcast_tensors(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Broadcasts tensors against each other; error messages name the function `function`."""
+    """Broadcasts tensors to their common shape; error messages contain the name `function`."""
     shape = broadcast_shapes(function, [tensor.shape for tensor in tensors])
     return [
         broadcast(tensor if number is None else number, shape)

@@ -145,7 +145,7 @@ def array_attribute(array: TracedArray, name: str) -> Any:
 
 
 def _axes(array: TracedArray, axis: Any) -> list[int]:
-    """Converts `axis` to a list of non-negative integers; None gives all axes."""
+    """Converts `axis` to a list of non-negative integers; if `axis` is None, lists all axes."""
     if axis is None:
         return list(range(array.ndim))
     listed = list(axis) if isinstance(axis, (tuple, list)) else [axis]

@@ -124,7 +124,7 @@ def rearrange_axes(tensor: Tensor, axes: Sequence[int | None]) -> Tensor:
     """Builds a tensor whose axes are the given axes of `tensor`; None inserts an axis of size 1.
 
     Raises:
-        InputError: an axis that is left out has a size other than 1.
+        InputError: `tensor` has an axis that is not among the given axes and whose size is not 1.
     """
     if list(axes) == list(range(tensor.ndim)):
         return tensor

@@ -51,7 +51,7 @@ def sparse(source: Any, axis: Any = None) -> NoReturn:
 
     Raises:
         SparseBody: always; ``tvm.compute`` creates the stage from this exception.
-        OperatorError: `axis` is not exactly one axis from ``sparse_axis``.
+        OperatorError: `axis` is not a list of exactly one axis that ``sparse_axis`` created.
     """
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     if len(axes) != 1 or not isinstance(axes[0], IterVar):

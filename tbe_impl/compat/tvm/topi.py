@@ -1,4 +1,4 @@
-"""Implements ``topi``, TVM's operator library; operands broadcast without implicit casts."""
+"""Implements ``topi``, TVM's operator library; operands are broadcast, but not cast implicitly."""
 
 from __future__ import annotations
 

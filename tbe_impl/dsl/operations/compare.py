@@ -232,9 +232,9 @@ def vcmpsel(
 
     Args:
         lhs: a tensor.
-        rhs: a tensor or a scalar; default 2.0.
+        rhs: a tensor or a scalar; by default 2.0.
         operation: ``eq``, ``ne``, ``lt``, ``gt``, ``ge`` or ``le``.
-        slhs: a tensor or a scalar; default lhs.
+        slhs: a tensor or a scalar; by default lhs.
         srhs: a tensor or a scalar. The default is rhs if rhs is a tensor, and 0 otherwise.
     """
     left = check_tensor("vcmpsel", lhs, "lhs")

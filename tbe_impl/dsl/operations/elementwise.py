@@ -22,12 +22,12 @@ from tbe_impl.dsl.tensor import Tensor
 
 
 def maximum(x: Any, y: Any) -> Expr:
-    """Returns the larger of two scalars; propagates NaN."""
+    """Returns the larger of two scalars, or NaN if a scalar is NaN."""
     return make_binary("max", x, y)
 
 
 def minimum(x: Any, y: Any) -> Expr:
-    """Returns the smaller of two scalars; propagates NaN."""
+    """Returns the smaller of two scalars, or NaN if a scalar is NaN."""
     return make_binary("min", x, y)
 
 
@@ -161,7 +161,7 @@ def _relu(x: Any) -> Any:
 
 
 def vlrelu(raw_tensor: Tensor, alpha: Any = 0) -> Tensor:
-    """Computes leaky ReLU of each element: x if x > 0, and alpha·x otherwise; propagates NaN."""
+    """Computes leaky ReLU of each element: x if x > 0, and alpha·x otherwise. NaN gives NaN."""
     tensor = check_tensor("vlrelu", raw_tensor)
     slope = check_scalar("vlrelu", alpha, tensor.dtype, "alpha")
     return elementwise_stage(

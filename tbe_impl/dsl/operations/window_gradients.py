@@ -57,8 +57,8 @@ def pooling3d_max_grad_grad(
         padding: ``SAME``, ``VALID`` or ``CALCULATED``.
 
     Returns:
-        A tensor of the shape of `orig_output`. It is 0 for a window in which no element equals the
-        maximum in `orig_output`.
+        A tensor of the shape of `orig_output`. The element is 0 for a window in which no element
+        equals the maximum in `orig_output`.
     """
     word = "pooling3d_max_grad_grad"
     x, y = (
