@@ -448,7 +448,7 @@ class Computation:
             taken = self.spec.dtypes_of(name)
             if one.dtype not in taken:
                 raise InputError(
-                    f"{self.spec.name} does not support the dtype of {name}",
+                    f"{self.spec.name}: the dtype of {name} is not supported",
                     place=self.spec.place or self.spec.name,
                     expected=", ".join(taken),
                     got=one.dtype,

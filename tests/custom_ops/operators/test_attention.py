@@ -195,7 +195,7 @@ Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
         ),
         (
             shapes(Q, K, K, (6,), dtype="int32"),
-            "does not support the dtype of q; expected float16, bfloat16, float32, float64, got int32",
+            "dtype of q is not supported; expected float16, bfloat16, float32, float64, got int32",
         ),
         (
             [*shapes(Q, K, K), np.zeros(6)],
