@@ -214,10 +214,10 @@ FAULTS = (
         OPERATORS,
     ),
     Fault(
-        "rounded before the product",
+        "result of a half type stays wide",
         "custom_ops/operators/swish.py",
         "    (a,) = widen_inputs(x)\n    return dsl.cast_to(swish(a, beta), promote_dtype(x))",
-        "    return dsl.cast_to(swish(x, beta), promote_dtype(x))",
+        "    (a,) = widen_inputs(x)\n    return swish(a, beta)",
         OPERATORS,
     ),
     Fault(
