@@ -214,10 +214,10 @@ FAULTS = (
         OPERATORS,
     ),
     Fault(
-        "result of a half type stays wide",
+        "attribute of an operator is ignored",
         "custom_ops/operators/swish.py",
         "    (a,) = widen_inputs(x)\n    return dsl.cast_to(swish(a, beta), promote_dtype(x))",
-        "    (a,) = widen_inputs(x)\n    return swish(a, beta)",
+        "    (a,) = widen_inputs(x)\n    return dsl.cast_to(swish(a, 1.0), promote_dtype(x))",
         OPERATORS,
     ),
     Fault(
