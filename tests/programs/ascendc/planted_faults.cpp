@@ -12,7 +12,7 @@ enum Fault : int32_t {
     none, overflow, past_input, past_buffer, copy_length, start, undefined_value, undefined_scalar,
     free_twice, dequeue_empty, too_deep, never_freed, no_buffer, copy_not_awaited, result_not_awaited,
     overwritten, wait_without_set, set_not_awaited, race, deadlock, tail_missing, half_overflow,
-    use_after_free, wrong_queue, workspace, negative_count,
+    use_after_free, wrong_queue, work_space, negative_count, past_output, integer_overflow,
 };
 
 class Kernel {
@@ -28,6 +28,7 @@ public:
         pipe.InitBuffer(outQueue, 1, part * sizeof(float));
         pipe.InitBuffer(plainBuf, part * sizeof(float));
         if (fault == overflow) pipe.InitBuffer(largeBuf, 190 * 1024); // overflow
+        if (fault == work_space) pipe.InitBuffer(largeBuf, 176 * 1024);
     }
     void Process() {
         if (fault == race) DataCopy(workGm, xLocal(), part); // race
@@ -58,10 +59,13 @@ public:
         if (fault == wait_without_set) WaitFlag<HardEvent::V_MTE2>(EVENT_ID3); // wait_without_set
         if (fault == set_not_awaited) SetFlag<HardEvent::V_MTE2>(EVENT_ID3); // set_not_awaited
         if (fault == half_overflow) Overflow();
+        if (fault == integer_overflow) IntegerOverflow();
+        if (fault == work_space) Sum(y, x, {1, part, part}); // work_space
         if (fault == deadlock && GetBlockIdx() == 1) return;
         if (fault == deadlock) SyncAll(); // deadlock
         outQueue.EnQue(y);
         y = outQueue.DeQue<float>();
+        if (fault == past_output && first + part == length) DataCopy(yGm[first + 8], y, part); // past_output
         DataCopy(yGm[first], y, fault == tail_missing ? part - 8 : part);
         outQueue.FreeTensor(y);
     }
@@ -82,6 +86,12 @@ private:
         LocalTensor<half> a = plain().ReinterpretCast<half>();
         Duplicate(a, half(60000.0f), 16);
         Add(a, a, a, 16); // half_overflow
+    }
+
+    void IntegerOverflow() {
+        LocalTensor<int32_t> a = plain().ReinterpretCast<int32_t>();
+        Duplicate(a, int32_t(0x7fffffff), 16);
+        Adds(a, a, 1, 16); // integer_overflow
     }
 
     TPipe pipe;

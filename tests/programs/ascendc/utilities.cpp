@@ -3,6 +3,10 @@
 #include "kernel_operator_list_tensor_intf.h"
 using namespace AscendC;
 
+#if DT_FLOAT16 == 1 && DT_FLOAT == 0
+constexpr int HALF = DT_FLOAT16;
+#endif
+
 extern "C" __global__ __aicore__ void utilities(GM_ADDR gx, GM_ADDR gz, int32_t dtype, int32_t which) {
     TPipe pipe;
     TBuf<> buffer;
@@ -25,6 +29,28 @@ extern "C" __global__ __aicore__ void utilities(GM_ADDR gx, GM_ADDR gz, int32_t 
         uint32_t sizes[2] = {2, 3};
         DumpTensor(values, 6, 8, ShapeInfo(2, sizes));
     }
+    if (which == 4) { // the compiler's own names of events, earlier names, elements
+        GlobalTensor<float> from, to;
+        from.SetGlobalBuffer((__gm__ float*)gx, 512);
+        to.SetGlobalBuffer((__gm__ float*)gz, 1024);
+        DataCopy(values, from, 8);
+        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        Adds(values, values, 1.0f, 8);
+        PipeBarrier<PIPE_ALL>();
+        values(1) += 1.5f;
+        values(2) *= 3.0f;
+        values(3) -= 1.0f;
+        values(4) /= values(2);
+        uint32_t wide[2] = {4, 8}, narrow[2] = {1, 8};
+        BroadCast<float, 2, 0>(values[8], values, wide, narrow);
+        PipeBarrier<PIPE_ALL>();
+        DataCopy(to, values[8], 32);
+        GlobalTensor<float> rest = to[32];
+        InitGlobalMemory(rest, 8, 5.0f);
+        InitOutput<float>(to[40], 8);
+        return;
+    }
     int64_t found[] = {
         ScalarGetCountOfValue<1>(0xf0ull), ScalarGetCountOfValue<0>(0xf0ull), ScalarCountLeadingZero(0x0100000000000020ull),
         ScalarCountLeadingZero(0), ScalarGetSFFValue<1>(0x100ull), ScalarGetSFFValue<0>(~0ull), CountBitsCntSameAsSignBit(0x0100000000000020),
@@ -32,6 +58,7 @@ extern "C" __global__ __aicore__ void utilities(GM_ADDR gx, GM_ADDR gz, int32_t 
         ScalarCast<float, int32_t, RoundMode::CAST_CEIL>(1.2f), ScalarCast<float, int32_t, RoundMode::CAST_ROUND>(2.5f),
         static_cast<int64_t>(static_cast<float>(NumericLimits<half>::Max())), Std::min(3, 4), Std::get<1>(Std::make_tuple(1, 9)),
         static_cast<int64_t>(GetSystemCycle() > 0), static_cast<int64_t>(ONE_BLK_SIZE), static_cast<int64_t>(ToFloat(ToBfloat16(2.0f))),
+        AlignUp(13, 8), DivCeil(13u, 8), Ceil(16ull, 8), IsSameType<AscendC::half, ::half>::value, HALF, TOTAL_VEC_LOCAL_SIZE,
     };
     SetCtrlSpr<48, 48>(1);
     z.SetValue(100, GetCtrlSpr<48, 48>());

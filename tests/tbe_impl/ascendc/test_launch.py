@@ -19,7 +19,9 @@ LENGTH, BLOCKS = 4096, 4
 
 ERRORS = {
     "overflow": "on_chip_overflow",
+    "work_space": "workspace_overflow",
     "past_input": "out_of_range",
+    "past_output": "out_of_range",
     "past_buffer": "out_of_range",
     "copy_length": "alignment",
     "start": "alignment",
@@ -41,7 +43,12 @@ ERRORS = {
     "negative_count": "argument",
 }
 """Fault of the kernel → kind of the finding."""
-WARNINGS = {"never_freed": "queue", "set_not_awaited": "event", "half_overflow": "overflow"}
+WARNINGS = {
+    "never_freed": "queue",
+    "set_not_awaited": "event",
+    "half_overflow": "overflow",
+    "integer_overflow": "overflow",
+}
 LINELESS = {"tail_missing", "never_freed"}
 """Faults that no single line causes."""
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tbe_impl.ascendc.kernel import load_ascendc
 from tests.cases import cases
-from tests.tbe_impl.ascendc.harness import check_case, run_case, warnings_of
+from tests.tbe_impl.ascendc.harness import PROGRAMS, check_case, run_case, warnings_of
 
 SIZE, COUNT = 256, 200
 DTYPES = {"float32": 0, "float16": 1, "int16": 2}
@@ -402,3 +403,34 @@ def test_faults(name: str) -> None:
     kind, message = FAULTS[name]
     assert [one.kind for one in report.errors] == [kind], report.errors
     assert message in report.errors[0].message
+
+
+@cases("alpha", [0.5, 0.9375])
+def test_softmax_in_rounds(alpha: float) -> None:
+    """SoftmaxFlashV3: the first round scaled by the factor plus the second is the whole softmax.
+
+    A shift of each row by a constant leaves its softmax; the shifts by parts of a row do not.
+    """
+    x = np.random.default_rng(5).uniform(-0.5, 0.5, (2, 8, 512)).astype(np.float16)
+    kernel = load_ascendc(PROGRAMS / "softmax_rounds.cpp").build(
+        x,
+        outputs=[(x.shape, "float16"), ((3, 8, 8), "float32"), ((8, 16), "float16")],
+        arguments={"alpha": alpha},
+        blocks=1,
+    )
+    y, rows, factor = (one.astype(np.float64) for one in kernel(x))
+    scale = alpha / (1 - alpha)
+    parts = x.astype(np.float64).reshape(2, 8, 8, 64)
+    means = parts.mean((2, 3), keepdims=True)
+    shifted = (parts - (means - parts.mean(3, keepdims=True)) * scale).reshape(2, 8, 512)
+    means = means.reshape(2, 8, 1)
+    running = np.stack([means[0], means.mean(0)])
+    joined = shifted + (means - running[1]) * scale
+    top = joined.max((0, 2))[:, None]
+    first_top = (shifted[0]).max(1)[:, None]
+    np.testing.assert_allclose(y[0], np.exp(shifted[0] - first_top), rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(y[1], np.exp(joined[1] - top), rtol=2e-3, atol=1e-3)
+    expected = np.stack([running[1], np.exp(joined - top).sum((0, 2))[:, None], top])
+    np.testing.assert_allclose(rows, np.repeat(expected, 8, 2), rtol=1e-4, atol=1e-5)
+    before = first_top + (means[0] - running[1]) * scale
+    np.testing.assert_allclose(factor, np.repeat(np.exp(before - top), 16, 1), rtol=2e-3)

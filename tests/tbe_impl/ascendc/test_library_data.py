@@ -57,6 +57,7 @@ def _results() -> dict[str, np.ndarray]:
     merged = merged.transpose(0, 2, 1, 3)
     merged_again = split.transpose(0, 2, 1, 3).reshape(1, 1, 16, 2, 16).transpose(0, 3, 1, 2, 4)
     matrix, wide = x[:256].reshape(4, 64), words[:256].reshape(4, 64)
+    half_matrix, half_y = matrix.astype(np.float16), y.astype(np.float16)
     group = np.arange(4)[:, None] * 2 + np.arange(64) // 32
     half = y.astype(np.float16).astype(np.float64)
     halves = np.full((4, 32), np.nan)
@@ -85,8 +86,8 @@ def _results() -> dict[str, np.ndarray]:
         "philox": _philox(10, 0, 64),
         "philox_rows": np.concatenate([_philox(10, 8 * row, 4) for row in range(4)]),
         "philox_floats": (_philox(7, 0, 64) & 0x7FFFFF) / np.float64(1 << 23),
-        "quant": integers(np.rint(x[:200] * np.float32(3) + np.float32(4))),
-        "quant_channel": integers(np.rint(matrix * y[:64] + y[64:128])),
+        "quant": integers(np.rint(x[:200].astype(np.float16) * np.float16(3) + np.float16(4))),
+        "quant_channel": integers(np.rint(half_matrix * half_y[:64] + half_y[64:128])),
         "dequant": dequantised,
         "dequant_single": words[:64] * 0.5,
         "dequant_half": halves.astype(np.float16),

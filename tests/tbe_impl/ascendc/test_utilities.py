@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.tbe_impl.ascendc.harness import build
 
-EXPECTED = [4, 60, 7, 64, 8, -1, 6, -1, 4, 0, 2, 3, 65504, 3, 9, 1, 32, 2]
+EXPECTED = [4, 60, 7, 64, 8, -1, 6, -1, 4, 0, 2, 3, 65504, 3, 9, 1, 32, 2, 16, 2, 2, 1, 1, 188416]
 
 
 def _run(which: int, blocks: int = 1) -> tuple[np.ndarray, object]:
@@ -39,6 +39,15 @@ def test_printing() -> None:
     assert "desc 5, 10 elements of float\n[1.500000, 1.500000" in report.printed
     assert report.printed.count("?, ?]") == 1
     assert "1.500000,\n 1.500000" in report.printed
+
+
+def test_names_of_earlier_versions() -> None:
+    """Events by pipes, elements that are changed in place, BroadCast, InitGlobalMemory."""
+    values, report = _run(4)
+    assert not report.errors, report.errors
+    row = [1, 2.5, 3, 0, 1 / 3, 1, 1, 1]
+    expected = np.array([*row * 4, *[5] * 8, *[0] * 8], np.float32)
+    np.testing.assert_array_equal(values.view(np.float32)[:48], expected)
 
 
 def test_list_index() -> None:

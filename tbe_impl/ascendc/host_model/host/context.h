@@ -15,6 +15,21 @@
 #include <utility>
 #include <vector>
 
+// In a kernel that includes host headers these are macros.
+#undef DT_FLOAT
+#undef DT_FLOAT16
+#undef DT_INT8
+#undef DT_INT32
+#undef DT_UINT8
+#undef DT_INT16
+#undef DT_UINT16
+#undef DT_UINT32
+#undef DT_INT64
+#undef DT_UINT64
+#undef DT_DOUBLE
+#undef DT_BOOL
+#undef DT_BF16
+
 namespace ge {
 
 using graphStatus = uint32_t;

@@ -339,6 +339,18 @@ HOST_MODEL_SOFTMAX_TILING(SoftMaxGrad, HOST_MODEL_FLAG_OF_TILING, uint32_t dataT
 HOST_MODEL_SOFTMAX_TILING(SoftMaxFlashV2, HOST_MODEL_V2_FLAGS,
                           HOST_MODEL_LIST(HOST_MODEL_TWO_SIZES), dataTypeSize1,
                           HOST_MODEL_V2_FLAGS)
+inline void GetSoftMaxFlashV3MaxMinTmpSize(const TensorShape& srcShape, uint32_t dataTypeSize1,
+                                           uint32_t dataTypeSize2, uint32_t& maxValue,
+                                           uint32_t& minValue, bool isUpdate, bool = false) {
+    maxValue = GetSoftMaxFlashV2MaxTmpSize(srcShape, dataTypeSize1, dataTypeSize2, isUpdate);
+    minValue = GetSoftMaxFlashV2MinTmpSize(srcShape, dataTypeSize1, dataTypeSize2, isUpdate);
+}
+inline void SoftMaxFlashV3TilingFunc(const TensorShape& srcShape, uint32_t dataTypeSize1,
+                                     uint32_t dataTypeSize2, uint32_t localWorkSpaceSize,
+                                     optiling::SoftMaxTiling& out, bool isUpdate, bool = false) {
+    SoftMaxFlashV2TilingFunc(srcShape, dataTypeSize1, dataTypeSize2, localWorkSpaceSize, out,
+                             isUpdate);
+}
 inline uint32_t GetLogSoftMaxMinTmpSize(const TensorShape& srcShape, uint32_t size, bool reuse) {
     return GetSoftMaxMinTmpSize(srcShape, size, reuse);
 }

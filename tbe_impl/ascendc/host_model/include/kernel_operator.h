@@ -7,8 +7,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "../model/atomics.h"
 #include "../model/cast.h"
 #include "../model/compare.h"
+#include "../model/copy_layouts.h"
 #include "../model/data_copy.h"
 #include "../model/elementwise.h"
 #include "../model/entry.h"
@@ -22,8 +24,11 @@
 #include "../model/library_rows.h"
 #include "../model/library_softmax.h"
 #include "../model/matmul.h"
+#include "../model/gather_mask.h"
 #include "../model/gathers.h"
 #include "../model/reduce.h"
+#include "../model/scaled_casts.h"
 #include "../model/sorts.h"
+#include "../model/tensor_operators.h"
 #include "../model/tiling.h"
 #include "../model/utility.h"

@@ -1,109 +1,7 @@
 // Copies between global and on-chip memory, and within on-chip memory.
 #pragma once
 
-#include "elementwise.h"
-
-namespace AscendC {
-
-// The fields are wider than those of the instruction, so that a value that does not fit is an
-// error.
-struct DataCopyParams { // lengths and gaps in blocks of 32 bytes (bytes in DataCopyPad)
-    int64_t blockCount = 1, blockLen = 0;
-    union {
-        int64_t srcStride = 0, srcGap;
-    };
-    union {
-        int64_t dstStride = 0, dstGap;
-    };
-    DataCopyParams() = default;
-    template <class A, class B, class C, class D>
-    DataCopyParams(A count, B length, C src_gap, D dst_gap)
-        : blockCount(static_cast<int64_t>(count)), blockLen(static_cast<int64_t>(length)),
-          srcStride(static_cast<int64_t>(src_gap)), dstStride(static_cast<int64_t>(dst_gap)) {}
-};
-struct DataCopyExtParams { // lengths in bytes; gaps in bytes in global, in blocks in on-chip memory
-    int64_t blockCount = 1, blockLen = 0, srcStride = 0, dstStride = 0;
-    uint32_t rsv = 0;
-    DataCopyExtParams() = default;
-    template <class A, class B, class C, class D, class E>
-    DataCopyExtParams(A count, B length, C src_gap, D dst_gap, E reserved)
-        : blockCount(static_cast<int64_t>(count)), blockLen(static_cast<int64_t>(length)),
-          srcStride(static_cast<int64_t>(src_gap)), dstStride(static_cast<int64_t>(dst_gap)),
-          rsv(static_cast<uint32_t>(reserved)) {}
-    DataCopyExtParams(const DataCopyParams& one)
-        : blockCount(one.blockCount), blockLen(one.blockLen), srcStride(one.srcStride),
-          dstStride(one.dstStride) {}
-};
-struct DataCopyPadParams {
-    bool isPad = false;
-    int64_t leftPadding = 0, rightPadding = 0;
-    uint64_t paddingValue = 0; // bits
-    DataCopyPadParams() = default;
-    template <class A, class B, class C, class D>
-    DataCopyPadParams(A pad, B left, C right, D value)
-        : isPad(static_cast<bool>(pad)), leftPadding(static_cast<int64_t>(left)),
-          rightPadding(static_cast<int64_t>(right)), paddingValue(static_cast<uint64_t>(value)) {}
-};
-template <class T> struct DataCopyPadExtParams {
-    bool isPad = false;
-    int64_t leftPadding = 0, rightPadding = 0;
-    T paddingValue = T(0);
-    DataCopyPadExtParams() = default;
-    template <class A, class B, class C, class D>
-    DataCopyPadExtParams(A pad, B left, C right, D value)
-        : isPad(static_cast<bool>(pad)), leftPadding(static_cast<int64_t>(left)),
-          rightPadding(static_cast<int64_t>(right)), paddingValue(static_cast<T>(value)) {}
-};
-enum class PaddingMode : uint8_t { Normal = 0, Compact };
-
-struct SliceInfo {
-    uint32_t startIndex = 0, endIndex = 0, stride = 0, burstLen = 0, shapeValue = 0;
-    SliceInfo() = default;
-    template <class A, class B, class C, class D, class E = uint32_t>
-    SliceInfo(A start, B end, C gap, D burst, E shape = 0)
-        : startIndex(static_cast<uint32_t>(start)), endIndex(static_cast<uint32_t>(end)),
-          stride(static_cast<uint32_t>(gap)), burstLen(static_cast<uint32_t>(burst)),
-          shapeValue(static_cast<uint32_t>(shape)) {}
-};
-struct Nd2NzParams {
-    int64_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcDValue = 0,
-            dstNzC0Stride = 0, dstNzNStride = 0, dstNzMatrixStride = 0;
-    Nd2NzParams() = default;
-    template <class A, class B, class C, class D, class E, class F, class G, class H>
-    Nd2NzParams(A number, B rows, C columns, D matrix_stride, E row_stride, F c0_stride, G n_stride,
-                H nz_matrix_stride)
-        : ndNum(static_cast<int64_t>(number)), nValue(static_cast<int64_t>(rows)),
-          dValue(static_cast<int64_t>(columns)),
-          srcNdMatrixStride(static_cast<int64_t>(matrix_stride)),
-          srcDValue(static_cast<int64_t>(row_stride)),
-          dstNzC0Stride(static_cast<int64_t>(c0_stride)),
-          dstNzNStride(static_cast<int64_t>(n_stride)),
-          dstNzMatrixStride(static_cast<int64_t>(nz_matrix_stride)) {}
-};
-struct Nz2NdParamsFull {
-    int64_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcNStride = 0,
-            dstDStride = 0, dstNdMatrixStride = 0;
-    Nz2NdParamsFull() = default;
-    template <class A, class B, class C, class D, class E, class F, class G>
-    Nz2NdParamsFull(A number, B rows, C columns, D matrix_stride, E n_stride, F row_stride,
-                    G nd_matrix_stride)
-        : ndNum(static_cast<int64_t>(number)), nValue(static_cast<int64_t>(rows)),
-          dValue(static_cast<int64_t>(columns)),
-          srcNdMatrixStride(static_cast<int64_t>(matrix_stride)),
-          srcNStride(static_cast<int64_t>(n_stride)), dstDStride(static_cast<int64_t>(row_stride)),
-          dstNdMatrixStride(static_cast<int64_t>(nd_matrix_stride)) {}
-};
-struct CopyRepeatParams {
-    uint32_t dstStride = 1, srcStride = 1, dstRepeatSize = 8, srcRepeatSize = 8;
-    CopyRepeatParams() = default;
-    template <class A, class B, class C, class D>
-    CopyRepeatParams(A dst_block, B src_block, C dst_repeat, D src_repeat)
-        : dstStride(static_cast<uint32_t>(dst_block)), srcStride(static_cast<uint32_t>(src_block)),
-          dstRepeatSize(static_cast<uint32_t>(dst_repeat)),
-          srcRepeatSize(static_cast<uint32_t>(src_repeat)) {}
-};
-
-} // namespace AscendC
+#include "copy_params.h"
 
 namespace host_model {
 
@@ -207,13 +105,16 @@ void copy(Instruction& op, const AscendC::LocalTensor<T>& dst, int64_t dst_first
     copy_within(op, dst, dst_first, src, src_first, count);
 }
 
-template <class T> void check_whole_blocks(Instruction& op, int64_t count) {
-    if (count * static_cast<int64_t>(sizeof(T)) % BLOCK_BYTES == 0) return;
-    op.fail("alignment",
+// Returns the number of elements that are copied: those of whole blocks.
+template <class T> int64_t whole_blocks(Instruction& op, int64_t count) {
+    constexpr int64_t per_block = BLOCK_BYTES / sizeof(T);
+    if (count % per_block == 0) return count;
+    op.note(true, "alignment",
             text_of("%s of %lld elements is %lld bytes, no multiple of 32: the rest is not copied",
                     op.name(), static_cast<long long>(count),
                     static_cast<long long>(count * static_cast<int64_t>(sizeof(T)))),
             "use DataCopyPad for the tail, or pad the count to whole blocks");
+    return count / per_block * per_block;
 }
 inline void
 check_range(Instruction& op, const char* field, int64_t value, int64_t low, int64_t high,
@@ -373,106 +274,6 @@ void for_each_loop(Instruction& op, bool into_ub, const To& dst, const From& src
                  src[(outer * loops.outer_src + inner * loops.inner_src) / size]);
 }
 
-// Starts of the contiguous parts that a slice has, in elements.
-template <class T>
-std::vector<int64_t> slice_starts(Instruction& op, const AscendC::SliceInfo* info, uint32_t dims,
-                                  int64_t length) {
-    check_range(op, "dimValue", dims, 1, 8, "a slice has 1 to 8 dimensions");
-    std::vector<int64_t> starts{0};
-    int64_t pitch = 1;
-    for (uint32_t d = 0; d < dims; ++d) {
-        const AscendC::SliceInfo& one = info[d];
-        int64_t part = d == 0 ? length : 1, extent = int64_t(one.endIndex) - one.startIndex + 1;
-        if (extent <= 0 || (extent + one.stride) % (part + one.stride) != 0)
-            op.fail(
-                "argument",
-                text_of(
-                    "%s: elements %u to %u of dimension %u are no whole number of parts of %lld "
-                    "elements with gaps of %u",
-                    op.name(), one.startIndex, one.endIndex, d, static_cast<long long>(part),
-                    one.stride),
-                "endIndex - startIndex + 1 must be N * part + (N - 1) * stride");
-        if (d > 0 && one.burstLen != 1)
-            op.fail("argument",
-                    text_of("%s: burstLen of dimension %u is %u", op.name(), d, one.burstLen),
-                    "from the second dimension on burstLen is 1");
-        std::vector<int64_t> next;
-        for (int64_t at = one.startIndex; at <= one.endIndex; at += part + one.stride)
-            for (int64_t start : starts) next.push_back(at * pitch + start);
-        starts = std::move(next);
-        pitch *= one.shapeValue;
-    }
-    return starts;
-}
-template <class To, class From>
-void copy_slices(Instruction& op, const To& dst, const From& src, const AscendC::SliceInfo* to,
-                 const AscendC::SliceInfo* from, uint32_t dims) {
-    using T = typename To::PrimType;
-    int64_t length = int64_t(from[0].burstLen) * BLOCK_BYTES / sizeof(T);
-    if (to[0].burstLen != from[0].burstLen || !length)
-        op.fail("argument",
-                text_of("%s: burstLen is %u in the source and %u in the destination", op.name(),
-                        from[0].burstLen, to[0].burstLen),
-                "both must be equal, in blocks of 32 bytes");
-    auto targets = slice_starts<T>(op, to, dims, length),
-         sources = slice_starts<T>(op, from, dims, length);
-    if (targets.size() != sources.size())
-        op.fail("argument",
-                text_of("%s: the source slice has %zu parts, the destination %zu", op.name(),
-                        sources.size(), targets.size()),
-                "both slices must have the same number of parts");
-    for (size_t i = 0; i < targets.size(); ++i) copy(op, dst, targets[i], src, sources[i], length);
-}
-
-// Rows of a matrix into blocks of 32 bytes: column block after column block, rows of C0 elements.
-template <class T>
-void copy_nd2nz(Instruction& op, const AscendC::LocalTensor<T>& dst,
-                const AscendC::GlobalTensor<T>& src, const AscendC::Nd2NzParams& params) {
-    check_range(op, "ndNum", params.ndNum, 0, 4095);
-    check_range(op, "nValue", params.nValue, 0, 16384);
-    check_range(op, "dValue", params.dValue, 0, 65535);
-    check_range(op, "srcDValue", params.srcDValue, 1, 65535);
-    check_range(op, "dstNzC0Stride", params.dstNzC0Stride, 1, 16384);
-    check_range(op, "dstNzNStride", params.dstNzNStride, 1, 16384);
-    constexpr int64_t c0 = BLOCK_BYTES / sizeof(T);
-    for (int64_t matrix = 0; matrix < params.ndNum; ++matrix)
-        for (int64_t row = 0; row < params.nValue; ++row) {
-            auto from = op.in(src, matrix * params.srcNdMatrixStride + row * params.srcDValue,
-                              params.dValue);
-            for (int64_t column = 0; column < params.dValue; column += c0) {
-                int64_t at = matrix * params.dstNzMatrixStride +
-                             (column / c0 * params.dstNzC0Stride + row * params.dstNzNStride) * c0;
-                auto to = op.out(dst, at, c0, BLOCK_BYTES);
-                for (int64_t i = 0; i < c0; ++i) {
-                    bool inside = column + i < params.dValue;
-                    to.data[i] = inside ? from.data[column + i] : T(0);
-                    op.set(to, i, inside ? from.state(column + i) : 1);
-                }
-            }
-        }
-}
-template <class T>
-void copy_nz2nd(Instruction& op, const AscendC::GlobalTensor<T>& dst,
-                const AscendC::LocalTensor<T>& src, const AscendC::Nz2NdParamsFull& params) {
-    check_range(op, "ndNum", params.ndNum, 0, 4095);
-    check_range(op, "nValue", params.nValue, 1, 8192);
-    check_range(op, "dValue", params.dValue, 1, 8192);
-    check_range(op, "dstDStride", params.dstDStride, 1, 65535);
-    if (params.dValue % 16)
-        op.fail("argument",
-                text_of("%s: dValue is %lld, no multiple of 16", op.name(),
-                        static_cast<long long>(params.dValue)),
-                "the matrix has whole blocks of 16 columns");
-    for (int64_t matrix = 0; matrix < params.ndNum; ++matrix)
-        for (int64_t row = 0; row < params.nValue; ++row)
-            for (int64_t column = 0; column < params.dValue; column += 16)
-                copy_out(op, dst,
-                         matrix * params.dstNdMatrixStride + row * params.dstDStride + column, src,
-                         matrix * params.srcNdMatrixStride * 256 +
-                             (column / 16 * params.srcNStride + row) * 16,
-                         16);
-}
-
 } // namespace host_model
 
 namespace AscendC {
@@ -484,21 +285,21 @@ template <class T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, int64_t count,
               HOST_MODEL_WHERE) {
     HOST_MODEL_COPY_OP(MTE2);
-    ::host_model::check_whole_blocks<T>(op, count);
+    count = ::host_model::whole_blocks<T>(op, count);
     ::host_model::copy_in(op, dst, 0, src, 0, count);
 }
 template <class T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, int64_t count,
               HOST_MODEL_WHERE) {
     HOST_MODEL_COPY_OP(MTE3);
-    ::host_model::check_whole_blocks<T>(op, count);
+    count = ::host_model::whole_blocks<T>(op, count);
     ::host_model::copy_out(op, dst, 0, src, 0, count);
 }
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t count,
               HOST_MODEL_WHERE) {
     HOST_MODEL_COPY_OP(V);
-    ::host_model::check_whole_blocks<T>(op, count);
+    count = ::host_model::whole_blocks<T>(op, count);
     ::host_model::check_alignment(op, dst, src);
     ::host_model::copy_within(op, dst, 0, src, 0, count);
 }
@@ -523,31 +324,6 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
     ::host_model::check_alignment(op, dst, src);
     ::host_model::copy_blocks(op, dst, src, repeatParams);
 }
-template <class T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSliceInfo[],
-              const SliceInfo srcSliceInfo[], uint32_t dimValue = 1, HOST_MODEL_WHERE) {
-    HOST_MODEL_COPY_OP(MTE2);
-    ::host_model::copy_slices(op, dst, src, dstSliceInfo, srcSliceInfo, dimValue);
-}
-template <class T>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSliceInfo[],
-              const SliceInfo srcSliceInfo[], uint32_t dimValue = 1, HOST_MODEL_WHERE) {
-    HOST_MODEL_COPY_OP(MTE3);
-    ::host_model::copy_slices(op, dst, src, dstSliceInfo, srcSliceInfo, dimValue);
-}
-template <class T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& params,
-              HOST_MODEL_WHERE) {
-    HOST_MODEL_COPY_OP(MTE2);
-    ::host_model::copy_nd2nz(op, dst, src, params);
-}
-template <class T>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& params,
-              HOST_MODEL_WHERE) {
-    HOST_MODEL_COPY_OP(MTE3);
-    ::host_model::copy_nz2nd(op, dst, src, params);
-}
-
 template <class T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                  const DataCopyExtParams& dataCopyParams, const DataCopyPadExtParams<T>& padParams,
@@ -612,72 +388,6 @@ inline void SetLoopModePara(const LoopModeParams& loopParams, DataCopyMVType typ
 }
 inline void ResetLoopModePara(DataCopyMVType type) { SetLoopModePara({}, type); }
 
-// Copies of up to five dimensions, each with its strides and padding, in elements.
-struct NdDmaConfig {
-    static constexpr uint16_t unsetPad = 0xffff;
-    bool isNearestValueMode = false;
-    uint16_t loopLpSize = unsetPad, loopRpSize = unsetPad;
-    bool ascOptimize = false;
-};
-inline constexpr NdDmaConfig kDefaultNdDmaConfig = {};
-template <uint8_t dim> struct NdDmaLoopInfo {
-    uint64_t loopSrcStride[dim] = {};
-    uint32_t loopDstStride[dim] = {}, loopSize[dim] = {};
-    uint8_t loopLpSize[dim] = {}, loopRpSize[dim] = {};
-};
-template <class T, uint8_t dim> struct NdDmaParams {
-    NdDmaLoopInfo<dim> loopInfo;
-    T constantValue;
-};
-inline void NdDmaDci() {}
-
-} // namespace AscendC
-
-namespace host_model {
-
-template <const AscendC::NdDmaConfig& config, class T, uint8_t dim>
-void copy_dimensions(Instruction& op, const AscendC::LocalTensor<T>& dst,
-                     const AscendC::GlobalTensor<T>& src,
-                     const AscendC::NdDmaParams<T, dim>& params, int d, int64_t to, int64_t from,
-                     bool inside) {
-    const auto& info = params.loopInfo;
-    if (d < 0) {
-        auto target = op.out(dst, to, 1);
-        target.data[0] = params.constantValue;
-        op.derive(target);
-        if (!inside) return;
-        auto source = op.in(src, from, 1);
-        target.data[0] = source.data[0];
-        op.derive(target, source);
-        return;
-    }
-    int64_t left = config.loopLpSize == AscendC::NdDmaConfig::unsetPad ? info.loopLpSize[d]
-                                                                       : config.loopLpSize;
-    int64_t right = config.loopRpSize == AscendC::NdDmaConfig::unsetPad ? info.loopRpSize[d]
-                                                                        : config.loopRpSize;
-    int64_t size = info.loopSize[d];
-    check_range(op, "loopSize", size, 1, (1 << 20) - 1, "each dimension has at least one element");
-    for (int64_t i = -left; i < size + right; ++i) {
-        int64_t nearest = std::min(std::max<int64_t>(i, 0), size - 1);
-        copy_dimensions<config>(op, dst, src, params, d - 1,
-                                to + (i + left) * info.loopDstStride[d],
-                                from + nearest * static_cast<int64_t>(info.loopSrcStride[d]),
-                                inside && (config.isNearestValueMode || nearest == i));
-    }
-}
-
-} // namespace host_model
-
-namespace AscendC {
-
-template <class T, uint8_t dim, const NdDmaConfig& config = kDefaultNdDmaConfig>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
-              const NdDmaParams<T, dim>& params, HOST_MODEL_WHERE) {
-    static_assert(dim >= 1 && dim <= 5, "1 to 5 dimensions");
-    HOST_MODEL_COPY_OP(MTE2);
-    ::host_model::copy_dimensions<config>(op, dst, src, params, dim - 1, 0, 0, true);
-}
-
 } // namespace AscendC
 
 namespace host_model {
@@ -726,47 +436,5 @@ void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t m
     ::host_model::copy_lanes(dst, src, ::host_model::masked(mask, sizeof(T), repeatTime, isSetMask),
                              repeatParams, where);
 }
-
-// Copies to global memory add to it, or take the larger or smaller value, until SetAtomicNone.
-#define HOST_MODEL_ATOMIC(NAME, MODE)                                                              \
-    template <class T> void NAME(HOST_MODEL_WHERE) {                                               \
-        if (::host_model::atomic_code<T>() == 0)                                                   \
-            ::host_model::core().fail("unsupported",                                               \
-                                      std::string(#NAME) + " of " +                                \
-                                          ::host_model::name_of_dtype<T>(),                        \
-                                      "use int8_t, int16_t, half, bfloat16_t, int32_t or float",   \
-                                      where);                                                      \
-        ::host_model::core().atomic_mode = static_cast<int>(::host_model::Atomic::MODE);           \
-        ::host_model::core().atomic_dtype = ::host_model::atomic_code<T>();                        \
-    }
-HOST_MODEL_ATOMIC(SetAtomicAdd, ADD)
-HOST_MODEL_ATOMIC(SetAtomicMax, MAX)
-HOST_MODEL_ATOMIC(SetAtomicMin, MIN)
-template <class T> void SetAtomicType() {
-    ::host_model::core().atomic_dtype = ::host_model::atomic_code<T>();
-}
-enum class AtomicDtype {
-    ATOMIC_NONE = 0,
-    ATOMIC_F32,
-    ATOMIC_F16,
-    ATOMIC_S16,
-    ATOMIC_S32,
-    ATOMIC_S8,
-    ATOMIC_BF16
-};
-enum class AtomicOp { ATOMIC_SUM = 0 };
-template <AtomicDtype type, AtomicOp op> void SetStoreAtomicConfig() {
-    auto& core = ::host_model::core();
-    core.atomic_mode = static_cast<int>(
-        type == AtomicDtype::ATOMIC_NONE ? ::host_model::Atomic::NONE : ::host_model::Atomic::ADD);
-    core.atomic_dtype = static_cast<int>(type);
-}
-inline void GetStoreAtomicConfig(uint16_t& atomicType, uint16_t& atomicOp) {
-    auto& core = ::host_model::core();
-    atomicType = static_cast<uint16_t>(core.atomic_mode ? core.atomic_dtype : 0);
-    atomicOp = 0;
-}
-inline void SetAtomicNone() { ::host_model::core().atomic_mode = 0; }
-inline void DisableDmaAtomic() { SetAtomicNone(); }
 
 } // namespace AscendC

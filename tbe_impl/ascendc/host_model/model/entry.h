@@ -1,6 +1,8 @@
 // What Python calls: binds arguments to a kernel's parameters by order, runs it, returns a report.
 #pragma once
 
+#include <cerrno>
+#include <cmath>
 #include <cstdlib>
 
 #include "tiling.h"
@@ -29,35 +31,52 @@ struct HostModelRequest {
 };
 }
 
-template <class T> void parse_scalar(const char* text, T& value) {
-    if constexpr (std::is_same<T, bool>::value)
-        value = std::strcmp(text, "true") == 0 || std::atof(text) != 0;
-    else if constexpr (is_floating<T>)
-        value = static_cast<T>(std::strtod(text, nullptr));
-    else if constexpr (std::is_signed<T>::value)
-        value = static_cast<T>(std::strtoll(text, nullptr, 0));
-    else if constexpr (std::is_enum<T>::value)
-        value = static_cast<T>(std::strtoll(text, nullptr, 0));
-    else
-        value = static_cast<T>(std::strtoull(text, nullptr, 0));
+// Reads a number, up to a comma; returns whether the text is one that T can hold.
+template <class T> bool parse_scalar(const char* text, T& value) {
+    char* end = nullptr;
+    if constexpr (std::is_class<T>::value && !is_small_float<T>) {
+        return false;
+    } else if constexpr (std::is_same<T, bool>::value) {
+        std::string word(text, std::strcspn(text, ","));
+        value = word == "true" || word == "True" || word == "1";
+        return value || word == "false" || word == "False" || word == "0";
+    } else if constexpr (is_floating<T>) {
+        value = static_cast<T>(std::strtod(text, &end));
+    } else {
+        double wide = std::strtod(text, &end); // 1e6 is an integer, too
+        if (end != text && std::memchr(text, '.', end - text) == nullptr) {
+            char* last = nullptr;
+            int base = std::memchr(text, 'x', end - text) ? 16 : 10;
+            errno = 0;
+            if (*text == '-')
+                value = static_cast<T>(std::strtoll(text, &last, base));
+            else
+                value = static_cast<T>(std::strtoull(text, &last, base));
+            if (last == end)
+                return errno == 0 && (*end == 0 || *end == ',') &&
+                       std::fabs(static_cast<double>(value) - wide) <= std::fabs(wide) * 1e-9;
+        }
+        value = static_cast<T>(wide);
+        if (static_cast<double>(value) != wide) return false;
+    }
+    return end != text && (*end == 0 || *end == ',');
 }
 
 // Sets a field of a tiling structure, or the elements of an array field, from a text such as
-// "3" or "1,2,3". Returns how many values were taken.
+// "3" or "1,2,3". Returns how many values were taken; -2 - i if value i is no number of the type.
 template <class T> int assign_field(T& field, const char* text) {
     if constexpr (std::is_array<T>::value) {
         int taken = 0;
         for (auto& one : field) {
             if (!text || !*text) break;
-            assign_field(one, text);
+            if (assign_field(one, text) < 0) return -2 - taken;
             ++taken;
             text = std::strchr(text, ',');
             if (text) ++text;
         }
         return taken;
     } else {
-        parse_scalar(text, field);
-        return 1;
+        return parse_scalar(text, field) ? 1 : -2;
     }
 }
 
@@ -70,7 +89,7 @@ template <class T> T converted(const HostModelArgument& argument) {
         return value;
     } else {
         T value{};
-        parse_scalar(argument.text, value);
+        parse_scalar(argument.text, value); // Python has checked the text
         return value;
     }
 }
@@ -140,7 +159,7 @@ const char* run(void (*kernel)(A...), const HostModelRequest& request) {
                                 static_cast<unsigned long long>(core.workspace_peak))
                       : std::string());
     });
-    if (!report().failed()) check_outputs();
+    if (!report().ended_early()) check_outputs();
     for (int pipe = 0; pipe < PIPES; ++pipe)
         totals += text_of("%s\"%s\": %llu", pipe ? ", " : "", name_of(static_cast<Pipe>(pipe)),
                           static_cast<unsigned long long>(issued[pipe]));

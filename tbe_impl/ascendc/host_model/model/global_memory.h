@@ -101,7 +101,7 @@ private:
         if (!both || other == core || clocks.knows(core, other, entry & 0x1fffff)) return;
         if (atomic && after_write && (entry >> 31 & 1)) return;
         uint64_t at = block * BLOCK_BYTES + static_cast<uint64_t>(__builtin_ctz(both));
-        ::host_model::core().fail(
+        ::host_model::core().note(
             "race",
             text_of("%s of core %d %s byte %llu of %s, which core %d %s without a synchronisation "
                     "between them",

@@ -6,7 +6,7 @@
 // number of elements of the whole instruction, and the number of repeats follows from it.
 #pragma once
 
-#include "pipe.h"
+#include "allocators.h"
 
 namespace AscendC {
 
@@ -311,3 +311,10 @@ inline void SetMaskNorm() { ::host_model::core().mask_counter = false; }
 inline void ResetMask() { ::host_model::core().mask[0] = ::host_model::core().mask[1] = ~0ull; }
 
 } // namespace AscendC
+
+inline void set_vector_mask(uint64_t high, uint64_t low) {
+    ::host_model::core().mask[0] = low;
+    ::host_model::core().mask[1] = high;
+}
+inline void set_mask_count() { AscendC::SetMaskCount(); }
+inline void set_mask_norm() { AscendC::SetMaskNorm(); }

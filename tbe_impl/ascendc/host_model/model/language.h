@@ -38,6 +38,10 @@
 
 using GM_ADDR = uint8_t*;
 
+// Hints for branches.
+constexpr bool likely(bool condition) { return condition; }
+constexpr bool unlikely(bool condition) { return condition; }
+
 // The compiler's own min and max, also of two types.
 using std::max;
 using std::min;
@@ -66,6 +70,12 @@ template <class T, class U> constexpr std::common_type_t<T, U> max(const T& a, c
 #define ASCEND_IS_NOT_AIC (!(ASCEND_IS_AIC))
 
 namespace AscendC {
+
+using ::bfloat16_t;
+using ::float16_t;
+using ::half;
+
+template <class A, class B> struct IsSameType : std::is_same<A, B> {};
 
 enum class TPosition : uint8_t {
     GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM,

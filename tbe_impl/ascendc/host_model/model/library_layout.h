@@ -197,5 +197,16 @@ void Fill(GlobalTensor<T>& gmWorkspaceAddr, uint64_t size, ::host_model::Scalar<
     std::fill(to.data, to.data + to.count, static_cast<T>(value));
     op.derive(to);
 }
+// Names of Fill in earlier versions.
+template <class T>
+void InitGlobalMemory(GlobalTensor<T>& gmWorkspaceAddr, uint64_t size,
+                      ::host_model::Scalar<T> value, HOST_MODEL_WHERE) {
+    Fill(gmWorkspaceAddr, size, value, where);
+}
+template <class T>
+void InitOutput(GlobalTensor<T> gmWorkspaceAddr, uint64_t size,
+                ::host_model::Scalar<T> value = T(0), HOST_MODEL_WHERE) {
+    Fill(gmWorkspaceAddr, size, value, where);
+}
 
 } // namespace AscendC

@@ -97,6 +97,12 @@ void quantise(const char* name, const AscendC::LocalTensor<D>& dst,
     }
 }
 
+// x * a + b in half, then rounded to an integer: the documented steps of AscendQuant.
+inline int8_t quantise_in_half(float x, float a, float b) {
+    half product = float(half(x)) * float(half(a));
+    return finish<int8_t>(float(half(float(product) + float(half(b)))));
+}
+
 // The place of a parameter under a policy: 0 tensor, 1 channel (column), 2 token (row), 3 group.
 template <class Params>
 auto place_of_policy(int policy, int32_t k_axis, const Params& params) {
@@ -118,7 +124,7 @@ namespace AscendC {
 #define HOST_MODEL_WITH_SHARED() , HOST_MODEL_SHARED
 #define HOST_MODEL_WITHOUT_SHARED()
 
-// Round(src * scale + offset), saturated, with scalars.
+// Round(src * scale + offset) in half, saturated, with scalars.
 #define HOST_MODEL_QUANT(NAME, SHARED, COUNT, ELEMENTS, TENSORS)                                   \
     template <class T, bool isReuseSource = false,                                                 \
               const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>                          \
@@ -128,7 +134,7 @@ namespace AscendC {
         ::host_model::quantise(                                                                    \
             #NAME, dst, src, scale, offset, 1, count, count, count, TENSORS, where,                \
             [](int64_t, int64_t) { return int64_t(0); },                                           \
-            [](float x, float a, float b) { return ::host_model::finish<int8_t>(x * a + b); });    \
+            [](float x, float a, float b) { return ::host_model::quantise_in_half(x, a, b); });    \
     }
 // The same per channel: the scales have the length of a row.
 #define HOST_MODEL_QUANT_CHANNEL(NAME, SHARED, OFFSET, COUNT, WIDTH, ELEMENTS, TENSORS)            \
@@ -140,7 +146,7 @@ namespace AscendC {
         ::host_model::quantise(                                                                    \
             #NAME, dst, src, scaleTensor, offset, count / width, width, width, width, TENSORS,     \
             where, [](int64_t, int64_t column) { return column; },                                 \
-            [](float x, float a, float b) { return ::host_model::finish<int8_t>(x * a + b); });    \
+            [](float x, float a, float b) { return ::host_model::quantise_in_half(x, a, b); });    \
     }
 #define HOST_MODEL_QUANT_COUNT , uint32_t calCount
 #define HOST_MODEL_QUANT_COUNTS , uint32_t scaleCount, uint32_t calCount

@@ -264,5 +264,17 @@ void Broadcast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint3
         "Broadcast", ::host_model::least_workspace(::host_model::temporaries::Broadcast), where);
     Broadcast<T, dim, axis>(dst, src, dstShape, srcShape, LocalTensor<uint8_t>(), where);
 }
+// The name of Broadcast in earlier versions.
+template <class T, int32_t dim, int32_t axis, bool isReuseSource = false>
+void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t* dstShape,
+               const uint32_t* srcShape, const LocalTensor<uint8_t>& sharedTmpBuffer,
+               HOST_MODEL_WHERE) {
+    Broadcast<T, dim, axis>(dst, src, dstShape, srcShape, sharedTmpBuffer, where);
+}
+template <class T, int32_t dim, int32_t axis, bool isReuseSource = false>
+void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t* dstShape,
+               const uint32_t* srcShape, HOST_MODEL_WHERE) {
+    Broadcast<T, dim, axis>(dst, src, dstShape, srcShape, where);
+}
 
 } // namespace AscendC

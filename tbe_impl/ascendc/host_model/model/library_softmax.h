@@ -18,6 +18,15 @@ struct SoftMaxShapeInfo {
     SoftMaxShapeInfo(uint32_t rows, uint32_t width, uint32_t real_rows, uint32_t real_width)
         : srcM(rows), srcK(width), oriSrcM(real_rows), oriSrcK(real_width) {}
 };
+struct SoftMaxParams {
+    uint32_t srcM = 0, srcK = 0, oriSrcM = 0, oriSrcK = 0, loopCnt = 1, splitMeanCnt = 8;
+    float alpha = 0.9375f;
+    SoftMaxParams() = default;
+    SoftMaxParams(uint32_t rows, uint32_t width, uint32_t real_rows, uint32_t real_width,
+                  uint32_t loops, uint32_t parts, float factor)
+        : srcM(rows), srcK(width), oriSrcM(real_rows), oriSrcK(real_width), loopCnt(loops),
+          splitMeanCnt(parts), alpha(factor) {}
+};
 
 } // namespace AscendC
 
@@ -128,6 +137,66 @@ void softmax(const char* name, const SoftmaxOperands<T, S>& all, const Rows& row
             put_row_value(op, *all.exp_max, row, factor, state, rows.spread);
         if (all.sum) put_row_value(op, *all.sum, row, total, state, rows.spread);
         if (all.max) put_row_value(op, *all.max, row, top, state, rows.spread);
+    }
+}
+
+// Operands of SoftmaxFlashV3; the last three are null in the first round.
+template <class T, class S> struct ShiftedSoftmaxOperands {
+    const AscendC::LocalTensor<T>& dst;
+    const AscendC::LocalTensor<S>&mean, &sum, &max;
+    const AscendC::LocalTensor<T>&src, &exp_max;
+    const AscendC::LocalTensor<S>*in_mean, *in_sum, *in_max;
+};
+// Softmax in rounds (PASA): s = alpha / (1 - alpha); a row is shifted by (its mean - the mean of
+// the part that holds the element) * s, and the rounds' maxima and sums are joined relative to the
+// running mean. The parts are successive columns.
+template <class T, class S>
+void shifted_softmax(const ShiftedSoftmaxOperands<T, S>& all, const AscendC::SoftMaxParams& params,
+                     bool hidden, const Where& where) {
+    Rows rows{params.srcM, params.srcK, params.srcK};
+    Instruction op = begin_softmax<T>("SoftmaxFlashV3", rows, hidden, where);
+    op.check(params.splitMeanCnt == 8 && params.srcK >= 512 && params.srcK % 64 == 0 &&
+                 params.srcM % 8 == 0 && params.loopCnt >= 1,
+             "argument",
+             text_of("SoftmaxFlashV3: %u rows of %u elements, %u parts, round %u", params.srcM,
+                     params.srcK, params.splitMeanCnt, params.loopCnt),
+             "rows a multiple of 8, 512 elements or more in multiples of 64, 8 parts, rounds from 1");
+    float factor = params.alpha / (1 - params.alpha);
+    int64_t width = rows.width, part = width / params.splitMeanCnt;
+    std::vector<float> x(width), powers(width);
+    for (int64_t row = 0; row < rows.rows; ++row) {
+        auto from = op.in(all.src, row * width, width, 1, "the source");
+        uint8_t state = state_of(from);
+        for (int64_t i = 0; i < width; ++i) x[i] = float(from.data[i]);
+        float mean = tree_sum(x.data(), width) / width, running = mean;
+        for (int64_t first = 0; first < width; first += part) {
+            float shift = (mean - tree_sum(&x[first], part) / part) * factor;
+            for (int64_t i = first; i < first + part; ++i) x[i] -= shift;
+        }
+        float top = *std::max_element(x.begin(), x.end()), before = 0, sum_before = 0, scale = 0;
+        if (all.in_mean) {
+            float mean_before = row_value(op, *all.in_mean, row, state);
+            float max_before = row_value(op, *all.in_max, row, state);
+            sum_before = row_value(op, *all.in_sum, row, state);
+            running = (mean + mean_before * (params.loopCnt - 1)) / params.loopCnt;
+            before = (mean_before - running) * factor + max_before;
+        }
+        float shift = (mean - running) * factor;
+        top += shift;
+        if (all.in_mean) {
+            top = std::max(top, before);
+            scale = std::exp(before - top);
+        }
+        for (int64_t i = 0; i < width; ++i) powers[i] = std::exp(x[i] - (top - shift));
+        auto to = op.out(all.dst, row * width, width);
+        for (int64_t i = 0; i < width; ++i) {
+            to.data[i] = static_cast<T>(powers[i]);
+            op.set(to, i, state);
+        }
+        put_row_value(op, all.mean, row, running, state);
+        put_row_value(op, all.sum, row, tree_sum(powers.data(), width) + scale * sum_before, state);
+        put_row_value(op, all.max, row, top, state);
+        if (all.in_mean) put_row_value(op, all.exp_max, row, scale, state);
     }
 }
 
@@ -251,6 +320,20 @@ namespace AscendC {
             {dst, src, &sum, &max, isUpdate ? &inSum : nullptr, isUpdate ? &inMax : nullptr,       \
              isUpdate ? &outReduceMax : nullptr, &expMax},                                         \
             ::host_model::rows_of(src, tiling, shape, config), HIDDEN, where);                     \
+    }                                                                                              \
+    template <class T, class U, bool isUpdate = false, bool isReuseSource = false,                 \
+              bool isBasicBlock = false, bool isDataFormatNZ = false,                              \
+              const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>                                   \
+    void SoftmaxFlashV3(const LocalTensor<T>& dst, const LocalTensor<U>& mean,                     \
+                        const LocalTensor<U>& sum, const LocalTensor<U>& max,                      \
+                        const LocalTensor<T>& src, const LocalTensor<T>& expMax,                   \
+                        const LocalTensor<U>& inMean, const LocalTensor<U>& inSum,                 \
+                        const LocalTensor<U>& inMax SHARED, const SoftMaxTiling&,                  \
+                        const SoftMaxParams& params, HOST_MODEL_WHERE) {                           \
+        ::host_model::shifted_softmax<T, U>(                                                       \
+            {dst, mean, sum, max, src, expMax, isUpdate ? &inMean : nullptr,                       \
+             isUpdate ? &inSum : nullptr, isUpdate ? &inMax : nullptr},                            \
+            params, HIDDEN, where);                                                                \
     }                                                                                              \
     template <class T, bool isReuseSource = false, bool isDataFormatNZ = false>                    \
     void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad,                        \

@@ -171,6 +171,12 @@ public:
                     std::move(relation)};
         throw Fault(std::move(one));
     }
+    // Adds an error after which the core goes on.
+    void note(std::string kind, std::string message, std::string remedy, Where where,
+              Where other = {}, std::string relation = "") {
+        report().add_error(Finding{std::move(kind), std::move(message), std::move(remedy), where,
+                                   index, other, std::move(relation)});
+    }
     void warn(std::string kind, std::string message, std::string remedy, Where where,
               Where other = {}, std::string relation = "") {
         report().add_warning(Finding{std::move(kind), std::move(message), std::move(remedy), where,
@@ -243,10 +249,13 @@ private:
         std::string relation = after_write ? "written here" : "read here";
         // The compiler of CANN inserts the waits of the scalar unit in many cases.
         bool scalar = p == static_cast<int>(Pipe::S) || q == static_cast<int>(Pipe::S);
-        if (scalar)
+        if (scalar) {
             warn("hazard", message, remedy, where, other, relation);
-        else
-            fail("hazard", message, remedy, where, other, relation);
+        } else {
+            note("hazard", message, remedy, where, other, relation);
+            // One missing event is one error.
+            order(static_cast<Pipe>(q), static_cast<Pipe>(p));
+        }
     }
 
     std::array<std::unique_ptr<Scratchpad>, MEMORIES> pads_;

@@ -70,6 +70,7 @@ public:
     }
     void clear() {
         slots_.clear();
+        strange_.clear();
         order_.clear();
     }
     void add(Buffer* buffer) {
@@ -139,10 +140,10 @@ public:
         Core& own = core();
         Slot& slot = find(buffer, "FreeTensor", where);
         if (buffer->state == Buffer::FREE)
-            own.fail("queue",
-                     text_of("FreeTensor of a tensor of %s that is free already",
-                             Core::name_of_buffer(*buffer).c_str()),
-                     "free each tensor once", where, buffer->changed, "freed here");
+            return own.note("queue",
+                            text_of("FreeTensor of a tensor of %s that is free already",
+                                    Core::name_of_buffer(*buffer).c_str()),
+                            "free each tensor once", where, buffer->changed, "freed here");
         if (buffer->state == Buffer::ENQUEUED)
             own.fail("queue",
                      text_of("FreeTensor of a tensor of %s that is in the queue",
@@ -170,14 +171,20 @@ private:
         std::array<uint32_t, PIPES> enqueued, freed;
     };
     Slot& find(Buffer* buffer, const char* what, const Where& where) {
+        for (auto& slot : strange_)
+            if (slot.buffer == buffer) return slot;
         for (auto& slot : slots_)
             if (slot.buffer == buffer) return slot;
-        core().fail("queue",
-                    buffer ? text_of("%s of a tensor of %s, which belongs to another queue", what,
-                                     Core::name_of_buffer(*buffer).c_str())
-                           : text_of("%s of a tensor without memory", what),
-                    "use the queue that allocated it", where, buffer ? buffer->where : Where{},
-                    buffer ? "allocated here" : "");
+        if (!buffer)
+            core().fail("queue", text_of("%s of a tensor without memory", what),
+                        "use a tensor of AllocTensor or DeQue", where);
+        core().note("queue",
+                    text_of("%s of a tensor of %s, which belongs to another queue", what,
+                            Core::name_of_buffer(*buffer).c_str()),
+                    "use the queue that allocated it, or a TQueBind for both positions", where,
+                    buffer->where, "allocated here");
+        strange_.push_back({buffer, {}, {}});
+        return strange_.back();
     }
 
     AscendC::TPosition position_ = AscendC::TPosition::VECIN;
@@ -185,6 +192,7 @@ private:
     int depth_ = 1;
     size_t next_ = 0;
     std::vector<Slot> slots_;
+    std::deque<Slot> strange_; // of buffers of other queues
     std::deque<Buffer*> order_;
 };
 
@@ -292,7 +300,7 @@ private:
             core.fail("argument", "Get of a TBuf without memory",
                       "call TPipe::InitBuffer for it first", where);
         if (offset + count * sizeof(T) > buffer->bytes)
-            core.fail("out_of_range",
+            core.note("out_of_range",
                       ::host_model::text_of(
                           "a tensor of bytes %u to %llu of %s, which has %u bytes", offset,
                           static_cast<unsigned long long>(offset + count * sizeof(T)),
@@ -304,6 +312,13 @@ private:
 
 class TPipe;
 inline TPipe* GetTPipePtr() { return static_cast<TPipe*>(::host_model::core().pipe_object); }
+
+} // namespace AscendC
+
+// Kernels call it without its namespace, too.
+using AscendC::GetTPipePtr;
+
+namespace AscendC {
 
 // Gives parts of on-chip memory to queues and buffers, and event ids.
 class TPipe {
@@ -447,73 +462,4 @@ private:
     uint64_t used_ = 0;
 };
 
-enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
-
-// Gives tensors one after the other, without queues.
-template <Hardware hardware = Hardware::UB> class LocalMemAllocator {
-    using Where = ::host_model::Where;
-
-public:
-    template <TPosition position, class T, uint32_t count>
-    LocalTensor<T> Alloc(Where where = Where::here()) {
-        return Alloc<position, T>(count, where);
-    }
-    template <class T, uint32_t count> LocalTensor<T> Alloc(Where where = Where::here()) {
-        return Alloc<default_position(), T>(count, where);
-    }
-    template <TPosition position, class T>
-    LocalTensor<T> Alloc(uint32_t count, Where where = Where::here()) {
-        auto* buffer = ::host_model::allocate(position, uint64_t(count) * sizeof(T), 0, 1, "buffer", where);
-        return {buffer, position, buffer->offset, count};
-    }
-    template <class T> LocalTensor<T> Alloc(uint32_t count, Where where = Where::here()) {
-        return Alloc<default_position(), T>(count, where);
-    }
-    uint32_t GetCurAddr() const {
-        return static_cast<uint32_t>(
-            ::host_model::core().taken[static_cast<int>(::host_model::memory_of(default_position()))]);
-    }
-
-private:
-    static constexpr TPosition default_position() {
-        return hardware == Hardware::L1    ? TPosition::A1
-               : hardware == Hardware::L0A ? TPosition::A2
-               : hardware == Hardware::L0B ? TPosition::B2
-               : hardware == Hardware::L0C ? TPosition::CO1
-                                           : TPosition::VECCALC;
-    }
-};
-
-// The rest of on-chip memory as a tensor, until the next call.
-template <class T, TPosition position>
-bool PopStackBuffer(LocalTensor<T>& tensor, ::host_model::Where where = ::host_model::Where::here()) {
-    auto& core = ::host_model::core();
-    auto memory = ::host_model::memory_of(position);
-    uint64_t taken = core.taken[static_cast<int>(memory)], size = core.pad(memory).bytes();
-    core.buffers.push_back({memory, static_cast<uint32_t>(taken), static_cast<uint32_t>(size - taken),
-                            0, 1, "workspace", where});
-    auto* buffer = &core.buffers.back();
-    tensor = LocalTensor<T>(buffer, position, buffer->offset, buffer->bytes / sizeof(T));
-    return size > taken;
-}
-
 } // namespace AscendC
-
-namespace host_model {
-
-// Checks that a library function finds `bytes` of hidden work space behind the kernel's buffers.
-inline void take_workspace(const char* name, uint64_t bytes, const Where& where) {
-    Core& own = core();
-    uint64_t taken = own.taken[0], size = own.pad(Memory::UB).bytes();
-    own.workspace_peak = std::max(own.workspace_peak, bytes);
-    if (taken + bytes <= size) return;
-    own.fail("workspace_overflow",
-             text_of("%s takes %llu bytes of hidden work space from UB, which has %llu bytes; the "
-                     "kernel's buffers leave %llu",
-                     name, static_cast<unsigned long long>(bytes),
-                     static_cast<unsigned long long>(size),
-                     static_cast<unsigned long long>(size > taken ? size - taken : 0)),
-             "shrink the buffers, or give the function a tensor for its work space", where);
-}
-
-} // namespace host_model

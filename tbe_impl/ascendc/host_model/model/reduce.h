@@ -1,4 +1,6 @@
 // Reductions: of blocks of 32 bytes, of repeats of 256 bytes, of pairs, of whole tensors.
+//
+// This module exceeds 500 lines because each function has forms with a count, a mask, mask bits.
 #pragma once
 
 #include "compare.h"

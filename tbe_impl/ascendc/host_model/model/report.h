@@ -41,7 +41,8 @@ struct Finding {
     uint64_t count = 1;
 };
 
-// Thrown by the first fault of a core; ends the run.
+// Thrown by a core that cannot go on; ends the run. After other errors the core goes on as a chip
+// does, so that the report has all of them and the outputs have the values of a chip.
 class Fault : public std::exception {
 public:
     explicit Fault(Finding finding) : finding_(std::move(finding)) {}
@@ -101,13 +102,20 @@ public:
         else
             found->second.count += finding.count;
     }
-    bool failed() {
+    // Adds the error that ended the run before its last instruction.
+    void add_end(Finding finding) {
+        add_error(std::move(finding));
         std::lock_guard<std::mutex> lock(mutex_);
-        return !errors_.empty();
+        ended_early_ = true;
+    }
+    bool ended_early() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return ended_early_;
     }
     void clear() {
         std::lock_guard<std::mutex> lock(mutex_);
         errors_.clear();
+        ended_early_ = false;
         warnings_.clear();
         printed_.clear();
     }
@@ -144,6 +152,7 @@ private:
 
     std::mutex mutex_;
     std::vector<Finding> errors_;
+    bool ended_early_ = false;
     std::map<std::tuple<std::string, std::string, int>, Finding> warnings_;
     std::string printed_;
 };

@@ -1,7 +1,7 @@
 // Order within a core (events, barriers) and between cores (SyncAll, IBSet, cross-core flags).
 #pragma once
 
-#include "tensor.h"
+#include "instruction.h"
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL, PIPE_MTE4,
               PIPE_MTE5, PIPE_V2, PIPE_FIX };
@@ -87,6 +87,19 @@ inline Pipe pipe_from(pipe_t pipe) {
     case PIPE_FIX: return Pipe::FIX;
     default: return Pipe::S;
     }
+}
+
+// The event that one pipe sets for another one.
+inline AscendC::HardEvent event_between(pipe_t from, pipe_t to, const Where& where) {
+    for (int event = 0; event < static_cast<int>(AscendC::HardEvent::MAX); ++event) {
+        const EventPipes& pipes = pipes_of(static_cast<AscendC::HardEvent>(event));
+        if (pipes.from == pipe_from(from) && pipes.to == pipe_from(to))
+            return static_cast<AscendC::HardEvent>(event);
+    }
+    core().fail("event",
+                text_of("no event from pipe %s to pipe %s", name_of(pipe_from(from)),
+                        name_of(pipe_from(to))),
+                "name the pipe that comes first, then the pipe that waits", where);
 }
 
 // A flag that cores of a group count up and wait for.
@@ -247,4 +260,16 @@ template <MemDsbT kind> void DataSyncBarrier() { ::host_model::core().barrier();
 
 inline void pipe_barrier(pipe_t pipe) {
     if (pipe == PIPE_ALL) ::host_model::core().barrier();
+}
+template <class Id>
+void set_flag(pipe_t pipe, pipe_t tpipe, Id id,
+              ::host_model::Where where = ::host_model::Where::here()) {
+    ::host_model::set_event(::host_model::event_between(pipe, tpipe, where), static_cast<int>(id),
+                            where);
+}
+template <class Id>
+void wait_flag(pipe_t pipe, pipe_t tpipe, Id id,
+               ::host_model::Where where = ::host_model::Where::here()) {
+    ::host_model::wait_event(::host_model::event_between(pipe, tpipe, where), static_cast<int>(id),
+                             where);
 }

@@ -3,6 +3,21 @@
 
 #include "pipe.h"
 
+// Numbers of data types, for `#if ORIG_DTYPE_X == DT_FLOAT16`.
+#define DT_FLOAT 0
+#define DT_FLOAT16 1
+#define DT_INT8 2
+#define DT_INT32 3
+#define DT_UINT8 4
+#define DT_INT16 6
+#define DT_UINT16 7
+#define DT_UINT32 8
+#define DT_INT64 9
+#define DT_UINT64 10
+#define DT_DOUBLE 11
+#define DT_BOOL 12
+#define DT_BF16 27
+
 namespace host_model {
 
 // Reads a tiling structure from global memory.

@@ -219,6 +219,27 @@ template <int countValue> int64_t ScalarGetSFFValue(uint64_t valueIn) {
 constexpr int32_t CeilDivision(int32_t num1, int32_t num2) {
     return num2 == 0 ? 0 : static_cast<int32_t>((static_cast<int64_t>(num1) + num2 - 1) / num2);
 }
+// Quotients and multiples rounded up. The empty pack lets a kernel's own functions of these names
+// win in overload resolution.
+template <class A, class B, class... None,
+          class = std::enable_if_t<std::is_integral<A>::value && std::is_integral<B>::value &&
+                                   sizeof...(None) == 0>>
+constexpr std::common_type_t<A, B> DivCeil(A a, B b, None...) {
+    using C = std::common_type_t<A, B>;
+    return b == 0 ? C(0) : (C(a) + C(b) - 1) / C(b);
+}
+template <class A, class B, class... None,
+          class = std::enable_if_t<std::is_integral<A>::value && std::is_integral<B>::value &&
+                                   sizeof...(None) == 0>>
+constexpr std::common_type_t<A, B> Ceil(A a, B b, None...) {
+    return DivCeil(a, b);
+}
+template <class A, class B, class... None,
+          class = std::enable_if_t<std::is_integral<A>::value && std::is_integral<B>::value &&
+                                   sizeof...(None) == 0>>
+constexpr std::common_type_t<A, B> AlignUp(A a, B b, None...) {
+    return DivCeil(a, b) * std::common_type_t<A, B>(b);
+}
 template <int count = 1> void Nop() {}
 
 // Caches: the model has none, so that each access sees global memory.
@@ -350,7 +371,7 @@ private:
 };
 
 constexpr uint32_t ONE_BLK_SIZE = 32, DEFAULT_C0_SIZE = 32, DEFAULT_BLK_SIZE = 256,
-                   ONE_REPEAT_BYTE_SIZE = 256;
+                   ONE_REPEAT_BYTE_SIZE = 256, TOTAL_VEC_LOCAL_SIZE = 184 * 1024;
 
 template <class T> struct NumericLimits {
     static constexpr T Max() { return limit(0x7bff, 0x7f7f, std::numeric_limits<T>::max()); }
