@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,11 @@ def run_command(
     Exit code: 0 it ran and is right, 1 a check or the formula failed, 2 bad input, or it does not
     compile.
     """
-    from tbe_impl.cli.formula_text import parse_formula
-
     if check is not None:
-        parse_formula(check)
+        with _place_of_formula():
+            from tbe_impl.cli.formula_text import parse_formula
+
+            parse_formula(check)
     request = build_request(kernel, **options)
     if save is not None and save.exists() and not save.is_dir():
         raise InputError("--save needs a directory", place=str(save), got="a file")
@@ -120,7 +122,8 @@ def run_command(
     from tbe_impl.cli.ascendc_commands import run_ascendc
 
     try:
-        found = run_ascendc(request, check=check, save=save)
+        with _place_of_formula():
+            found = run_ascendc(request, check=check, save=save)
     except CrashError as error:
         click.echo(f"{kernel}: error: {error}", err=True)
         return 1
@@ -189,6 +192,17 @@ def build_request(kernel: Path, **options: Any) -> Any:
     )
 
 
+@contextmanager
+def _place_of_formula() -> Iterator[None]:
+    """Names `--check` in errors of formulas; the option of `tbe run` is `--formula`."""
+    try:
+        yield
+    except InputError as error:
+        if error.place == "--formula":
+            error.place = "--check"
+        raise
+
+
 def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
     """Returns a dict of the fields in ``--tiling``: ``a=1,b=2``, ``a=1,2,3`` (an array) or a file.
 
@@ -222,12 +236,15 @@ def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    place = f"--tiling {path}"
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
-            raise InputError("the file is too large", place=str(path))
+            raise InputError("the file is too large", place=place)
         raw = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError("no JSON file that can be read", place=f"--tiling {path}") from error
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", place=place) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError("the file is no JSON", place=place, got=str(error)) from error
     if not isinstance(raw, dict):
         raise InputError("no JSON object", place=f"--tiling {path}", got=type(raw).__name__)
     return dict(_flat("", raw, path))

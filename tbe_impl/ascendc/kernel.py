@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -310,7 +311,16 @@ class AscendcOperator:
         chip = find_soc(soc)
         given, wanted = tuple(map(_array_type, inputs)), tuple(map(_array_type, outputs))
         scalars = {name: _value_text(value) for name, value in (arguments or {}).items()}
-        pointer_roles(kernel, len(given), len(wanted), str(self.file))
+        roles = pointer_roles(kernel, len(given), len(wanted), str(self.file))
+        structure = self.source.tiling_type(kernel)
+        if structure and TILING in roles.values() and not tiling and host is None:
+            raise InputError(
+                f"{kernel.name} reads the tiling structure {structure}",
+                place=f"{self.file}:{kernel.line}",
+                expected="values of its fields",
+                remedy="Give them: --tiling NAME=VALUE,…, or the operator's host file: "
+                "--host HOST.cpp",
+            )
         _check_scalars(kernel, scalars, self.source, str(self.file))
         fields = {name: _value_text(value) for name, value in (tiling or {}).items()}
         pointers = [one.name for one in kernel.pointers]
@@ -441,6 +451,32 @@ def _check_scalars(
             got=", ".join(scalars) or "none",
             remedy=f"Give it: --arg {missing[0]}=VALUE" if missing else None,
         )
+    for one in values:
+        if one.name in scalars and not _can_hold(one.type, scalars[one.name]):
+            raise InputError(
+                f"the parameter {one.name} of {function.name} cannot hold a value",
+                place=f"--arg {one.name}={scalars[one.name]}",
+                expected=f"a number of type {one.type}",
+            )
+
+
+def _can_hold(cpp_type: str, text: str) -> bool:
+    """Returns whether a parameter of this C++ type can hold the number; any type holds an integer."""
+    name = cpp_type.split()[-1].split("::")[-1]
+    if name == "bool":
+        return text in ("0", "1", "true", "false", "True", "False")
+    try:
+        if name in ("float", "double", "half", "bfloat16_t"):
+            float(text)
+            return True
+        value = int(text, 16 if "0x" in text else 10)
+    except ValueError:
+        return False
+    found = re.fullmatch(r"(u?)int(\d+)_t", name)
+    if not found:
+        return True
+    bits = int(found[2]) - (not found[1])
+    return -(0 if found[1] else 1 << bits) <= value < 1 << bits
 
 
 def _checked_aliases(

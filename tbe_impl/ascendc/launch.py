@@ -96,7 +96,7 @@ class KernelLibrary:
         The other fields have their values from `before`; fields beyond its end are zero.
 
         Raises:
-            InputError: a field is unknown, or an array field gets too many values.
+            InputError: a value does not fit its field, or a field gets too many values.
         """
         self._library.host_model_tiling_bytes.restype = ctypes.c_uint64
         data = np.zeros(max(int(self._library.host_model_tiling_bytes()), 1), np.uint8)
@@ -105,6 +105,13 @@ class KernelLibrary:
         set_field.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
         for name, value in fields.items():
             taken = set_field(data.ctypes.data, name.encode(), value.encode())
+            if taken < -1:
+                raise InputError(
+                    f"the tiling field {name} cannot hold a value",
+                    place="--tiling",
+                    expected="a number of the field's type",
+                    got=repr(value.split(",")[-2 - taken]),
+                )
             if taken < len(value.split(",")):
                 raise InputError(
                     f"the tiling field {name} takes fewer values",

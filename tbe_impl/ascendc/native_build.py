@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tbe_impl import environment
 from tbe_impl.ascendc.kernel_source import included_files
-from tbe_impl.ascendc.translation_unit import TranslationUnit
+from tbe_impl.ascendc.translation_unit import DEFAULT_TILING, TranslationUnit
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.runtime.compiler import march
 from tbe_impl.runtime.compiler_process import Compiler, run
@@ -65,6 +65,9 @@ _MISSING_FIELD = re.compile(
     r"['‘](?:struct |class )?(\w+)['’] has no member named ['‘](\w+)['’]"
     r"(?:; did you mean ['‘]\w+::(\w+)['’]|; did you mean ['‘](\w+)['’])?"
 )
+
+
+_UNSET_FIELD = re.compile(r"no member named ['‘](\w+)['’]")
 
 
 def find_cpp_compiler() -> Compiler:
@@ -276,6 +279,15 @@ def _compile_error(error: CompileError, source: Path, place: Path) -> InputError
     found = _ERROR.search(text)
     if not found:
         return InputError("the kernel does not compile", place=str(source), got=error.got or "")
+    unset = _UNSET_FIELD.search(found["text"]) if DEFAULT_TILING in found["text"] else None
+    if unset:
+        return InputError(
+            f"the kernel reads the tiling field {unset[1]}",
+            place=found["place"],
+            expected="its value",
+            remedy=f"Give all fields: --tiling {unset[1]}=VALUE,…, or the operator's host file: "
+            "--host HOST.cpp",
+        )
     field = _MISSING_FIELD.search(found["text"])
     if field and found["place"].startswith("entry:"):
         return InputError(

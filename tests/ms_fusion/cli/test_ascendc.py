@@ -88,20 +88,36 @@ def test_what_does_not_compile_ends_with_2_and_its_line(capfd, tmp_path):
         ([SUM, *ARRAYS[2:], *TILING], "5 pointer parameters"),
         ([SUM, *ARRAYS, "--tiling", "length"], "no tiling data"),
         ([SUM, *ARRAYS, "--tiling", "length=1,width=2"], "has no field width"),
-        ([SUM, *ARRAYS, "--tiling", "missing.json"], "no JSON file"),
+        (
+            [SUM, *ARRAYS, "--tiling", "missing.json"],
+            "missing.json: the file cannot be read: No such",
+        ),
+        ([SUM, *ARRAYS], "reads the tiling structure SumTiling"),
+        (
+            [str(PROGRAMS / "axpb.cpp"), *ARRAYS[2:]],
+            "reads the tiling field partLength; expected its value. Give all fields: --tiling",
+        ),
         ([SUM, *ARRAYS, "--soc", "Ascend1"], "unknown chip"),
         ([SUM, *ARRAYS, "--arg", "n"], "no NAME=VALUE"),
         ([SUM, *ARRAYS, "--arg", "n=1"], "no scalar parameter n"),
         ([SUM, *ARRAYS, "--function", "other"], "no kernel function other"),
         ([SUM, *ARRAYS, "--include", "nowhere"], "no such directory"),
         ([SUM, *ARRAYS, "--define", "1X"], "no NAME or NAME=VALUE"),
-        ([SUM, *ARRAYS, *TILING, "--check", "x9"], "names x9"),
+        ([SUM, *ARRAYS, *TILING, "--check", "x9"], "--check: the formula names x9"),
+        ([SUM, *ARRAYS, *TILING, "--check", "x0 +"], "--check: this is no formula"),
         ([SUM, *ARRAYS, "--input", "axb:float32"], "--input axb"),
     ],
 )
 def test_bad_input_ends_with_2(capfd, arguments, message):
     assert run(["ascendc", "run", *arguments]) == 2
     assert message in capfd.readouterr().err
+
+
+def test_a_tiling_file_that_is_no_json_is_named(capfd, tmp_path):
+    path = tmp_path / "tiling.json"
+    path.write_text('{"length": 5000,')
+    assert run(["ascendc", "run", SUM, *ARRAYS, "--tiling", str(path)]) == 2
+    assert f"--tiling {path}: the file is no JSON; got Expecting" in capfd.readouterr().err
 
 
 def test_without_a_compiler_the_install_line_is_told(capfd, monkeypatch, tmp_path):

@@ -19,15 +19,17 @@ SCALARS = """
 #include "kernel_operator.h"
 using namespace AscendC;
 struct Pair { int32_t a[2]; float b; };
-extern "C" __global__ __aicore__ void scalars(GM_ADDR x, GM_ADDR y, int32_t shift, float scale, bool twice,
-                                              GM_ADDR tiling) {
+extern "C" __global__ __aicore__ void scalars(GM_ADDR x, GM_ADDR y, int32_t shift, float scale,
+                                              bool twice, GM_ADDR tiling) {
     GlobalTensor<float> from, to;
     from.SetGlobalBuffer((__gm__ float*)x, 64);
     to.SetGlobalBuffer((__gm__ float*)y, 64);
     GET_TILING_DATA_WITH_STRUCT(Pair, pair, tiling);
     if (shift == 99) { int* nowhere = nullptr; *nowhere = FACTOR; }
-    for (int i = 0; i < 64; ++i)
-        to.SetValue(i, (from.GetValue(i) * scale + shift) * (twice ? 2 : 1) * FACTOR + pair.a[1] + pair.b);
+    for (int i = 0; i < 64; ++i) {
+        float value = (from.GetValue(i) * scale + shift) * (twice ? 2 : 1) * FACTOR;
+        to.SetValue(i, value + pair.a[1] + pair.b);
+    }
 }
 """
 
@@ -68,6 +70,15 @@ def test_scalars_defines_and_fields_arrive(operator):
         ),
         ({"tiling": {"c": 1}}, "the tiling structure Pair has no field c"),
         ({"tiling": {"a": [1, 2, 3]}}, "field a takes fewer values"),
+        ({"tiling": {"a": [1, 2.5]}}, "field a cannot hold a value; expected a number"),
+        ({"tiling": {"b": "much"}}, "field b cannot hold a value"),
+        ({"tiling": {"a": [1, 1 << 31]}}, "got '2147483648'"),
+        (
+            {"arguments": {"shift": 2.5, "scale": 1, "twice": 1}},
+            "parameter shift of scalars cannot hold a value; expected a number of type int32_t",
+        ),
+        ({"arguments": {"shift": 1, "scale": "x", "twice": 1}}, "parameter scale of scalars"),
+        ({"arguments": {"shift": 1, "scale": 1, "twice": 2}}, "parameter twice of scalars"),
         ({"outputs": [ARRAY] * 3}, "expected 1 input and 3 outputs"),
         ({"function": "other"}, "no kernel function other"),
         ({"soc": "Ascend1"}, "unknown chip"),
