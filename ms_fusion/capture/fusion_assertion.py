@@ -158,7 +158,7 @@ def assert_fused(
     only_flags: str | None = None,
     generator: str | None = None,
 ) -> Ledger:
-    """Raises an error unless, for each group, one fused kernel contains all its operators.
+    """Raises an error unless, for each group, one fused kernel contains all operators of the group.
 
     Args:
         net: as for `explain`.

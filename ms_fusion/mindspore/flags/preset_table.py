@@ -1,8 +1,9 @@
 """Defines the presets: named sets of graph kernel flags for each device and MindSpore version.
 
-The statements about MindSpore's CPU generator were measured with MindSpore 2.10 on x86-64 with
-AVX2 kernels. Each operator was measured alone, on 262,144 random values and on edge values, against
-float64. A figure such as "76 → 2,370 ULP" is the largest error: 76 ULP unfused, 2,370 ULP fused.
+The statements about MindSpore's CPU generator are results of measurements with MindSpore 2.10 on
+x86-64 with AVX2 kernels. Each operator was measured alone, on 262,144 random values and on edge
+values, against float64. A figure such as "76 → 2,370 ULP" is the largest error: 76 ULP unfused,
+2,370 ULP fused.
 """
 
 from __future__ import annotations
