@@ -30,7 +30,7 @@ from tbe_impl.loading.operator import load_operator
 from tbe_impl.loading.operator_reference import split_target
 
 PREFIX = "CustomOps"
-"""Prefix of the names of registered operators; MindSpore's and CANN's names do not have it."""
+"""Prefix of the names of registered operators, which no operator of MindSpore or CANN has."""
 FOLDER = "operator_files"
 """Name of the directory, inside the cache directory, for generated TBE operator files."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
@@ -38,9 +38,9 @@ _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}
 _FLOATS = ("float16", "float32")
 _ATTRIBUTES = {bool: "bool", int: "int", float: "float", str: "str", tuple: "listFloat"}
 _WINDOW = {"stride": 2, "padding": 4, "dilation": 2}
-"""Dict from a window attribute to the length of the list that the TBE operator takes for it.
+"""Dict from an attribute of a window (such as the stride) to the length of its list in TBE.
 
-Users may pass one integer instead of a list.
+The TBE operator takes a list of this length. Users may pass one integer instead.
 """
 _NAMED_PADDING = {"same": -1, "valid": 0}
 _registered_names: set[str] = set()
@@ -52,7 +52,7 @@ class AscendPrimitive(PrimitiveWithInfer):
     Args:
         spec: the operator.
         attributes: the attributes that differ from their defaults.
-        forward: the forward operator if `spec` is a gradient, else None.
+        forward: the forward operator if `spec` is a gradient operator, otherwise None.
 
     Raises:
         MissingError: the primitive is called on a device other than Ascend, the operator has no TBE
@@ -96,7 +96,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses; without a TBE gradient, it raises an error."""
+        """Returns the bprop that MindSpore parses. Without a TBE gradient, the bprop raises an error."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -105,16 +105,17 @@ class AscendPrimitive(PrimitiveWithInfer):
 
 
 def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
-    """Builds a primitive that runs one TBE operator, or a Cell that runs a sequence of them.
+    """Builds a primitive that runs one TBE operator, or a Cell that runs a sequence of TBE operators.
 
     Args:
         spec: the operator.
         attributes: the attributes that differ from their defaults.
-        forward: the forward operator if `spec` is a gradient, else None.
+        forward: the forward operator if `spec` is a gradient operator, otherwise None.
 
     Raises:
-        MissingError: the operator, or a step of its sequence, has no TBE operator; or the TBE
-            operator does not take an attribute that differs from its default.
+        MissingError: the operator, or an operator of its sequence, has no TBE operator. The error
+            is also raised if the TBE operator does not take an attribute that differs from its
+            default.
     """
     if spec.tbe_steps is None:
         return AscendPrimitive(spec, attributes, forward=forward)
@@ -181,8 +182,8 @@ def register(spec: OpSpec, forward: OpSpec | None = None) -> None:
 def operator_file(spec: OpSpec) -> tuple[Path, str]:
     """Returns the path of the TBE operator's file, and the name of the operator function.
 
-    `custom_ops.tbe_bridge.operator_files` generates the file if the spec has a computation for it.
-    Otherwise the spec names an existing file.
+    If the spec has a computation, `custom_ops.tbe_bridge.operator_files` generates the file from
+    it. Otherwise the spec names an existing file.
 
     Raises:
         MissingError: the spec names no file, or the file does not exist.
@@ -222,7 +223,7 @@ def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
 def attributes_of(spec: OpSpec) -> list[str]:
     """Returns the names of the attributes that the TBE operator takes.
 
-    The TBE operator computes with the default value of every other attribute.
+    For all other attributes, the TBE operator computes with the default values.
     """
     parameters = inspect.signature(_load_tbe_function(spec)).parameters
     return [name for name in spec.attributes if name in parameters]
@@ -234,7 +235,7 @@ def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[s
     Args:
         spec: the operator.
         dtype: the compute dtype.
-        forward: the forward operator if `spec` is a gradient, else None.
+        forward: the forward operator if `spec` is a gradient operator, otherwise None.
     """
     if forward is not None:
         known = dtypes_of(forward, dtype)
@@ -257,7 +258,7 @@ def build_op_info(spec: OpSpec, forward: OpSpec | None = None) -> Any:
 
     Args:
         spec: the operator.
-        forward: the forward operator if `spec` is a gradient, else None.
+        forward: the forward operator if `spec` is a gradient operator, otherwise None.
     """
     told = operator_file_globals(spec)
     _, kernel_name = operator_file(spec)

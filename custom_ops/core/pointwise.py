@@ -57,7 +57,7 @@ def broadcast_shape(*tensors: Tensor) -> tuple[Any, ...]:
 def widen_inputs(*tensors: Tensor) -> list[Tensor]:
     """Broadcasts the tensors to one shape and casts them to the accumulation dtype.
 
-    The accumulation dtype is float64 if one input is float64, else float32.
+    The accumulation dtype is float64 if an input is float64, and float32 otherwise.
 
     Raises:
         InputError: an input has no floating dtype, or the shapes do not broadcast.

@@ -8,7 +8,7 @@ from custom_ops.core.framework import HAS_MINDSPORE, Cell, nn, ops
 from tbe_impl.errors import InputError
 
 NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
-"""Activation name in MindSpore → key of `custom_ops.onednn.epilogues.ACTIVATIONS`."""
+"""Dict from MindSpore's name of an activation to the key in `onednn.epilogues.ACTIVATIONS`."""
 
 
 def key_of(activation: Any) -> str | None:

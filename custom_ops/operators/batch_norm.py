@@ -44,7 +44,7 @@ class BatchNorm(OperatorCell):
             ``NHWC`` (channels are the last axis). Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
         activation (str): ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
-        alpha (float): slope of ``leaky_relu`` below 0. Default: ``0.1``.
+        alpha (float): slope of ``leaky_relu`` for negative inputs. Default: ``0.1``.
         route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
             empty for the default.
 

@@ -43,7 +43,7 @@ SPECS: Mapping[str, OpSpec] = {
     "leaky_relu": CONV2D_BIAS_LEAKY_RELU,
     "silu": CONV2D_BIAS_SILU,
 }
-"""Activation name → convolution operator with this activation as its epilogue."""
+"""Dict from the name of an activation to the convolution operator with this activation fused."""
 
 
 class _FoldedConvolution:
@@ -93,7 +93,7 @@ class FusedConvBN:
         stride, padding, dilation, groups: as for `custom_ops.onednn.prepare_conv2d`. Default:
             ``1``, ``0``, ``1``, ``1``.
         activation: ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
-        alpha: slope of ``leaky_relu`` below 0. Default: ``0.1``.
+        alpha: slope of ``leaky_relu`` for negative inputs. Default: ``0.1``.
         lowering: ``onednn``, ``im2col`` or ``auto``, as for `Conv2d`. Default: ``'auto'``.
 
     Inputs:
@@ -208,7 +208,7 @@ class FoldedConvBN(OperatorCell):
         activation: a key of `SPECS`.
         has_bias: whether the convolution has a bias.
         eps: added to the variance.
-        alpha: slope of ``leaky_relu`` below 0.
+        alpha: slope of ``leaky_relu`` for negative inputs.
         route: as in `FusedCell`.
         convolution: attributes of the convolution.
     """
@@ -252,7 +252,7 @@ class ConvBN(OperatorCell):
 
     Attributes:
         activation: a key of `SPECS`.
-        alpha: slope of ``leaky_relu`` below 0.
+        alpha: slope of ``leaky_relu`` for negative inputs.
     """
 
     activation = ""

@@ -174,7 +174,7 @@ def fold_arrays(
 def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
     """Folds a batch normalisation into a convolution; returns the new convolution.
 
-    The normalisation uses its moving statistics.
+    The mean and variance are the moving statistics of the normalisation.
 
     Args:
         conv: an nn.Conv2d, a `Conv2d`, an array of weights, or the arrays (weights, bias).

@@ -36,8 +36,7 @@ def pair_spec(
         activation, slope: functions that compute the activation and its derivative in the DSL.
         composite: function that computes the activation with MindSpore operators.
         formula: function that computes the activation in NumPy.
-        attributes: dict from the name of each keyword argument of the four functions to its
-        default.
+        attributes: dict from the name of each keyword argument of these functions to its default.
         variants: dicts of other attribute values, which are also tested.
     """
 

@@ -84,7 +84,7 @@ class PatchedCell:
     def path(self, edit: Edit) -> str:
         """Returns the path of the first Cell that an edit replaces.
 
-        Returns the path of the edited Cell if the edit does not replace a child Cell.
+        If the edit does not replace a child Cell, this is the path of the edited Cell.
         """
         for name, cell in self.cell.cells_and_names():
             if cell is edit.before[0]:

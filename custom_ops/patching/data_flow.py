@@ -14,8 +14,8 @@ class Definition:
 
     Attributes:
         name: the name.
-        value: the assigned expression; None for tuple unpacking, loop targets and arguments.
-        statement: the statement that assigns; None for an argument.
+        value: the assigned expression. None for tuple unpacking, loop targets and arguments.
+        statement: the statement that assigns. None for an argument.
     """
 
     name: str

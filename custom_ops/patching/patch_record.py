@@ -14,8 +14,7 @@ class Replacement:
     """The outcome of `patch` at one place of the net.
 
     Attributes:
-        place: dotted path of the replaced Cell in the net. For several Cells, the path of the
-        first.
+        place: dotted path of the replaced Cell in the net, or of the first of several Cells.
         before: the replaced Cells, or the names of the replaced functions.
         after: the replacement, or None if the replacement was refused.
         reason: reason why the replacement was refused; empty if it was not refused.

@@ -198,7 +198,7 @@ def _bprop(user: Any) -> Callable[..., Any] | None:
 
 
 def _info_of_custom(user: Any) -> Mapping[str, Any]:
-    """Returns the registration info of an ``ops.Custom``; empty if it has none."""
+    """Returns the registration info of an ``ops.Custom``, or an empty dict if it has none."""
     given = user.reg_info or getattr(user.func, "reg_info", None) or {}
     infos = given if isinstance(given, (list, tuple)) else [given]
     return next((one for one in infos if isinstance(one, dict) and one), {})

@@ -303,8 +303,8 @@ def _equations(places: ReadAccess, solution: _Solution) -> list[tuple[LinearForm
 def _match_digit(index: Expr) -> tuple[Expr, int, int | None] | None:
     """Matches an index ``base // weight % modulus``; returns (base, weight, modulus).
 
-    `modulus` is None if the index has no remainder operator. Returns None if the weight or the
-    modulus is not positive.
+    `modulus` is None if the index has no remainder operator. If the weight or the modulus is not
+    positive, the function returns None instead of a tuple.
     """
     modulus, weight = None, 1
     if isinstance(index, Binary) and index.op == "floormod" and isinstance(index.b, Const):

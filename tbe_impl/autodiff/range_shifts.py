@@ -24,8 +24,8 @@ class _Dependence:
     """The dependence of a value on a row extreme m: either *a + shift·m* or *a · e^(scale·m)*.
 
     Attributes:
-        shift: the factor k of m in the sum a + k·m; 0 if the value has the other form.
-        scale: the factor k of m in the exponent of a · e^(k·m); 0 if the value has the other form.
+        shift: the factor of m in the form a + shift·m. 0 if the value has the second form.
+        scale: the factor of m in the form a · e^(scale·m). 0 if the value has the first form.
         place: one entry for each axis of the tensor m. The entry is the position of the axis of the
             value that has the same index, or None for an axis of size 1.
     """

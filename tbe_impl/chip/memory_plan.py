@@ -1,4 +1,4 @@
-"""Plans the on-chip memory of a schedule: buffers, their lifetimes, and bytes moved."""
+"""Computes the on-chip buffers of a schedule, the lifetimes of the buffers, and the bytes moved."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Operator:
     Attributes:
         name: name of the function.
         function: the callable, including the decorators of the operator file.
-        file: source file of the function; None if the operator was loaded from a function object.
+        file: source file of the function. None if the operator was loaded from a function object.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ def call_error(
     Args:
         error: the exception.
         name: name of the operator.
-        file: file of the operator; None if the operator was loaded from a function object.
+        file: file of the operator. None if the operator was loaded from a function object.
         names: names of the operator's parameters.
         arguments, keywords: arguments of the call.
     """
