@@ -96,7 +96,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses. Without a TBE gradient, the bprop raises an error."""
+        """Returns the bprop that MindSpore parses; it raises an error if there is no TBE gradient."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -105,7 +105,7 @@ class AscendPrimitive(PrimitiveWithInfer):
 
 
 def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
-    """Builds a primitive that runs one TBE operator, or a Cell that runs a sequence of TBE operators.
+    """Builds a primitive that runs a TBE operator, or a Cell that runs a sequence of them.
 
     Args:
         spec: the operator.
