@@ -96,7 +96,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses; it raises an error if there is no TBE gradient."""
+        """Returns the bprop that MindSpore parses; it raises an error without a TBE gradient."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)

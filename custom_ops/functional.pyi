@@ -872,8 +872,8 @@ def rotary_embedding(
     Inputs:
         - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.
         - **cos** (Tensor) - from `rotary_tables`, of a shape that broadcasts to the shape of x,
-          such as (S, D); float16, bfloat16, float32 or float64. It has no gradient.
-        - **sin** (Tensor) - like cos.
+          such as (S, D); float16, bfloat16, float32 or float64. cos has no gradient.
+        - **sin** (Tensor) - as cos.
 
     Outputs:
         Tensor of the shape and dtype of x.

@@ -83,7 +83,7 @@ def _dtypes(parameters: Any) -> Any:
 
 
 def _decays(rule: int, weight_decay: Any) -> Any:
-    """Returns the weight decay as a 1-tuple, or an empty tuple if it is the number 0.
+    """Returns the weight decay as a 1-tuple, or an empty tuple for the number 0.
 
     With an empty tuple, the operator computes no decay.
     """

@@ -1,6 +1,7 @@
 """Builds hand-written C kernels, for blocked algorithms, sorted lists and multi-tensor updates.
 
-The TBE DSL cannot express such kernels, because it has only loop nests over independent elements.
+The TBE DSL cannot express these kernels, because the DSL has only loop nests over independent
+elements.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class CKernel:
 
     Attributes:
         name: name of the operator.
-        file: C file in ``custom_ops/c_sources``. It may include the headers of the CPU back end.
+        file: C file in ``custom_ops/c_sources``. The file may include headers of the CPU back end.
         symbol: name of the C function.
         inputs, outputs: shapes and dtypes of the buffers.
         numbers: integers that the function gets as its argument `numbers`.

@@ -76,7 +76,7 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
 
 
 def inputs_with_own_gradient(spec: OpSpec) -> tuple[str, ...]:
-    """Returns the differentiable inputs, in order, without those listed in ``same_gradient``."""
+    """Returns the differentiable inputs, in order, except the inputs in ``same_gradient``."""
     names = (spec.inputs[i] for i in spec.differentiable_inputs)
     return tuple(name for name in names if name not in spec.same_gradient)
 

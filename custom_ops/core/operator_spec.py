@@ -16,7 +16,7 @@ from tbe_impl.errors import InputError
 Compute = Callable[..., Any]
 """Function that takes DSL tensors by position and attributes by keyword.
 
-It returns a tensor, or a tuple of tensors if there are several results.
+The function returns a tensor, or a tuple of tensors if there are several results.
 """
 
 Result = TypeVar("Result")
@@ -132,7 +132,7 @@ class OpSpec:
         tbe_steps: function that builds a sequence of TBE operators, which is used instead of `tbe`.
             The function takes attributes by keyword, and returns
             `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`.
-        tbe_gradient_steps: function that builds such a sequence for the gradient operator.
+        tbe_gradient_steps: function that builds the sequence of TBE operators for the gradient.
         place: file and line of the definition, for messages.
         made_by: origin of the operator, such as ``user``, for the ledger of `ms_fusion` (its report
         on all fused kernels of a run).

@@ -2,7 +2,7 @@
 
 A call of a MindSpore graph costs some 10 µs per tensor argument. With many parameters, these costs
 exceed the time of the optimizer step. The fast path computes the same update as the optimizer's
-`construct`. MindSpore still runs `construct` inside a graph, and if the fast path does not apply.
+`construct`. Inside a graph, or if the fast path does not apply, MindSpore still runs `construct`.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class _RecordedCall(_Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        """Returns one gradient, or None if it is not needed, for each argument of `forward`."""
+        """Returns, for each argument of `forward`, a gradient, or None if no gradient is needed."""
         gradients = ctx.direct.gradients
         if not gradients:
             raise RuntimeError(ctx.direct.refusal)

@@ -39,7 +39,7 @@ def uniform_initializer(bound: float, *, he: bool = False) -> Any:
 def keep_names(*parameters: Any) -> Iterator[None]:
     """Context manager that restores the names of `parameters` at the end of its ``with`` block.
 
-    MindSpore renames a Parameter when it is assigned to a Cell.
+    MindSpore renames a Parameter when the Parameter is assigned to a Cell.
     """
     known = [(one, one.name) for one in parameters if hasattr(one, "name")]
     try:

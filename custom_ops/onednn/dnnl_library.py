@@ -17,7 +17,7 @@ SOURCE_FOLDER = Path(__file__).resolve().parent
 VERSIONS = ((3, 1), (3, 13))
 """Lowest and highest supported version of oneDNN.
 
-The C interface and the thread pool class of these versions are known.
+The C runtime of this package uses the C interface and the thread pool class of these versions.
 """
 SOURCES = ("threads.c", "passes.c", "runtime.c")
 """C files of our runtime. They are concatenated in this order and compiled."""

@@ -19,7 +19,7 @@ def memory_shape(shape: Sequence[int], last: bool) -> tuple[int, ...]:
 
 
 def strides(shape: Sequence[int], last: bool) -> tuple[int, ...] | None:
-    """Returns the strides, in NCHW order and in elements, of an array that is channels-last.
+    """Returns the strides of a channels-last array, in elements and in NCHW order.
 
     Returns None if `last` is False.
     """

@@ -37,7 +37,7 @@ def _check(boxes: Any, others: Any) -> None:
 def compute(boxes: Any, others: Any) -> Any:
     """Computes intersection / union for each pair of boxes, one box from each input.
 
-    The area of the union is area₁ + area₂ − intersection. If it is 0, the result is 0.
+    The area of the union is area₁ + area₂ − intersection. If this area is 0, the result is 0.
     """
     _check(boxes, others)
     a, b = widen(boxes), widen(others)
@@ -156,7 +156,7 @@ def composite(boxes: Any, others: Any) -> Any:
 def formula(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Computes intersection / union for each pair of boxes, one box from each input.
 
-    The area of the union is area₁ + area₂ − intersection. If it is 0, the result is 0.
+    The area of the union is area₁ + area₂ − intersection. If this area is 0, the result is 0.
     """
     a, b = boxes[:, None], others[None]
     area, other = (np.prod(np.maximum(one[..., 2:] - one[..., :2], 0), -1) for one in (a, b))

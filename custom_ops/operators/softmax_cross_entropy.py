@@ -181,9 +181,9 @@ def gradient(
 ) -> Any:
     """Returns the gradient of the logits.
 
-    The gradient is (softmax·Σ target − target)·(gradient of the row's loss). For ignored rows it
-    is 0. `given` contains the class weights (if the operator has them) and the gradient of the
-    loss.
+    The gradient is (softmax·Σ target − target)·(gradient of the row's loss). For ignored rows the
+    gradient is 0. `given` contains the class weights (if the operator has them) and the gradient of
+    the loss.
     """
     rows, places = add_row_axis(logits, labels, are_indices=True)
     *weight, grad = given

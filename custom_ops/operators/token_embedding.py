@@ -64,7 +64,7 @@ class TokenEmbedding(WeightedCell):
     .. math::
         y = \mathrm{table}[\mathrm{ids}] \cdot s
 
-    The gradient of the table is summed in the order of ids, so that it is deterministic.
+    The gradient of the table is deterministic, because it is summed in the order of ids.
 
     Args:
         vocab_size (int): number of tokens.

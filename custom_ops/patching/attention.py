@@ -403,7 +403,7 @@ class _AttentionMatcher:
         return found.operands[0]
 
     def _sides(self, found: CallSemantics) -> tuple[ast.expr, ast.expr]:
-        """Returns (the operand that holds the scores, the other operand)."""
+        """Returns the pair (operand that contains the scores, other operand)."""
         first, second = found.operands
         leads = self._is_from_product(first), self._is_from_product(second)
         if leads == (True, False):

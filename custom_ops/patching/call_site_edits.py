@@ -84,7 +84,7 @@ class PatchedCell:
     def path(self, edit: Edit) -> str:
         """Returns the path of the first Cell that an edit replaces.
 
-        If the edit does not replace a child Cell, this is the path of the edited Cell.
+        If the edit does not replace a child Cell, the path of the edited Cell is returned.
         """
         for name, cell in self.cell.cells_and_names():
             if cell is edit.before[0]:

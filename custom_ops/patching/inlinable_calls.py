@@ -104,7 +104,7 @@ def is_user_function(function: Any) -> bool:
 
 
 def _is_transparent(cell: Any) -> bool:
-    """Whether a Cell can be inlined: it has no weights and no fused attention."""
+    """Whether a Cell can be inlined, because it has no weights and no fused attention."""
     if not is_readable(cell) or not is_plain(cell) or isinstance(cell, nn.MultiheadAttention):
         return False
     parts = [part for _, part in cell.cells_and_names()]
@@ -167,7 +167,8 @@ def arguments_of(tree: ast.FunctionDef, *, method: bool = True) -> list[str]:
 def is_readable(cell: Any) -> bool:
     """Whether `patch` analyses the source of the Cell's `construct`.
 
-    Cells of this package are not analysed. Of MindSpore's layers, only transformer layers are.
+    Cells of this package are not analysed. Of MindSpore's layers, only transformer layers are
+    analysed.
     """
     home = type(cell).__module__
     if isinstance(cell, (nn.SequentialCell, nn.CellList)) or home.startswith("custom_ops"):

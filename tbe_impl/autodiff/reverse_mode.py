@@ -14,7 +14,7 @@ Conventions at non-differentiable points:
 
 A value that the forward graph discards has the gradient 0, even if its own derivative is infinite.
 Discarded values are the branch that a select does not choose, and the smaller operand of a maximum.
-Everywhere else the derivative formula is evaluated as it is, including inf and NaN.
+For all other values, the derivative formula is evaluated unchanged, including inf and NaN.
 """
 
 from __future__ import annotations

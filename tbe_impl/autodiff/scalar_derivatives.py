@@ -446,6 +446,6 @@ _UNARY_DERIVATIVES: Mapping[str, Callable[[Expr, Expr, Expr], Expr]] = {
 }
 """Dict from the name of a function y = f(x) to a function that returns the adjoint of x.
 
-The function takes (g, x, y), where g is the adjoint of y, and returns g · f′(x). If it is cheaper,
-the derivative f′ is computed from y instead of x.
+The function takes (g, x, y), where g is the adjoint of y, and returns g · f′(x). The derivative
+f′ is computed from x or from y, whichever is cheaper.
 """

@@ -306,7 +306,7 @@ def _apply_tiling(schedule: Schedule, nest: TiledNest, tiling: Tiling, chip: Soc
 def _pad_rows(nest: TiledNest, stages: Sequence[Stage], chip: Soc) -> None:
     """Aligns rows to memory blocks in a nest with reductions or broadcasts.
 
-    In such a nest, instructions start at the beginning of each row.
+    In nests with reductions or broadcasts, instructions start at the beginning of each row.
     """
     shapes = {
         sizes_of(tensor) for op in nest.members for tensor in (*op.outputs, *op.input_tensors)

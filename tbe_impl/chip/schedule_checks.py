@@ -340,7 +340,7 @@ _INSTRUCTION_OPERATORS: Mapping[str, frozenset[str]] = {
         "abs": "abs",
     }.items()
 }
-"""Dict from an instruction to the operators of expressions that it may implement.
+"""Dict from an instruction to the operators that the instruction may implement.
 
 Instructions that are not in the dict are not checked.
 """

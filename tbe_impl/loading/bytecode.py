@@ -24,7 +24,7 @@ from tbe_impl.runtime.store_kinds import BYTECODE
 
 
 class CachedLoader(SourceFileLoader):
-    """Loads a source file, whose bytecode it takes from ``__pycache__`` or from the store."""
+    """Loads a source file, with bytecode from ``__pycache__`` or from the store."""
 
     def source_to_code(  # type: ignore[override]
         self, data: Any, path: Any, **options: Any

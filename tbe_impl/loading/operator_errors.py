@@ -94,7 +94,7 @@ def import_error(error: BaseException, file: Path) -> InputError:
 
 
 def _argument_text(name: str, value: Any) -> str:
-    """Formats an argument: dtype and shape of a tensor description, or any other value."""
+    """Formats a tensor description as dtype and shape, and any other argument as its value."""
     if isinstance(value, dict) and "shape" in value:
         return f"{name} {value.get('dtype')} {value['shape']}"
     if isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):

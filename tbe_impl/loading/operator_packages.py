@@ -1,7 +1,7 @@
 """Makes the imports of an operator package lazy if its ``__init__`` only re-exports names.
 
-Importing such a package completely takes seconds, and one failing or circular import breaks the
-whole package.
+Importing all modules that a package re-exports takes seconds, and one failing or circular import
+breaks the whole package.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _check_tensor_list(
 ) -> None:
     """Raises `InputError` if the outputs read an input that is missing in the tensor list.
 
-    The caller of the kernel could not pass an array for such an input.
+    The caller of the kernel could not pass an array for the missing input.
     """
     listed = {id(tensor) for tensor in inputs}
     needed = [

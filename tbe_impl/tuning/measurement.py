@@ -84,8 +84,8 @@ class Candidate:
         """The larger of `ratio` and `quiet_ratio`.
 
         Both values are times of the candidate divided by times of the reference. A disturbance of
-        some calls of the reference lowers only one of these values. Because the larger value is
-        used, such a disturbance cannot make the candidate look faster.
+        some calls of the reference may lower `ratio`, but not `quiet_ratio`. Because the larger
+        value is used, the disturbance cannot make the candidate look faster.
         """
         return max(self.ratio, self.quiet_ratio)
 
