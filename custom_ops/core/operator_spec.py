@@ -135,7 +135,7 @@ class OpSpec:
         tbe_gradient_steps: function that builds the sequence of TBE operators for the gradient.
         place: file and line of the definition, for messages.
         made_by: origin of the operator, such as ``user``, for the ledger of `ms_fusion` (its report
-        on all fused kernels of a run).
+            on all fused kernels of a run).
         made_of: types of the operators that this operator replaces, in order; empty if unknown.
         doc: description for users.
         cached: results of the functions decorated with `cache_in_spec`.

@@ -40,7 +40,7 @@ class TbeFunction:
     Attributes:
         name: name of the operator.
         function: the Python function, which takes one dict per input and output, then the
-        attributes.
+            attributes.
         inputs, outputs: names of the operator's inputs and outputs.
         optional: number of optional inputs that the function takes but the operator does not have.
             The function gets None for each of these inputs.

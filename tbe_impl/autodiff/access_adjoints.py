@@ -125,7 +125,7 @@ class _Solution:
         values: a dict from the ``id`` of each axis of the stage to the value of this axis, which is
             an expression of `index` and `free`.
         free: new axes whose values the element does not determine. The adjoint sums over these
-        axes.
+            axes.
         conditions: predicates on `index` and `free`. The stage reads the element only where all
             predicates hold.
     """
