@@ -100,7 +100,10 @@ VARIABLES = (FUSION, CACHE_DIR, COMPILER, THREADS, ISA, DISABLE_PASS)
 
 
 def is_off() -> bool:
-    """Whether ``MS_FUSION=off`` is set, with which ms_fusion does not change the user's program."""
+    """Whether ``MS_FUSION=off`` is set.
+
+    In this case, ms_fusion does not change the user's program.
+    """
     return FUSION.read() == "off"
 
 

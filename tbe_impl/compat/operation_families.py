@@ -125,7 +125,7 @@ def _can_bind(word: DslOperation, args: tuple[Any, ...], keywords: dict[str, Any
 
 @functools.cache
 def find_casting_operation(name: str) -> Callable[..., Any] | None:
-    """Returns the DSL operation `name` with the casts of ``te.lang.cce``.
+    """Wraps the DSL operation `name` so that it casts its operands as ``te.lang.cce`` does.
 
     Returns None for an unknown name.
     """
@@ -181,7 +181,7 @@ def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
 
 @functools.cache
 def find_checking_operation(name: str) -> Callable[..., Any] | None:
-    """Returns the DSL operation `name` with the dtype checks of ``tbe.dsl``.
+    """Wraps the DSL operation `name` so that it checks operand dtypes as ``tbe.dsl`` does.
 
     Returns None for an unknown name.
     """

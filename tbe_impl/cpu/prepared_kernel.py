@@ -252,7 +252,7 @@ def plan(
     cache: Store | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph into programs at the library stages, and looks up each program in the cache.
+    """Divides a graph at the stages that a library computes; looks up each program in the cache.
 
     The function takes the same arguments as `prepare` and raises the same errors.
     """

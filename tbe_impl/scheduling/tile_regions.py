@@ -306,7 +306,8 @@ def _steps_of_roots(
         extents: a dict from the ``id`` of each axis and loop to its extent.
 
     Returns:
-        A copy of `inner` with entries for all axes and loops from which the loops are derived.
+        A copy of `inner` that also has an entry for each axis, and for each former loop that was
+        split or fused.
     """
     steps = dict(inner)
     for relation in reversed(stage.relations):

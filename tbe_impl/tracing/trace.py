@@ -1,4 +1,4 @@
-"""Traces a NumPy formula into a DSL graph: runs the function once with tensors for arrays.
+"""Traces a NumPy formula into a DSL graph: runs the function once, on tensors instead of arrays.
 
 >>> import numpy as np
 >>> import tbe_impl.dsl as dsl
