@@ -29,7 +29,7 @@ OPTIONAL_ROOTS = ("mindspore", "luojianet_ms", "sympy")
 """Packages that operator files import. A package is provided here only if it is not installed."""
 
 HELPER_ROOTS = ("impl",)
-"""Top-level packages of operator trees; modules that such a tree lacks are provided here."""
+"""Top-level packages of operator directories; the modules that a directory lacks are added."""
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -228,7 +228,7 @@ class IterVar(Expr):
 
     @property
     def var(self) -> IterVar:
-        """The axis itself; in TVM, it is a separate variable."""
+        """The axis itself; in TVM, every axis has a separate variable."""
         return self
 
     @property

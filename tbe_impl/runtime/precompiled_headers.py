@@ -28,7 +28,7 @@ NAME = "headers.h"
 _requested_keys: set[str] = set()
 """Keys that were requested once. Headers are precompiled on the second request."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""(root of the store, key) → precompiled file that was checked, once per process."""
+"""(root of the store, key) → precompiled file that this process has checked already."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
-"""Watcher command: reads the id of a process group from a pipe, and kills the group at its end."""
+"""Watcher command: reads a process group's id from a pipe; kills the group when the pipe ends."""
 
 
 def child_environment(**variables: str) -> dict[str, str]:
