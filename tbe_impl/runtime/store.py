@@ -111,9 +111,8 @@ class Entry:
 class StoreInfo:
     """Statistics of the store.
 
-    `problem` is the reason why the directory `root` is unusable, or "" if the directory is usable.
-
-    `entries` maps names of kinds to numbers of entries.
+    `entries` maps the name of each kind to its number of entries. `problem` is the reason why the
+    directory `root` is unusable, or "" if the directory is usable.
     """
 
     root: Path
@@ -317,11 +316,7 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def digest(self, kind: Kind, key: str) -> str:
-        """Checks the entry of `key` and returns its SHA-256.
-
-        Raises:
-            CacheError: the entry is invalid.
-        """
+        """Returns the SHA-256 of the entry of `key`; raises `CacheError` if the entry is invalid."""
         self._path(kind, key)
         return digest_of(read_entry(f"{self._place}/{kind.name}", kind, key))
 
@@ -345,9 +340,8 @@ class Store:
     def clear(self, *kinds: Kind) -> tuple[Entry, ...]:
         """Removes the entries of `kinds` and returns the removed entries.
 
-        By default, the entries of all kinds except measured results are removed.
-
-        The function also removes temporary files. Any other file in the directory stays.
+        By default, the entries of all kinds except measured results are removed. The function also
+        removes temporary files. Any other file in the directory stays.
         """
         chosen = kinds or tuple(kind for kind in KINDS if not kind.is_measured)
         removed = tuple(entry for entry in self.entries(*chosen) if _delete(entry.path))
@@ -388,10 +382,7 @@ class Store:
         return place
 
     def _read(self, kind: Kind, key: str) -> bytes | None:
-        """Checks an entry, marks it as used, and returns its bytes, including the trailer.
-
-        Returns None if the entry is invalid.
-        """
+        """Marks an entry as used; returns content and trailer, or None if the entry is invalid."""
         entry = self._path(kind, key)
         try:
             check_owner(self.root.stat(), self._place)
