@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.measuring import Samples, describe_machine, is_quick, ratio, write
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from ms_fusion.onnx.fuse.verification import sample
-from ms_fusion.onnx.ort_library.library import LIBRARY
+from ms_fusion.onnx.ort_library.operator_library import LIBRARY
 from ms_fusion.readers.onnx_file import open_model
 from ms_fusion.readers.onnx_graph import project
 from tbe_impl import environment

@@ -178,7 +178,7 @@ def _parse_assumption(text: str) -> tuple[str, int]:
 def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator[str]:
     """Yields the log lines: the estimate, the fusions, the written file."""
     from ms_fusion.onnx.fuse.output_files import KERNELS
-    from ms_fusion.onnx.ort_library.library import LIBRARY
+    from ms_fusion.onnx.ort_library.operator_library import LIBRARY
 
     told = ledger.environment
     mapped = told.get("operators of ONNX Runtime")

@@ -23,6 +23,7 @@ from ms_fusion.onnx.canonicalization.model_edits import (
     shape_of,
     small_constant,
 )
+from ms_fusion.onnx.canonicalization.shared_products import merge_shared_products
 from ms_fusion.onnx.canonicalization.simpler_operators import lower
 from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_graph import INLINE_ELEMENTS_MAX
@@ -92,9 +93,16 @@ class CleanupResult:
 
 
 def clean(
-    model: ir.Model, native: NativeWorkers, device: str = "cpu", lowered: Sequence[str] = ()
+    model: ir.Model,
+    native: NativeWorkers,
+    device: str = "cpu",
+    lowered: Sequence[str] = (),
+    *,
+    keeps_weights: bool = False,
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
+
+    With `keeps_weights`, large weights keep their names too: they are neither merged nor folded.
 
     Operators that the device does not support, and operators whose type is in `lowered`, are also
     lowered, that is, replaced by simpler operators.
@@ -125,11 +133,15 @@ def clean(
     for _ in range(ROUNDS):
         _infer(model, native, notes)
         changed = [
-            step("known beforehand", lambda: fold(model)),
+            step("known beforehand", lambda: fold(model, keeps_weights=keeps_weights)),
             step("no operation", lambda: _apply_rewrite_rules(model)),
             step("no operation", lambda: _remove_same_shape_operators(model)),
             step("identity", lambda: _remove_identities(model)),
-            *[step(what, functools.partial(tidied, model)) for what, tidied in PASSES.items()],
+            *[
+                step(what, functools.partial(tidied, model))
+                for what, tidied in PASSES.items()
+                if not (keeps_weights and tidied is merge_shared_products)
+            ],
             step("computed twice", lambda: passes.CommonSubexpressionEliminationPass()(model)),
             step("not needed", lambda: passes.RemoveUnusedNodesPass()(model)),
         ]
@@ -166,25 +178,28 @@ def _infer(model: ir.Model, native: NativeWorkers, notes: list[str]) -> None:
         notes.append(f"shapes could not be inferred: {error}")
 
 
-def fold(model: ir.Model) -> None:
-    """Folds constants in place; skips operators with a large input or a large result."""
+def fold(model: ir.Model, *, keeps_weights: bool = False) -> None:
+    """Folds constants in place; skips operators with a large input or a large result.
+
+    Layouts of large weights are folded unless `keeps_weights`.
+    """
     fold_constants(
         model,
         input_size_limit=FOLDED_INPUT_ELEMENTS_MAX,
         output_size_limit=FOLDED_OUTPUT_ELEMENTS_MAX,
-        should_fold=_should_fold,
+        should_fold=functools.partial(_should_fold, keeps_weights=keeps_weights),
     )
     passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
 
 
-def _should_fold(node: ir.Node) -> bool | None:
+def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
     """Returns True for operators that are folded beyond the size limits; None for all others.
 
     None leaves the decision to the folding library. Folded beyond the limits are a ConstantOfShape
     with a small result, which may be used as a shape, and layouts of weights.
     """
     if is_op(node, *WEIGHT_LAYOUTS):
-        return True if _keeps_size(node) else None
+        return True if not keeps_weights and _keeps_size(node) else None
     if not is_op(node, "ConstantOfShape"):
         return None
     shape = small_constant(node.inputs[0])

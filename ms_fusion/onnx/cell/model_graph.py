@@ -67,9 +67,9 @@ def read_model(path: Path) -> CellModel:
             passes.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
             native.infer_shapes(model)
         else:
-            clean(model, native, "cpu")
+            clean(model, native, "cpu", keeps_weights=True)
             if inline(model, native, CELL_OPERATORS):
-                clean(model, native, "cpu")
+                clean(model, native, "cpu", keeps_weights=True)
         passes.LiftSubgraphInitializersToMainGraphPass()(model)
         projection = project(model, bodies=True)
     names = {id(node): name for name, node in projection.nodes.items()}

@@ -28,7 +28,7 @@ from ms_fusion.onnx.fuse.runtime_operators import make_runtime_fuser
 from ms_fusion.onnx.fuse.shared_kernel_directory import REPRODUCERS
 from ms_fusion.onnx.fuse.verification import Comparison, is_within_tolerance
 from ms_fusion.onnx.native.child import NativeWorkers
-from ms_fusion.onnx.ort_library.library import LibraryBuilder
+from ms_fusion.onnx.ort_library.operator_library import LibraryBuilder
 from ms_fusion.progress import Milestone
 from ms_fusion.readers.onnx_defaults import remove_defaults, restore_defaults
 from ms_fusion.readers.onnx_file import open_model

@@ -14,7 +14,7 @@ from ms_fusion.graph import Node, Value
 from ms_fusion.onnx.fuse.decisions import operator_of
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 from ms_fusion.onnx.kernels.tbe_source import Line, descriptions, write_tbe_source
-from ms_fusion.onnx.ort_library.library import SOURCES
+from ms_fusion.onnx.ort_library.operator_library import SOURCES
 from ms_fusion.ops.call import ONNX_OP
 from tbe_impl.cann.python_names import quote_name
 from tbe_impl.dsl.tensor import stages_of

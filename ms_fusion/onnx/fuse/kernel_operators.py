@@ -42,7 +42,7 @@ from ms_fusion.onnx.fuse.ort.operator_trials import (
 )
 from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS
 from ms_fusion.onnx.fuse.verification import Comparison, bisect_culprit, is_within_tolerance
-from ms_fusion.onnx.ort_library.library import LibraryBuilder
+from ms_fusion.onnx.ort_library.operator_library import LibraryBuilder
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from ms_fusion.progress import Milestone, Step
 from ms_fusion.readers.onnx_graph import OnnxProjection, project, substitute_sizes

@@ -9,7 +9,7 @@ from typing import Any
 
 from ms_fusion import __version__
 from ms_fusion.onnx.fuse.shared_kernel_directory import kernel_names
-from ms_fusion.onnx.ort_library.library import LIBRARY, LibraryBuilder
+from ms_fusion.onnx.ort_library.operator_library import LIBRARY, LibraryBuilder
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 
 _HEAD = "/* A custom operator of ONNX Runtime, written by ms_fusion {version}. */\n"

@@ -16,7 +16,7 @@ from ms_fusion.onnx.fuse.ort import operator_trials
 from ms_fusion.onnx.native.child import NativeWorkers
 from tests.cases import cases
 from tests.ms_fusion.onnx.fuse.models import FLOAT
-from tests.ms_fusion.onnx.ort_library.test_library import run_plainly
+from tests.ms_fusion.onnx.ort_library.test_operator_library import run_plainly
 
 
 def info(name: str, shape: list[int | str], dtype: int = FLOAT) -> onnx.ValueInfoProto:

@@ -21,7 +21,7 @@ from ms_fusion.onnx.native.child import NativeWorkers
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
 from tests.ms_fusion.onnx.fuse.models import Builder, transformer_layer
-from tests.ms_fusion.onnx.ort_library.test_library import run_plainly
+from tests.ms_fusion.onnx.ort_library.test_operator_library import run_plainly
 
 LIBRARY = "libms_fusion_ort.so"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from ms_fusion.onnx.cell.model_graph import read_model
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from ms_fusion.onnx.native.child import NativeWorkers
 from tests.cases import cases
@@ -135,6 +136,14 @@ def test_exported_attention_becomes_an_operator_of_the_runtime(
     reasons = " ".join(getattr(one, "reason", "") for one in tried)
     assert "layout" not in reasons
     assert "turned over" not in reasons
+
+
+def test_a_cell_keeps_its_parameters(tmp_path: Path) -> None:
+    """`from_onnx` merges and folds no weights, so that their names stay."""
+    b = Builder({"x": (1, TOKENS, WIDTH)})
+    source = b.save(tmp_path / "net.onnx", shared_products(b, bias=True))
+    found = read_model(source)
+    assert {one.name for one in b.weights} <= found.tensors.keys()
 
 
 def test_a_weight_that_something_else_reads_stays(tmp_path: Path) -> None:

@@ -18,7 +18,11 @@ from onnx import TensorProto, helper
 from ms_fusion.onnx.kernels.group_kernel import build
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.onnx.ort_library.attention_text import AttentionKernel, HeadOperand
-from ms_fusion.onnx.ort_library.library import X86_LEVELS, LibraryBuilder, architecture_flags
+from ms_fusion.onnx.ort_library.operator_library import (
+    X86_LEVELS,
+    LibraryBuilder,
+    architecture_flags,
+)
 from ms_fusion.onnx.ort_library.operator_text import OperatorText, write_operator
 from ms_fusion.readers.onnx_graph import project
 from tbe_impl.errors import InputError
