@@ -1,6 +1,9 @@
 """Defines the ledger's frozen records of fused kernels, unfused edges and measurements.
 
 `ms_fusion.capture.assemble` creates these records.
+
+This module exceeds 500 lines because the records make up one document, whose JSON schema follows
+from them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Loads, builds and runs Ascend C kernels: `load_ascendc(path).build(...)` returns a kernel."""
+"""Loads, builds and runs Ascend C kernels: `load_ascendc(path).build(...)` returns a kernel.
+
+This module exceeds 500 lines because a kernel binds its arguments at two times, when it is built
+and when it runs, by the same roles of its parameters.
+"""
 
 from __future__ import annotations
 
@@ -312,6 +316,7 @@ class AscendcOperator:
         given, wanted = tuple(map(_array_type, inputs)), tuple(map(_array_type, outputs))
         scalars = {name: _value_text(value) for name, value in (arguments or {}).items()}
         roles = pointer_roles(kernel, len(given), len(wanted), str(self.file))
+        _check_scalars(kernel, scalars, self.source, str(self.file))
         structure = self.source.tiling_type(kernel)
         if structure and TILING in roles.values() and not tiling and host is None:
             raise InputError(
@@ -321,7 +326,6 @@ class AscendcOperator:
                 remedy="Give them: --tiling NAME=VALUE,…, or the operator's host file: "
                 "--host HOST.cpp",
             )
-        _check_scalars(kernel, scalars, self.source, str(self.file))
         fields = {name: _value_text(value) for name, value in (tiling or {}).items()}
         pointers = [one.name for one in kernel.pointers]
         dtypes = {name: kind.dtype for name, kind in zip(pointers, (*given, *wanted), strict=False)}

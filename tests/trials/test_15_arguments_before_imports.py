@@ -86,7 +86,7 @@ REFUSED: list[tuple[list[str], str]] = [
     ),
     (["tbe", "run", *TBE, "--formula", "x+"], "--formula: this is no formula"),
     ([*FUSE, "--dry-run", "--lower", "Conv,"], "expected Conv or Gemm, got ''"),
-    ([*FUSE, "--dry-run", "--lower", ""], "it is blank; expected: Operators to write in simpler"),
+    ([*FUSE, "--dry-run", "--lower", ""], "it is blank; expected: Operators to decompose"),
     (["lint-flags", " "], "'FLAGS...': it is blank"),
 ]
 

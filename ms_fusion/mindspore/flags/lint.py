@@ -1,10 +1,8 @@
 """Finds mistakes in a graph kernel flag string, most of which MindSpore ignores silently.
 
-MindSpore silently ignores unknown names of operators and patterns. It reports an unknown flag only
-in its log, and a wrong pass name only at process exit. For a name that is not in
-`ms_fusion.vocabulary`, `lint` returns a warning if the name resembles a known name. If it resembles
-none, `lint` returns a note, since MindSpore may know the name. `lint` never suggests a flag with
-the opposite meaning.
+It reports an unknown flag only in its log, and a wrong pass name only at process exit. A name that
+is not in `ms_fusion.vocabulary` is a warning if it resembles a known name, else a note, since
+MindSpore may know it. `lint` never suggests a flag with the opposite meaning.
 """
 
 from __future__ import annotations
