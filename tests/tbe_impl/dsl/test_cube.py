@@ -580,6 +580,10 @@ def test_dilation() -> None:
     (found,) = compute(lambda t: dsl.dilation(t, [2, 2], [[1, 1], [0, 2]], 7.0), x)
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(compute(lambda t: dsl.dilation(t, (1, 3)), x)[0][:, ::3], x)
+    wanted = np.full((1 + 2 + 1, 3 + 1), 7.0)
+    wanted[1:3, 1:] = x
+    (found,) = compute(lambda t: dsl.dilation(t, [1, 1], [[1, 1], [1, 0]], 7.0), x)
+    np.testing.assert_array_equal(found, wanted)
 
 
 @cases("kind", ["MAX", "MIN"])

@@ -106,6 +106,11 @@ def unpooled(b: Builder) -> Any:
     )
 
 
+def largest_and_places(b: Builder) -> Any:
+    largest, places = b.add("MaxPool", "x", outputs=2, kernel_shape=[2, 2], strides=[1, 2])
+    return b.add("Add", largest, b.add("Cast", places, to=b.dtype))
+
+
 IMAGES = {"x": drawn(2, 3, 7, 8), "boxes": boxes(3)}
 SHIFTED = {"x": drawn(2, 4, 6, 7), "shifts": 1.5 * drawn(2, 24, 3, 6), "mask": drawn(2, 12, 3, 6)}
 LATER = 24
@@ -148,6 +153,7 @@ CASES: dict[str, tuple[Callable[[Builder], Any], Given, int]] = {
     "DeformConv mask": (lambda b: bent(b, True, offset_group=2), SHIFTED, 19),
     "Col2Im": (put_together, {"x": drawn(2, 18, 12)}, 18),
     "MaxUnpool": (unpooled, {"x": drawn(1, 1, 2, 2)}, 11),
+    "MaxPool places": (largest_and_places, {"x": drawn(2, 3, 5, 6)}, 12),
     "ConvTranspose 3d": (
         lambda b: b.add(
             "ConvTranspose",
