@@ -83,8 +83,8 @@ ISA = EnvironmentVariable(
     ("native", "avx2", "sse4.2"),
     "native",
     "Instructions of kernels. `native`: all that the processor has. `avx2`: none beyond AVX2, as "
-    "on a processor without AVX-512. `sse4.2`: none beyond SSE4.2, so that vectors have 128 bits. It "
-    "is read once per process. For oneDNN set `ONEDNN_MAX_CPU_ISA` as well.",
+    "on a processor without AVX-512. `sse4.2`: none beyond SSE4.2, so that vectors have 128 bits. "
+    "It is read once per process. For oneDNN set `ONEDNN_MAX_CPU_ISA` as well.",
 )
 
 DISABLE_PASS = EnvironmentVariable(

@@ -249,10 +249,8 @@ def _group_lines(ledger: Ledger) -> Iterator[str]:
     for name, alike in groupby(sorted(_all_kernels(ledger), key=_kernel_name), _kernel_name):
         first, *others = alike
         times = f", {len(others) + 1} times" if others else ""
-        yield (
-            f"  {name} = {' + '.join(first.operators)}{times}: "
-            f"{time_text(first.unfused_time_us or 0.0)} before, {time_text(first.time_us or 0.0)} now"
-        )
+        before, now = time_text(first.unfused_time_us or 0.0), time_text(first.time_us or 0.0)
+        yield f"  {name} = {' + '.join(first.operators)}{times}: {before} before, {now} now"
 
 
 def _all_kernels(ledger: Ledger) -> tuple[FusedKernel, ...]:

@@ -465,7 +465,7 @@ def _check_scalars(
 
 
 def _can_hold(cpp_type: str, text: str) -> bool:
-    """Returns whether a parameter of this C++ type can hold the number; any type holds an integer."""
+    """Returns whether a parameter of this C++ type can hold the number; each holds integers."""
     name = cpp_type.split()[-1].split("::")[-1]
     if name == "bool":
         return text in ("0", "1", "true", "false", "True", "False")

@@ -5,15 +5,14 @@ dataclass, so equal nodes compare equal and a pass returns new nodes.
 
 Kinds (types). A vector kind has LANES lanes: ``f32 f64 i8 i16 i32 i64 u8 u16 u32 u64``, and
 ``mask``, whose lanes are true or false. A scalar kind has one value: ``index`` (64-bit), ``int``,
-``flag`` (a condition),
-``uintptr_t`` (an address, unsigned). Another kind is the name of a C type of the headers, as ``wide_sum``, or a
-pointer, as ``float *``.
+``flag`` (a condition), ``uintptr_t`` (an address, unsigned). Another kind is the name of a C type
+of the headers, as ``wide_sum``, or a pointer, as ``float *``.
 
     expression = Var name                       a variable
                | Int value | Index terms        a constant; a polynomial of variables (scalars)
                | Literal value | Splat scalar   one value in all lanes
                | Zero                           the initial value with all bits zero
-               | Op operator operands           add sub mul div mod, comparisons, and or xor not neg;
+               | Op operator operands           add sub mul div mod, comparisons, and or xor not neg
                                                 for scalars also bitand, bitnot, and choose
                                                 (condition, value, other value)
                | Call function arguments        a named function; `prefix` is the kind it works on
@@ -33,7 +32,7 @@ pointer, as ``float *``.
                | Prefetch place position
                | Evaluate call                  a call for its effect
                | For name begin end step body   sequential; `unroll` copies
-               | VectorLoop …                   head, unrolled vectors, vectors, tail of a vector loop
+               | VectorLoop …                   head, unrolled vectors, vectors, tail of a loop
                | If condition then otherwise
                | Block body                     a scope
                | TargetIf macro then otherwise  chosen by a macro of the headers
@@ -54,6 +53,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 MASK = "mask"
@@ -587,7 +587,7 @@ def rebuild(item: Item, change: Callable[[Node], Node]) -> Item:
     """Returns a copy in which `change` has replaced each node, innermost nodes first."""
     if not isinstance(item, Node):
         new = tuple([rebuild(one, change) for one in item])  # type: ignore[attr-defined]
-        same = all(one is other for one, other in zip(new, item, strict=True))  # type: ignore[call-overload]
+        same = all(map(is_, new, item))  # type: ignore[call-overload]
         return item if same else new  # type: ignore[return-value]
     changed = {}
     for name in _children_of(type(item)):

@@ -283,7 +283,7 @@ class Call(Expr):
 
 
 class Cast(Expr):
-    """A cast to `dtype`. It truncates if `dtype` is an integer dtype, else rounds to nearest even."""
+    """A cast to `dtype`: truncates to an integer dtype, rounds to nearest even otherwise."""
 
     __slots__ = ("value",)
 

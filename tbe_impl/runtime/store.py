@@ -316,7 +316,7 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def digest(self, kind: Kind, key: str) -> str:
-        """Returns the SHA-256 of the entry of `key`; raises `CacheError` if the entry is invalid."""
+        """Returns the SHA-256 of the entry of `key`; raises `CacheError` if it is invalid."""
         self._path(kind, key)
         return digest_of(read_entry(f"{self._place}/{kind.name}", kind, key))
 

@@ -77,7 +77,8 @@ def _merge(model: ir.Model, nodes: Sequence[ir.Node]) -> None:
     def constant(array: np.ndarray, suffix: str) -> ir.Value:
         own = f"{name}_{suffix}"
         value = ir.Value(name=own, const_value=ir.tensor(array, name=own))
-        value.shape, value.dtype = ir.Shape(array.shape), value.const_value.dtype  # type: ignore[union-attr]
+        value.shape = ir.Shape(array.shape)
+        value.dtype = value.const_value.dtype  # type: ignore[union-attr]
         graph.register_initializer(value)
         return value
 

@@ -1,8 +1,8 @@
 """Implements the child process of `ms_fusion.onnx.native.child`: shape inference, ONNX Runtime.
 
-The command is ``python -m ms_fusion.onnx.native.worker shapes|runtime|timing FD``. Each line of standard
-input is a request in JSON. The answer to a request is one line of JSON, written to the file
-descriptor FD. Models and tensors are passed as files of a private directory.
+The command is ``python -m ms_fusion.onnx.native.worker shapes|runtime|timing FD``. Each line of
+standard input is a request in JSON. The answer to a request is one line of JSON, written to the
+file descriptor FD. Models and tensors are passed as files of a private directory.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tbe_impl.codegen.loop_ir import Accumulate, Load, Node, PackTile, Reduce, S
 from tbe_impl.codegen.vector_types import neutral, select
 
 MIN_VECTOR_STEPS = 4
-"""Minimum number of elements of a loop with whole vectors: the fewest lanes that a processor has."""
+"""Minimum number of elements of a loop with whole vectors: the fewest lanes of a processor."""
 MAX_LANES = 64
 """A multiple of every number of lanes."""
 

@@ -39,13 +39,13 @@ DISPATCH = {
     "ms_fusion.onnx.cell.sizes._ARITHMETIC": "the expression in Python of each",
     "ms_fusion.onnx.cell.sizes._LAYOUT_OPERATORS": "how each rearranges a tuple of sizes",
     "ms_fusion.onnx.fuse.arguments.RUNTIME_RULES": "names of rules",
-    "ms_fusion.onnx.fuse.ort.kernel_proposals.SINGLE_OPERATORS": "what ONNX Runtime computes slowly",
+    "ms_fusion.onnx.fuse.ort.kernel_proposals.SINGLE_OPERATORS": "what ONNX Runtime is slow at",
     "ms_fusion.onnx.fuse.ort.mapping.ADAPTER_OPERATORS": "what replacements write beside a call",
     "ms_fusion.onnx.fuse.ort.norms.EQUIVALENTS": "replacements of rules",
     "ms_fusion.onnx.fuse.ort.rotary.HALF_PRESERVING_OPERATORS": "what makes tables of angles",
     "ms_fusion.readers.ir_projection._resolve_bookkeeping": "what bookkeeping stands for",
 }
-"""Constants, and functions with literals, that say how a room treats each operator, not what it is."""
+"""Constants, and functions with literals, that say how a room treats each operator."""
 
 
 def words_of(tree: ast.AST) -> set[str]:

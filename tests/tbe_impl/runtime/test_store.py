@@ -56,7 +56,7 @@ from tests.tbe_impl.runtime.store_cases import (
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests" / "programs" / "tbe_impl"
 QUICK_KINDS = (KERNELS, PLANS, TUNINGS)
-"""A kind of files, one of records and one of measured results; ``make test-all`` takes all kinds."""
+"""A kind of files, of records and of measured results; ``make test-all`` takes all kinds."""
 every_kind = cases(
     "kind",
     [pytest.param(kind, id=kind.name, marks=[] if kind in QUICK_KINDS else FULL) for kind in KINDS],

@@ -131,6 +131,7 @@ def test_bodies_are_fused(
             np.testing.assert_allclose(found, expected, rtol=1e-5)
         else:
             (tmp_path / "lib.so").write_bytes(library.read_bytes())
-            ((total, shape),) = run_plainly(tmp_path, given, "two threads")["two threads"]  # type: ignore[misc]
+            results = run_plainly(tmp_path, given, "two threads")
+            ((total, shape),) = results["two threads"]  # type: ignore[misc]
             assert shape == list(expected.shape)
             assert total == pytest.approx(np.abs(expected).sum(), rel=1e-5)

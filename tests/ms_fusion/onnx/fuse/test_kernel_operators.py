@@ -138,5 +138,6 @@ def test_the_log_shows_both_times_and_the_library(
 @cases("times, groups, gained", [({}, 0, False), ({}, 2, True), ((100, 99), 2, False)])
 @FULL
 def test_what_counts_as_a_gain(times: object, groups: int, gained: bool) -> None:
-    found = dict(zip(("original", "fused"), times, strict=False)) if times else {}  # type: ignore[call-overload]
+    names = ("original", "fused")
+    found = dict(zip(names, times, strict=False)) if times else {}  # type: ignore[call-overload]
     assert is_gain(found, groups) == gained

@@ -46,7 +46,8 @@ def operators(path: Path) -> list[str]:
 def mapped(b: Builder, place: Path, *outputs: str, **told: object) -> list[str]:
     """The operators of a model after mapping; also compares with the original at several sizes."""
     source, output = b.save(place / "model.onnx", *outputs), place / "mapped.onnx"
-    ledger = auto_fuse(source, output, target="ort", verify=True, force=True, **told)  # type: ignore[arg-type]
+    wanted = {"target": "ort", "verify": True, "force": True, **told}
+    ledger = auto_fuse(source, output, **wanted)  # type: ignore[arg-type]
     assert not [note for note in ledger.notes if "WRONG" in note]
     return operators(output)
 

@@ -180,7 +180,8 @@ def test_kernels_without_avx512_compute_the_same(tmp_path: Path) -> None:
     save_model(tmp_path / "net.onnx", {operator.name: "float32"})
     feeds, level = random_feeds(3, 7, 16), X86_LEVELS[1][0]
     LibraryBuilder(tmp_path, (f"-march={level}",)).build([operator], tmp_path / "lib.so")
-    ((total, shape),) = run_plainly(tmp_path, feeds, "two threads")["two threads"]  # type: ignore[misc]
+    results = run_plainly(tmp_path, feeds, "two threads")
+    ((total, shape),) = results["two threads"]  # type: ignore[misc]
     assert shape == [3, 7, 16]
     assert total == pytest.approx(expected_gate(**feeds).sum(), rel=1e-6)
 
