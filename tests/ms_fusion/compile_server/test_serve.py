@@ -27,7 +27,7 @@ def build(kernel):
 def test_what_fails_costs_only_itself(workers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kernels = ["one", "dies", "two", "hangs", "raises", "refuses", "three"]
-    failed = build_in_processes(kernels, build, workers=workers, seconds=1)
+    failed = build_in_processes(kernels, build, workers=workers, seconds=4)
     assert failed == {
         "dies": ("it died of SIGKILL", ""),
         "hangs": ("it did not end", ""),
