@@ -62,7 +62,9 @@ def _loop_ir(kernel: Kernel, *, passes: bool) -> str:
     """Returns the loop IR of the C code as text, or the reason why there is none."""
     from tbe_impl.codegen.ir_text import show_program
 
-    return _of_layout(kernel, lambda layout: show_program(layout.codes, passes=passes))
+    return _of_layout(
+        kernel, lambda layout: show_program(layout.codes, layout.entry, passes=passes)
+    )
 
 
 def _of_layout(kernel: Kernel, text: Callable[[Layout], str]) -> str:

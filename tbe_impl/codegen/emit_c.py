@@ -19,6 +19,7 @@ from tbe_impl.codegen.loop_ir import (
     AddressOf,
     Alloc,
     Assign,
+    Attempt,
     Block,
     Call,
     Cast,
@@ -27,6 +28,7 @@ from tbe_impl.codegen.loop_ir import (
     Evaluate,
     Expr,
     Fence,
+    Field,
     For,
     Function,
     Gather,
@@ -34,6 +36,7 @@ from tbe_impl.codegen.loop_ir import (
     Index,
     Int,
     Lane,
+    Leave,
     Let,
     Literal,
     Load,
@@ -41,7 +44,9 @@ from tbe_impl.codegen.loop_ir import (
     PackTile,
     Pointer,
     Prefetch,
+    Record,
     Reduce,
+    Return,
     Splat,
     Stmt,
     Store,
@@ -216,6 +221,11 @@ def _element(node: Element) -> str:
     return node.array + "".join(f"[{text_of(index)}]" for index in node.indices)
 
 
+def _record(node: Record) -> str:
+    values = zip(node.names, node.values, strict=True)
+    return f"&({node.type}){{{', '.join(f'.{name} = {text_of(item)}' for name, item in values)}}}"
+
+
 def _load(node: Load) -> str:
     place = text_of(node.place)
     if node.stride == Index():
@@ -242,6 +252,8 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
     Pointer: _pointer,
     Element: _element,
     AddressOf: lambda node: f"&{text_of(node.element)}",
+    Field: lambda node: f"{text_of(node.record)}->{node.name}",
+    Record: _record,
     Load: _load,
     Gather: lambda node: f"{node.memory}_gather_at({text_of(node.base)}, {text_of(node.indices)})",
 }
@@ -301,6 +313,10 @@ class _Printer:
             yield f"{indent}{{"
             yield from self.lines(node.body, inner)
             yield f"{indent}}}"
+        elif isinstance(node, Attempt):
+            yield from self.lines(node.body, indent)
+            yield from (f"{indent}goto done;", f"{indent}done:")
+            yield from self.lines(node.final, indent)
         elif isinstance(node, TargetIf):
             yield f"{indent}#if {node.macro}"
             yield from self.lines(node.then, indent)
@@ -331,12 +347,14 @@ def _for_head(node: For, indent: str) -> Iterator[str]:
     yield f"{indent}for ({start}; {condition}; {advance}) {{"
 
 
+def _declared(c: str, name: str) -> str:
+    return f"{c}{name}" if c[-1] == "*" else f"{c} {name}"
+
+
 def _let(node: Let) -> str:
     c = c_type(node.kind)
-    if c[-1] == "*":
-        declared = f"{c}{'' if node.is_mutable else 'const '}{node.name}"
-    else:
-        declared = f"{'' if node.is_mutable else 'const '}{c} {node.name}"
+    constant = "" if node.is_mutable else "const "
+    declared = f"{c}{constant}{node.name}" if c[-1] == "*" else f"{constant}{c} {node.name}"
     return f"{declared};" if node.value is None else f"{declared} = {text_of(node.value)};"
 
 
@@ -391,11 +409,8 @@ def _prefetch(node: Prefetch) -> str:
 
 def _alloc(node: Alloc) -> str:
     aligned = f"_Alignas({node.alignment}) " if node.alignment else ""
-    return (
-        f"{aligned}{c_type(node.element)} {node.name}"
-        + "".join(f"[{text_of(size)}]" for size in node.shape)
-        + ";"
-    )
+    sizes = "".join(f"[{text_of(size)}]" for size in node.shape)
+    return f"{aligned}{_declared(c_type(node.element), node.name)}{sizes};"
 
 
 def _pack_tile(node: PackTile) -> Iterator[str]:
@@ -435,6 +450,8 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
     Alloc: _alloc,
     Fence: lambda node: f"if ({text_of(node.condition)}) stream_fence();",
     Continue: lambda node: "continue;",
+    Leave: lambda node: "goto done;",
+    Return: lambda node: f"return {text_of(node.value)};",
     Unused: lambda node: " ".join(f"(void){name};" for name in node.names),
 }
 
@@ -446,9 +463,7 @@ def emit_statements(body: Sequence[Stmt], *, are_staged: bool = False, indent: s
 
 def emit_function(function: Function, *, are_staged: bool = False) -> str:
     """Returns a function as C text; with `are_staged`, comments name the stages of statements."""
-    parameters = ", ".join(
-        f"{item.kind}{item.name}" if item.kind[-1] == "*" else f"{item.kind} {item.name}"
-        for item in function.parameters
-    )
+    parameters = ", ".join(_declared(item.kind, item.name) for item in function.parameters)
     body = emit_statements((*function.declarations, *function.body), are_staged=are_staged)
-    return f"static void {function.name}({parameters}) {{\n{body}\n}}"
+    head = c_type(function.result) if function.result else "static void"
+    return f"{head} {function.name}({parameters}) {{\n{body}\n}}"

@@ -100,6 +100,8 @@ _SIMPLE: dict[type, Callable[[Any], str]] = {
     ir.Table: lambda node: f"table {node.name}: {len(node.rows)} rows, step {node.step}",
     ir.Fence: lambda node: f"fence if {text_of(node.condition)}",
     ir.Continue: lambda node: "continue",
+    ir.Leave: lambda node: "leave",
+    ir.Return: lambda node: f"return {text_of(node.value)}",
     ir.Unused: lambda node: f"unused {', '.join(node.names)}",
 }
 
@@ -109,7 +111,9 @@ def _for(node: ir.For) -> str:
     step = "" if node.step == ir.Int(1) else f" step {text_of(node.step)}"
     room = "" if node.room is None else f" while {text_of(node.room)} are left"
     unroll = f" unroll {node.unroll}" if node.unroll else ""
-    return f"for {node.name} in {begin}..{text_of(node.end)}{step}{room}{unroll}:"
+    inner = f" as one loop with {node.inner} inside" if node.inner else ""
+    shared = ", shared among threads" if node.is_shared else ""
+    return f"for {node.name} in {begin}..{text_of(node.end)}{step}{room}{unroll}{inner}{shared}:"
 
 
 def _vector_loop(node: ir.VectorLoop) -> str:
@@ -150,6 +154,8 @@ def _parts(node: ir.Stmt) -> Iterator[tuple[str, Sequence[ir.Stmt]]]:
             yield f"unrolled vector {number}:", copy
         if node.cells:
             yield "table lookup:", node.cells
+    elif isinstance(node, ir.Attempt):
+        yield from (("attempt:", node.body), ("finally:", node.final))
     elif isinstance(node, ir.Block):
         yield "block:", node.body
 
@@ -169,10 +175,10 @@ def show_change(before: ir.Function, after: ir.Function) -> str:
     return "".join(f"{line}\n" for line in lines[2:])
 
 
-def show_program(codes: Sequence[NestCode], *, passes: bool = False) -> str:
-    """Returns the functions of all nests before the passes.
+def show_program(codes: Sequence[NestCode], entry: ir.Function, *, passes: bool = False) -> str:
+    """Returns the functions of all nests before the passes, then the entry function.
 
-    If `passes` is true, each function is followed by what each pass changes in it.
+    If `passes` is true, the function of each nest is followed by what each pass changes in it.
     """
     found = []
     for code in codes:
@@ -183,4 +189,4 @@ def show_program(codes: Sequence[NestCode], *, passes: bool = False) -> str:
                 change = show_change(function, after) or "changes nothing\n"
                 found.append(f"-- {item.name}{where} --\n{change}")
                 function = after
-    return "\n".join(found)
+    return "\n".join([*found, show_function(entry)])

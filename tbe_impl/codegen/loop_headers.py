@@ -1,9 +1,9 @@
-"""Builds blocked, fused and unrolled loops, and the loops over their remainders."""
+"""Builds loops over blocks, loops that a schedule fuses, and jammed loops with their remainders."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import loop_ir as ir
@@ -14,6 +14,7 @@ from tbe_impl.codegen.loop_levels import (
     LoopScope,
     UnrollAndJam,
 )
+from tbe_impl.codegen.passes.loop_coalescing import product, trip_count
 from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.polynomials import Poly
@@ -36,94 +37,39 @@ def end_of(inside: Lowering, serial: int) -> ir.Expr:
     return range_of(inside, serial).end or inside.index_expr(inside.extents[serial])
 
 
-def trip_count(inside: Lowering, serial: int, step: int) -> ir.Expr:
-    """Returns the trip count of a loop that advances by `step`."""
-    begin, steps = range_of(inside, serial).begin, end_of(inside, serial)
-    if begin != ir.ZERO:
-        steps = ir.op("sub", steps, begin)
-    return ir.op("div", ir.op("add", steps, ir.Int(step - 1)), ir.Int(step)) if step > 1 else steps
-
-
-def _product(factors: Iterable[ir.Expr]) -> ir.Expr:
-    return functools.reduce(lambda one, other: ir.op("mul", one, other), factors)
-
-
-def emit_block_loop(inside: Lowering, level: Level, body: Callable[[], None]) -> None:
-    """Emits a loop over the blocks of an index; `body` emits the loop over one block's elements."""
-    ((serial, step),) = level.parts
-    saved, begin, limit = (
-        dict(inside.parts),
-        range_of(inside, serial).begin,
-        end_of(inside, serial),
-    )
-    name, start = _open_block(inside, serial, step)
-    _emit_loop(inside, level, ir.For(name, begin, limit, (), ir.Int(step)), [start], body)
-    inside.parts = saved
-
-
-def emit_fused_loop(
+def emit_level(
     inside: Lowering, level: Level, body: Callable[[], None], *, shared: bool = False
 ) -> None:
-    """Emits one loop over several indices or over their blocks.
+    """Emits nested loops over the indices of a level or over their blocks.
 
-    If `shared`, the loop runs over the range of one thread.
+    The loops become one loop by loop coalescing; if `shared`, the threads share its iterations.
     """
-    saved = dict(inside.parts)
-    counts = [trip_count(inside, serial, step) for serial, step in level.parts]
-    fused = "_".join(inside.names[serial] for serial, _ in level.parts)
-    starts: list[ir.Stmt] = []
-    rest: ir.Expr = ir.Var(fused)
-    for number, (serial, step) in enumerate(level.parts):
-        value = rest
-        if counts[number + 1 :]:
-            behind = _product(counts[number + 1 :])
-            value, rest = ir.op("div", rest, behind), ir.op("mod", ir.Var(fused), behind)
-        begin = range_of(inside, serial).begin
-        name, end = inside.names[serial], None
+    saved, heads = dict(inside.parts), []
+    for serial, step in level.parts:
+        name, begin, limit = (
+            inside.names[serial],
+            range_of(inside, serial).begin,
+            end_of(inside, serial),
+        )
+        starts: tuple[ir.Stmt, ...] = ()
         if step > 1:
-            name, end = _open_block(inside, serial, step)
-            value = ir.op("mul", value, ir.Int(step))
-        if begin != ir.ZERO:
-            value = ir.op("add", begin, value)
-        starts += [ir.Let(name, ir.INDEX, value), *([end] if end is not None else [])]
-    first, last = (ir.ZERO, _product(counts))
-    loop = ir.For(fused, first, last, ())
-    if shared:
-        assert THREAD_RANGE.end is not None
-        loop = ir.For(fused, THREAD_RANGE.begin, THREAD_RANGE.end, ())
-    _emit_loop(inside, level, loop, starts, body)
-    inside.parts = saved
-
-
-def _open_block(inside: Lowering, serial: int, step: int) -> tuple[str, ir.Let]:
-    """Restricts the range of an index to one block of a block loop.
-
-    Returns the variable of the block's first index, and the statement that computes the block's
-    end.
-    """
-    limit, name = end_of(inside, serial), f"{inside.names[serial]}_block{step}"
-    end = ir.Var(f"{name}_end")
-    inside.parts[serial] = LoopRange(ir.Var(name), end, step)
-    behind = ir.op("add", ir.Var(name), ir.Int(step))
-    return name, ir.Let(end.name, ir.INDEX, ir.call("least", behind, limit))
-
-
-def _emit_loop(
-    inside: Lowering,
-    level: Level,
-    loop: ir.For,
-    starts: Sequence[ir.Stmt],
-    body: Callable[[], None],
-) -> None:
-    """Emits `loop`; its body is `starts`, then what `body` emits."""
-    parent = inside.chain[-1]
-    scope = LoopScope(level.final_variables, level.variables - level.final_variables, [*starts])
+            name = f"{name}_block{step}"
+            behind = ir.op("add", ir.Var(name), ir.Int(step))
+            starts = (ir.Let(f"{name}_end", ir.INDEX, ir.call("least", behind, limit)),)
+            inside.parts[serial] = LoopRange(ir.Var(name), ir.Var(f"{name}_end"), step)
+        heads.append((ir.For(name, begin, limit, (), ir.Int(step)), starts))
+    scope = LoopScope(level.final_variables, level.variables - level.final_variables)
     inside.chain.append(scope)
     body()
     inside.chain.pop()
-    parent.body.append(
-        ir.For(loop.name, loop.begin, loop.end, tuple(scope.body), loop.step, unroll=level.unroll)
+    *outer, (loop, starts) = heads
+    loop = replace(loop, body=(*starts, *scope.body))
+    for before, starts in reversed(outer):
+        loop = replace(before, body=(*starts, loop))
+    inside.chain[-1].body.append(
+        replace(loop, unroll=level.unroll, inner=len(outer), is_shared=shared and bool(outer))
     )
+    inside.parts = saved
 
 
 def open_levels(
@@ -141,14 +87,11 @@ def open_levels(
     def open_rest() -> None:
         open_levels(inside, rest, body)
 
-    if len(level.parts) > 1:
-        emit_fused_loop(inside, level, open_rest, shared=shared)
-        return
-    ((serial, step),) = level.parts
-    if shared:
+    ((serial, step), *others) = level.parts
+    if shared and not others:
         inside.parts[serial] = THREAD_RANGE
-    if step > 1:
-        emit_block_loop(inside, level, open_rest)
+    if step > 1 or others:
+        emit_level(inside, level, open_rest, shared=shared)
         return
     for piece in inside.pieces(serial, range_of(inside, serial)):
         with inside.restrict_to(piece):
@@ -196,4 +139,7 @@ def parallel_trip_count(inside: Lowering, level: Level) -> ir.Expr:
         return inside.index_expr(inside.extents[level.parts[0][0]])
     if not level.parts:
         return ir.ONE
-    return _product(trip_count(inside, serial, step) for serial, step in level.parts)
+    return product(
+        trip_count(range_of(inside, serial).begin, end_of(inside, serial), step)
+        for serial, step in level.parts
+    )

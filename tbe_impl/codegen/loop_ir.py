@@ -21,6 +21,8 @@ of the headers, as ``wide_sum``, or a pointer, as ``float *``.
                | Pointer base offsets           base + offset + …
                | Element array indices          array[i][j]; without indices the element pointed to
                | AddressOf element
+               | Field record name              a field of the structure that a pointer points to
+               | Record type names values       the address of a new structure
                | Load place stride count        a vector from memory; stride 0 broadcasts, 1 is
                                                 contiguous, others gather; count lanes, or all
                | Gather base indices            lane l is base[indices[l]]
@@ -31,7 +33,8 @@ of the headers, as ``wide_sum``, or a pointer, as ``float *``.
                | Accumulate place value count   adds float32 lanes to float64 elements
                | Prefetch place position
                | Evaluate call                  a call for its effect
-               | For name begin end step body   sequential; `unroll` copies
+               | For name begin end step body   sequential; `unroll` copies; one loop with `inner`
+                                                loops inside
                | VectorLoop …                   head, unrolled vectors, vectors, tail of a loop
                | If condition then otherwise
                | Block body                     a scope
@@ -41,7 +44,12 @@ of the headers, as ``wide_sum``, or a pointer, as ``float *``.
                | Table …                        a constant table of bytes
                | Fence                          orders non-temporal stores before later stores
                | Continue                       next iteration of the enclosing loop
+               | Attempt body final             runs `final` after `body`, also after Leave
+               | Leave                          ends the body of the enclosing Attempt
+               | Return value
                | Unused names                   parameters that may have no use
+
+Functions of a program call each other by name. The entry function is the one that has a result.
 
 A statement that computes a part of a DSL stage has the stage's number in `stage`.
 
@@ -212,6 +220,25 @@ class AddressOf(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Field(Expr):
+    """A field of the structure that a pointer points to."""
+
+    record: Expr
+    name: str
+    kind: str = INDEX
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Expr):
+    """The address of a new structure; fields without a value are zero."""
+
+    type: str
+    names: tuple[str, ...]
+    values: tuple[Expr, ...]
+    kind: str = "pointer"
+
+
+@dataclass(frozen=True, slots=True)
 class Load(Expr):
     """A vector from memory.
 
@@ -350,6 +377,9 @@ class For(Stmt):
         unroll: unroll factor; 0 to let the compiler decide.
         kind: kind of the variable.
         more: further variables of the loop, which its body assigns.
+        inner: number of perfectly nested loops inside that become one loop with this one; see
+            `tbe_impl.codegen.passes.loop_coalescing`.
+        is_shared: whether threads share the iterations of that one loop.
     """
 
     name: str
@@ -361,6 +391,8 @@ class For(Stmt):
     unroll: int = 0
     kind: str = INDEX
     more: tuple[str, ...] = ()
+    inner: int = 0
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +485,26 @@ class Continue(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt(Stmt):
+    """Runs `body` until its end or a `Leave`, then `final`."""
+
+    body: tuple[Stmt, ...]
+    final: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(Stmt):
+    """Ends the body of the enclosing `Attempt`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Stmt):
+    """Ends the function with a result."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class VectorLoop(Stmt):
     """A loop that processes LANES elements per step.
 
@@ -507,12 +559,16 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A function without result; its declarations precede what passes change."""
+    """A function; its declarations precede what passes change.
+
+    `result` is the kind of its result; empty for a function without result.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     declarations: tuple[Stmt, ...]
     body: tuple[Stmt, ...]
+    result: str = ""
 
 
 ZERO = Index()

@@ -518,7 +518,7 @@ class Lowering:
         if id(tensor) in self.slow and self.is_recomputed(indices):
             raise MissingBuffer(tensor)
         environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
-        return self._round_to_device(tensor, self.lower_expression(body, environment))
+        return self.round_to_device(tensor, self.lower_expression(body, environment))
 
     def _lower_reduction(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
         """Lowers a reduction.
@@ -536,7 +536,7 @@ class Lowering:
         serials = [axis.serial for axis in tensor.op.axis]
         environments = [dict(zip(serials, place, strict=True)) for place in places]
         found = [
-            self._round_to_device(tensor, one)
+            self.round_to_device(tensor, one)
             for one in lower_reduction(self, tensor, body, environments)
         ]
         for place, one in zip(places[1:], found[1:], strict=True):
@@ -546,7 +546,7 @@ class Lowering:
             self.memoize((id(tensor), polys), one)
         return found[0]
 
-    def _round_to_device(self, tensor: Tensor, found: Value) -> Value:
+    def round_to_device(self, tensor: Tensor, found: Value) -> Value:
         """Rounds a value to its half-precision dtype if the option ``rounding`` is ``device``."""
         if self.options.rounding == "device" and tensor.dtype in ("float16", "bfloat16"):
             return self.let(vectors.cast("float32", tensor.dtype, found.expr), found.depth)

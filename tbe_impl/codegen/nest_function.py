@@ -1,20 +1,21 @@
-"""Emits the C function of a loop nest and the statements that run it in parallel."""
+"""Builds the function of a loop nest and the statements that run it in parallel."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.codegen import loop_ir as ir
-from tbe_impl.codegen.emit_c import emit_function, text_of
+from tbe_impl.codegen.entry_function import POINTERS_AND_SIZES
 from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.options import LoopChoice, Options
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
-from tbe_impl.codegen.pipeline import NestFacts, run_passes
+from tbe_impl.codegen.pipeline import NestFacts
 from tbe_impl.codegen.planning.access_analysis import element_count
 from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.planning.polynomials import Poly
-from tbe_impl.codegen.thread_partition import partition_among_threads
+from tbe_impl.codegen.thread_partition import BEGIN_AND_END, partition_among_threads
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor
@@ -52,40 +53,22 @@ class ProgramContext:
     options: Options
 
 
-BEGIN_AND_END = (ir.Parameter("begin", "int64_t"), ir.Parameter("end", "int64_t"))
-_POINTERS_AND_SIZES = (ir.Parameter("b", "void **"), ir.Parameter("s", "const int64_t *"))
-
-
 @dataclass(frozen=True)
 class NestCode:
     """The code of a nest.
 
     Attributes:
-        functions: the nest's function and the function that merges partial results, if there is
-            one, before all passes.
+        functions: the nest's function, the function that runs one part of the nest on a thread and
+            the function that merges partial results, if there are such, before all passes.
         facts: what the passes know about the nest.
-        extent: trip count of the parallel loop.
-        stream: condition for non-temporal stores; None if the nest never uses them.
-        part: the C function that runs one part of the nest on a thread; empty if there is none.
-        call: C statements that run the nest.
+        calls: statements that run the nest.
         stored: the numbers of the tensors that the nest computes.
     """
 
     functions: tuple[ir.Function, ...]
     facts: NestFacts
-    extent: ir.Expr
-    stream: ir.Expr | None
-    part: str
-    call: str
+    calls: tuple[ir.Stmt, ...]
     stored: frozenset[int]
-
-    def text(self, *, are_staged: bool) -> str:
-        """Returns the C of all functions; with `are_staged`, comments name stages."""
-        first, *others = (
-            emit_function(run_passes(item, self.facts), are_staged=are_staged)
-            for item in self.functions
-        )
-        return "\n\n".join(filter(None, (first, self.part, *others)))
 
     def tensors(self) -> frozenset[int]:
         """Returns the numbers of the tensors that the nest accesses."""
@@ -136,7 +119,7 @@ class NestFunction:
         unused = ("b", "s", *("begin", "end") * (BEGIN_AND_END[0] in parameters))
         return ir.Function(
             name or self.name,
-            (*_POINTERS_AND_SIZES, *parameters),
+            (*POINTERS_AND_SIZES, *parameters),
             (*self._declarations((*starts, *body)), *starts, ir.Unused(unused)),
             tuple(body),
         )
@@ -163,8 +146,8 @@ class NestFunction:
         """Returns the buffer of a result."""
         return self.around.buffers[id(root.tensor)]
 
-    def accessed_element_count(self) -> str:
-        """Returns, as C text, the number of elements that the nest reads and writes.
+    def accessed_element_count(self) -> ir.Expr:
+        """Returns the number of elements that the nest reads and writes.
 
         The number decides whether the nest runs on several threads. In a nest without reductions,
         an input counts at most as many elements as the nest writes: a lookup of rows in a large
@@ -182,66 +165,59 @@ class NestFunction:
                         waiting.append(item.op)
         written = sum((element_count(tensor) for tensor in own), Poly())
         sizes = [element_count(tensor) for tensor in self.around.tensors if id(tensor) in met]
-        return (
-            " + ".join(f"({self._cap_size(size, None if sums else written)})" for size in sizes)
-            or "1"
-        )
+        counts = [self._cap_size(size, None if sums else written) for size in sizes]
+        add = functools.partial(ir.op, "add")
+        return functools.reduce(add, counts) if counts else ir.Int(1)
 
-    def _cap_size(self, size: Poly, bound: Poly | None) -> str:
+    def _cap_size(self, size: Poly, bound: Poly | None) -> ir.Expr:
         if bound is None or size == bound:
-            return text_of(self.size(size))
+            return self.size(size)
         if size.constant is not None and bound.constant is not None:
-            return text_of(self.size(size if size.constant < bound.constant else bound))
-        return text_of(ir.call("least", self.size(size), self.size(bound)))
+            return self.size(size if size.constant < bound.constant else bound)
+        return ir.call("least", self.size(size), self.size(bound))
 
     def code(
         self,
         functions: Sequence[ir.Function],
-        extent: ir.Expr,
-        part: str,
-        call: str,
-        *,
-        stream: ir.Expr | None = None,
+        *calls: ir.Stmt,
         cells: HalfLookupTable | None = None,
     ) -> NestCode:
         """Returns the code of the nest; `cells` is a lookup table of the function it computes."""
         stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
-        facts = NestFacts(self.options, cells)
-        return NestCode(tuple(functions), facts, extent, stream, part, call, stored)
+        return NestCode(tuple(functions), NestFacts(self.options, cells), calls, stored)
 
     @property
     def portions(self) -> int:
         """Number of dynamically scheduled parts of the parallel loop; 0 for one part per thread."""
         return min(self.options.portions, MAX_THREADS)
 
-    def emit_parallel_call(
+    def parallel_call(
         self,
         extent: ir.Expr,
         grain: int,
-        sequential_call: str,
-        *,
-        arguments: str = "",
-        extra_fields: str = "",
-        part_count_variable: str = "",
-    ) -> tuple[str, str]:
-        """Emits the function that runs one part, and the statements that call it on threads.
+        arguments: Sequence[ir.Expr] = (),
+        part_arguments: Sequence[ir.Expr] = (),
+        fields: Mapping[str, ir.Expr] | None = None,
+        part_count: ir.Var | None = None,
+    ) -> tuple[tuple[ir.Function, ...], ir.Stmt]:
+        """Returns the function that runs one part, and the statement that runs all on threads.
 
-        The statements run `sequential_call` instead when the nest accesses too few elements. The
-        arguments are those of `partition_among_threads`.
+        The statement runs the nest on one thread when it accesses too few elements. The arguments
+        are those of `partition_among_threads`.
         """
-        least = str(self.options.parallel_elements)
+        bound: ir.Expr = ir.Int(self.options.parallel_elements)
         # merged partial sums differ from a sequential sum in the last bits, so their threshold is
         # constant
-        bound = least if part_count_variable else f"shared_from({least})"
-        work = f"{self.accessed_element_count()} >= {bound}"
+        if part_count is None:
+            bound = ir.call("shared_from", bound)
         return partition_among_threads(
             self.name,
             extent,
             grain,
-            work,
-            sequential_call,
+            ir.op("ge", self.accessed_element_count(), bound, kind=ir.FLAG),
+            arguments,
+            part_arguments,
+            fields,
             portions=self.portions,
-            arguments=arguments,
-            extra_fields=extra_fields,
-            part_count_variable=part_count_variable,
+            part_count=part_count,
         )

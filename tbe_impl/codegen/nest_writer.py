@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.emit_c import c_type, emit_statements, text_of
+from tbe_impl.codegen.emit_c import c_type
 from tbe_impl.codegen.loop_headers import (
-    emit_block_loop,
-    emit_fused_loop,
+    emit_level,
     emit_unroll_and_jam,
     end_of,
     parallel_trip_count,
@@ -23,7 +22,7 @@ from tbe_impl.codegen.loop_levels import (
     Tile,
 )
 from tbe_impl.codegen.lowering import Lowering
-from tbe_impl.codegen.nest_function import BEGIN_AND_END, NestCode, NestFunction, ProgramContext
+from tbe_impl.codegen.nest_function import NestCode, NestFunction, ProgramContext
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable, fit_lookup_table
 from tbe_impl.codegen.passes.short_rows import has_short_rows
 from tbe_impl.codegen.passes.table_loops import MIN_TABLE_ELEMENTS
@@ -34,7 +33,9 @@ from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.partition import LoopNest, Root
 from tbe_impl.codegen.reductions import accumulate, lower_partial_reduction
 from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES
-from tbe_impl.codegen.thread_partial_sums import ThreadRows
+from tbe_impl.codegen.scheduled_nest import ScheduledStageWriter
+from tbe_impl.codegen.thread_partial_sums import ROWS_PARAMETER, ThreadRows
+from tbe_impl.codegen.thread_partition import BEGIN_AND_END, NEST, OWN
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.runtime.buffers import MAX_THREADS
@@ -76,7 +77,7 @@ class NestWriter:
     """
 
     def __init__(self, number: int, nest: LoopNest, around: ProgramContext, readable: set[int]):
-        self.number, self.nest, self.options = number, nest, around.options
+        self.number, self.nest, self.around, self.options = number, nest, around, around.options
         self.function = NestFunction(number, nest, around)
         buffers = {key: item for key, item in around.buffers.items() if key in readable}
         targets = {id(root.tensor): around.buffers[id(root.tensor)] for root in nest.roots}
@@ -85,7 +86,7 @@ class NestWriter:
             targets,
             around.names,
             around.options,
-            around.kept,
+            around.kept if nest.exact is None else (),
             around.slow,
             around.sums,
             around.short,
@@ -95,11 +96,12 @@ class NestWriter:
 
     def write(self) -> NestCode:
         """Returns the functions of the nest and the statements that call them."""
-        nest = self.nest
+        nest, exact = self.nest, self.nest.exact
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._emit_full_reduction()
-        columns = [root for root in nest.roots if root.columns]
-        rows = ThreadRows(self.function, columns, may_be_wide=True)
+        is_private = exact is not None and exact.together
+        columns = [root for root in nest.roots if root.columns or is_private]
+        rows = ThreadRows(self.function, columns, may_be_wide=exact is None)
         self.rows = rows.buffers
         for serial, extent in nest.loops:
             self.inside.declare_loop(serial, extent)
@@ -110,34 +112,35 @@ class NestWriter:
             self.inside.chain[0].blocks = parted.variables
         if len(parted.parts) == 1:
             self.inside.parts[parted.parts[0][0]] = THREAD_RANGE
-        stream = self._streaming_condition()
-        with self.inside.bind_sources(
-            [(_innermost_expression(root), root.axes) for root in nest.roots]
-        ):
-            self._loops(0, STREAM if stream is not None else None)
+        stream = None if exact is not None else self._streaming_condition()
+        if exact is not None:
+            (root,) = nest.roots
+            ScheduledStageWriter(
+                self.inside, rows, self.around, root, nest.levels, exact, nest.shared
+            ).write()
+        else:
+            with self.inside.bind_sources(
+                [(_innermost_expression(root), root.axes) for root in nest.roots]
+            ):
+                self._loops(0, STREAM if stream is not None else None)
         if stream is not None:
             self.inside.chain[0].body.append(ir.Fence(STREAM))
-        parameters = [*BEGIN_AND_END, ir.Parameter("stream", "const int")]
-        if columns:
-            parameters.append(ir.Parameter("rows", "char *"))
+        parameters = [*BEGIN_AND_END]
+        if exact is None:
+            parameters.append(ir.Parameter(STREAM.name, "const int"))
+        if not rows.is_empty:
+            parameters.append(ROWS_PARAMETER)
         function = self.function.build(parameters, rows.starts(), self.inside.chain[0].body)
         steps = parallel_trip_count(self.inside, parted)
-        grain = nest.grain or (1024 if len(nest.loops) == 1 and not nest.along else self.grain)
-        name, condition = self.function.name, "0" if stream is None else text_of(stream)
-        stream_argument = "nest->stream" if stream is not None else "0"
-        extra_fields = f".stream = {condition}" if stream is not None else ""
-        if columns:
-            part, call = rows.call(steps, grain, condition, stream_argument, extra_fields)
-            return self.function.code(
-                (function, rows.merge_function()), steps, part, call, stream=stream
-            )
-        sequential_call = f"{name}(b, s, INT64_C(0), {text_of(steps)}, {condition});"
-        part, call = self.function.emit_parallel_call(
-            steps, grain, sequential_call, arguments=stream_argument, extra_fields=extra_fields
-        )
-        return self.function.code(
-            (function,), steps, part, call, stream=stream, cells=self._fit_lookup_table()
-        )
+        is_flat = exact is None and len(nest.loops) == 1 and not nest.along
+        grain = nest.grain or (1024 if is_flat else self.grain)
+        given: tuple[ir.Expr, ...] = () if exact is not None else (ir.Int(0), ir.Int(0))
+        if stream is not None:
+            given = (stream, ir.Field(NEST, STREAM.name, STREAM.kind))
+        fields = {} if stream is None else {STREAM.name: stream}
+        part, call = rows.call(steps, grain, given[:1], given[1:], fields)
+        cells = self._fit_lookup_table() if exact is None else None
+        return self.function.code((function, *part), call, cells=cells)
 
     def _fit_lookup_table(self) -> HalfLookupTable | None:
         """Fits a lookup table for the nest's only result; returns None if that is impossible."""
@@ -208,12 +211,9 @@ class NestWriter:
     def _emit_outer_loop(self, at: int, body: Callable[[], None], stream: ir.Expr | None) -> None:
         """Emits an outer loop: sequential, blocked, fused, collapsed, or unrolled and jammed."""
         inside, level = self.inside, self.nest.levels[at]
-        if len(level.parts) > 1:
-            emit_fused_loop(inside, level, body, shared=at == self.nest.shared)
-            return
-        ((serial, step),) = level.parts
-        if step > 1:
-            emit_block_loop(inside, level, body)
+        ((serial, step), *others) = level.parts
+        if step > 1 or others:
+            emit_level(inside, level, body, shared=at == self.nest.shared)
             return
         for piece in inside.pieces(serial, range_of(self.inside, serial)):
             with inside.restrict_to(piece):
@@ -442,33 +442,34 @@ class NestWriter:
         self.inside.chain[0].body.append(ir.Assign(result, value.expr))
         parameters = (*BEGIN_AND_END, ir.Parameter("part_result", f"{c} *"))
         function = self.function.build(parameters, (), self.inside.chain[0].body)
-        parts = f"{c} parts{number}[{MAX_THREADS}]; int count{number} = 1;"
-        sequential_call = (
-            f"{self.function.name}(b, s, INT64_C(0), {text_of(steps)}, &parts{number}[0]);"
-        )
-        extra_fields = f".own = (char *)parts{number}, .own_bytes = sizeof *parts{number}"
-        total, own = (
-            ir.Element(f"parts{number}", (one,), tag) for one in (ir.Int(0), ir.Var("t", ir.INT))
-        )
-        both = ir.Assign(total, vectors.combine(body.op, tag, total, own))
+        parts, count = ir.Var(f"parts{number}", "pointer"), ir.Var(f"count{number}", ir.INT)
+        t = ir.Var("t", ir.INT)
+        total, own = (ir.Element(parts.name, (one,), tag) for one in (ir.Int(0), t))
+        merge = ir.Assign(total, vectors.combine(body.op, tag, total, own))
         pointer = ir.Cast(
             f"{dtype_of(buffer.dtype).c} *", ir.Element("b", (ir.Int(buffer.number),))
         )
         store = ir.Store(vectors.memory_prefix(buffer.dtype), pointer, total, ir.ZERO)
-        last = [
-            f"for (int t = 1; t < count{number}; t++) {emit_statements((both,), indent='')}",
-            emit_statements((store,), indent=""),
-        ]
-        part, call = self.function.emit_parallel_call(
+        fields = {
+            "own": ir.Cast("char *", parts),
+            "own_bytes": ir.call("sizeof", ir.Element(parts.name, (), tag)),
+        }
+        part, call = self.function.parallel_call(
             steps,
             grain,
-            sequential_call,
-            arguments=f"({c} *)own",
-            extra_fields=extra_fields,
-            part_count_variable=f"count{number}",
+            (ir.AddressOf(total),),
+            (ir.Cast(f"{c} *", OWN),),
+            fields,
+            count,
         )
-        call = "\n  ".join(["{", parts, call, *last, "}"])
-        return self.function.code((function,), steps, part, call)
+        calls = (
+            ir.Alloc(parts.name, tag, (ir.Int(MAX_THREADS),)),
+            ir.Let(count.name, ir.INT, ir.Int(1), is_mutable=True),
+            call,
+            ir.For(t.name, ir.Int(1), count, (merge,), kind=ir.INT),
+            store,
+        )
+        return self.function.code((function, *part), ir.Block(calls))
 
 
 def _innermost_expression(root: Root) -> Expr:

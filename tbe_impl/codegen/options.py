@@ -130,6 +130,11 @@ class Options:
             orders=other.orders,
         )
 
+    def temporary_dtype(self, dtype: str) -> str:
+        """Returns the dtype in memory of a temporary; halves are float32 unless stages round."""
+        is_half = dtype in ("float16", "bfloat16")
+        return "float32" if is_half and self.rounding != "device" else dtype
+
     def compiler_options(self) -> list[str]:
         """Returns the C compiler flags that these options require."""
         found = [f"-ffp-contract={'fast' if self.contract else 'off'}"]

@@ -14,6 +14,7 @@ from tbe_impl import environment
 from tbe_impl.codegen.loop_ir import Function, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
+from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
 from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
 from tbe_impl.codegen.passes.streaming_store_edges import join_row_edges
@@ -71,6 +72,10 @@ def _add_table_loops(body: Body, facts: NestFacts) -> Body:
 
 
 PASSES = (
+    Pass(
+        "loop-coalescing",
+        lambda body, facts: map_statements(body, lambda node: (coalesce_loops(node),)),
+    ),
     Pass("vector-tails", _on_vector_loops(add_ends)),
     Pass("streaming-store-edges", lambda body, facts: join_row_edges(body), lambda facts: True),
     Pass(
@@ -120,7 +125,7 @@ def iterate_passes(
 ) -> Iterator[tuple[Pass, Function]]:
     """Runs passes on the function of a nest; yields each pass and the function after it.
 
-    Optional passes may be left out or change places between the first and the last pass.
+    Optional passes may be left out or change places between the passes that the code needs.
     """
     disabled = disabled_passes()
     for item in passes:

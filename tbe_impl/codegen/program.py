@@ -15,8 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.emit_c import text_of
+from tbe_impl.codegen.emit_c import emit_function
+from tbe_impl.codegen.entry_function import (
+    BUFFERS,
+    MISSING,
+    SIZES,
+    THREADS,
+    allocate,
+    buffer_at,
+    define_sizes,
+    entry_function,
+    free,
+    limit_threads,
+)
 from tbe_impl.codegen.loop_levels import AttachedTile, MissingBuffer, TensorBuffer
 from tbe_impl.codegen.nest_function import NestCode, ProgramContext
 from tbe_impl.codegen.nest_writer import NestWriter
@@ -27,6 +40,7 @@ from tbe_impl.codegen.passes.softmax_exponentials import (
     find_softmax_exponentials,
     find_softmax_quotients,
 )
+from tbe_impl.codegen.pipeline import run_passes
 from tbe_impl.codegen.planning.access_analysis import (
     DerivedSize,
     collect_derived_sizes,
@@ -47,13 +61,11 @@ from tbe_impl.codegen.planning.partition import (
 )
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.codegen.planning.reduction_loops import ReductionLoops
-from tbe_impl.codegen.scheduled_nest import ScheduledNestWriter
 from tbe_impl.codegen.source_comments import are_stages_shown
 from tbe_impl.dsl.dtypes import dtype_of, is_float
 from tbe_impl.dsl.expr import COMPARISONS, Binary, IterVar, Var, reads, walk
 from tbe_impl.dsl.tensor import Tensor, stages_of, variables_of
 from tbe_impl.errors import CompileError
-from tbe_impl.runtime.buffers import MAX_THREADS
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,7 @@ class Layout:
         tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
             its tile.
         codes: the code of each nest.
+        entry: the function that runs all nests.
     """
 
     nests: tuple[LoopNest, ...]
@@ -113,6 +126,7 @@ class Layout:
     sums: Mapping[int, ReductionLoops]
     tiles: Mapping[int, AttachedTile]
     codes: tuple[NestCode, ...]
+    entry: ir.Function
 
     @property
     def nest_of_stored(self) -> dict[int, LoopNest]:
@@ -167,7 +181,12 @@ def write_program_and_layout(
     """
     program, writer = _write_to_fixed_point(outputs, inputs, name, options, mark)
     return program, Layout(
-        writer.nests, frozenset(writer.reused), writer.summed, writer.tiles, writer.codes
+        writer.nests,
+        frozenset(writer.reused),
+        writer.summed,
+        writer.tiles,
+        writer.codes,
+        writer.entry,
     )
 
 
@@ -307,6 +326,18 @@ def _reshape_source(tensor: Tensor, given: Container[int]) -> Tensor | None:
     return _reshape_source(source, given) or (source if source.op.body else None)
 
 
+ALL = ir.Var("all", "void **")
+"""Pointers to inputs, outputs and temporaries."""
+
+NO_POINTER = ir.Int(0, "void *")
+
+
+def _round_to_lines(byte_count: ir.Expr) -> ir.Expr:
+    """Returns a multiple of a cache line that is one line or more greater than a size."""
+    behind = ir.op("add", byte_count, ir.Int(127))
+    return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
+
+
 class _ProgramWriter:
     def __init__(
         self,
@@ -403,50 +434,8 @@ class _ProgramWriter:
             self.options,
         )
         written = self.codes = self._write_nests(nests, around)
-        are_staged = are_stages_shown()
-        functions = [item.text(are_staged=are_staged) for item in written]
-        start = (
-            [f"if (threads) threads = {min(self.options.threads, MAX_THREADS)};"]
-            if self.options.threads
-            else []
-        )
-        if self.overwritten is not None:
-            below = next(
-                index for index, item in enumerate(self.inputs) if item is self.overwritten
-            )
-            start += [f"b[{len(self.inputs)}] = b[{below}]; /* in place */"]
-        body = [*start]
-        body += [
-            f"const int64_t {name} = s[{number}];"
-            for number, name in enumerate(self.names.values())
-        ]
-        body += [f"(void){name};" for name in self.names.values()]
-        first = len(self.inputs) + len(self.outputs)
-        if self.temporary:
-            body += [
-                f"void *all[{len(self.all)}];",
-                f"memcpy(all, b, {first}*sizeof(void *));",
-                "b = all;",
-            ]
-            body.append(f"memset(all + {first}, 0, sizeof all - {first}*sizeof(void *));")
-        body += self._emit_calls(written, dtypes)
-        body += map(self._emit_rounding, rounded_last)
-        entry = [
-            f"int {self.symbol}(void **b, const int64_t *s, int64_t threads) {{",
-            "  int missing = 0;",
-            *(f"  {line}" for line in body),
-            "  goto done;",
-            "  done:",
-            *(f"  free(all[{number}]);" for number in range(first, len(self.all))),
-            "  (void)s; (void)threads;",
-            "  return missing;",
-            "}",
-        ]
-        source = (
-            "\n\n".join([include_directives(self.options), *functions, "\n".join(entry)]) + "\n"
-        )
-        if self.mark:
-            source += f"\nconst char graph_{self.mark} = 1;\n"
+        self.entry = self._entry_function(written, dtypes, rounded_last)
+        source = self._source(written)
         return Program(
             lambda: source,
             self.symbol,
@@ -458,6 +447,45 @@ class _ProgramWriter:
             self.overwritten,
             self.mark,
         )
+
+    def _source(self, written: Sequence[NestCode]) -> str:
+        """Returns the C of all functions."""
+        functions = [
+            run_passes(function, code.facts) for code in written for function in code.functions
+        ]
+        emit = functools.partial(emit_function, are_staged=are_stages_shown())
+        texts = [include_directives(self.options), *map(emit, (*functions, self.entry))]
+        mark = f"\nconst char graph_{self.mark} = 1;\n" if self.mark else ""
+        return "\n\n".join(texts) + "\n" + mark
+
+    def _entry_function(
+        self, written: Sequence[NestCode], dtypes: Sequence[str], rounded_last: Sequence[Tensor]
+    ) -> ir.Function:
+        """Returns the function that runs all nests."""
+        body = limit_threads(self.options)
+        if self.overwritten is not None:
+            below = next(i for i, item in enumerate(self.inputs) if item is self.overwritten)
+            body.append(ir.Assign(buffer_at(len(self.inputs)), buffer_at(below)))
+        body += [*define_sizes(self.names.values()), ir.Unused(tuple(self.names.values()))]
+        first = len(self.inputs) + len(self.outputs)
+        if self.temporary:
+            size = ir.call("sizeof", ir.Var("void *", "type"))
+            given = ir.op("mul", ir.Int(first), size)
+            left = ir.op("sub", ir.call("sizeof", ALL), given)
+            temporaries = ir.Pointer(ALL, (ir.Int(first),))
+            body += [
+                ir.Alloc(ALL.name, "void *", (ir.Int(len(self.all)),)),
+                ir.Evaluate(ir.call("memcpy", ALL, BUFFERS, given)),
+                ir.Assign(BUFFERS, ALL),
+                ir.Evaluate(ir.call("memset", temporaries, ir.Int(0), left)),
+            ]
+        body += self._emit_calls(written, dtypes)
+        body += map(self._emit_rounding, rounded_last)
+        final = [free(buffer_at(number, ALL)) for number in range(first, len(self.all))]
+        final.append(ir.Unused((SIZES.name, THREADS.name)))
+        start = ir.Let(MISSING.name, MISSING.kind, ir.Int(0), is_mutable=True)
+        attempt = ir.Attempt(tuple(body), tuple(final))
+        return entry_function(self.symbol, (start, attempt, ir.Return(MISSING)))
 
     def _write_nests(
         self, nests: Sequence[LoopNest], around: ProgramContext
@@ -474,9 +502,8 @@ class _ProgramWriter:
         needed: dict[int, Tensor] = {}
         for number, nest in enumerate(nests):
             if not needed or needed.keys().isdisjoint(nest.unstored_tensors(readable)):
-                kind = NestWriter if nest.exact is None else ScheduledNestWriter
                 try:
-                    writer = kind(number, nest, around, readable)
+                    writer = NestWriter(number, nest, around, readable)
                     code = writer.write()
                 except MissingBuffer as need:
                     for tensor in need.tensors:
@@ -494,7 +521,7 @@ class _ProgramWriter:
             raise MissingBuffer(*needed.values())
         return tuple(written)
 
-    def _emit_calls(self, written: Sequence[NestCode], dtypes: Sequence[str]) -> list[str]:
+    def _emit_calls(self, written: Sequence[NestCode], dtypes: Sequence[str]) -> list[ir.Stmt]:
         """Returns the calls of the nests, with allocation and release of temporaries.
 
         A temporary is allocated before its first use and released after its last use.
@@ -506,25 +533,22 @@ class _ProgramWriter:
             tensor = self.all[number]
             uses = [place for place, numbers in enumerate(accessed) if number in numbers]
             lives[number] = (uses[0], len(written) if id(tensor) in outputs else uses[-1])
-            sizes[number] = (
-                f"({text_of(element_count(tensor).expr(self.names))})"
-                f"*{dtype_of(dtypes[number]).bytes}"
-            )
-        made: list[str] = []
+            count, width = element_count(tensor).expr(self.names), dtype_of(dtypes[number]).bytes
+            sizes[number] = ir.op("mul", count, ir.Int(width))
+        made: list[ir.Stmt] = []
         spare: list[int] = []
         for place, code in enumerate(written):
             for number in (one for one, (begin, _) in lives.items() if begin == place):
                 other = next((one for one in spare if sizes[one] == sizes[number]), None)
                 if other is None:
-                    made.append(
-                        f"all[{number}] = aligned_alloc("
-                        f"64, ({sizes[number]} + 127) & ~INT64_C(63));"
-                    )
-                    made.append(f"if (!all[{number}]) {{ missing = 1; goto done; }}")
+                    made += allocate(buffer_at(number, ALL), _round_to_lines(sizes[number]))
                 else:
-                    made.append(f"all[{number}] = all[{other}]; all[{other}] = 0;")
+                    made += [
+                        ir.Assign(buffer_at(number, ALL), buffer_at(other, ALL)),
+                        ir.Assign(buffer_at(other, ALL), NO_POINTER),
+                    ]
                     spare.remove(other)
-            made.append(code.call)
+            made += code.calls
             for number in (one for one, (_, end) in lives.items() if end == place):
                 if any(
                     begin > place and sizes[one] == sizes[number]
@@ -532,7 +556,10 @@ class _ProgramWriter:
                 ):
                     spare.append(number)
                 else:
-                    made.append(f"free(all[{number}]); all[{number}] = 0;")
+                    made += [
+                        free(buffer_at(number, ALL)),
+                        ir.Assign(buffer_at(number, ALL), NO_POINTER),
+                    ]
         return made
 
     def _overwrite(self, nests: Sequence[LoopNest]) -> None:
@@ -577,23 +604,23 @@ class _ProgramWriter:
     def _dtype(self, number: int) -> str:
         """Returns the dtype of a tensor in memory; half-precision temporaries are float32."""
         dtype, own = self.all[number].dtype, number >= len(self.inputs) + len(self.outputs)
-        return (
-            "float32"
-            if own and dtype in HALF_PRECISION_DTYPES and self.options.rounding != "device"
-            else dtype
-        )
+        return self.options.temporary_dtype(dtype) if own else dtype
 
-    def _emit_rounding(self, tensor: Tensor) -> str:
-        """Emits the loop that rounds a half-precision output from its float32 temporary."""
+    def _emit_rounding(self, tensor: Tensor) -> ir.Stmt:
+        """Returns the loop that rounds a half-precision output from its float32 temporary."""
         number = len(self.inputs) + next(i for i, item in enumerate(self.outputs) if item is tensor)
-        count, c = text_of(element_count(tensor).expr(self.names)), dtype_of(tensor.dtype).c
-        prefix, there = vectors.memory_prefix(tensor.dtype), self._buffer(tensor).number
-        return (
-            f"for (int64_t i = 0; i < {count}; i += LANES) {{ "
-            f"const int n = {count} - i < LANES ? (int)({count} - i) : LANES; "
-            f"{prefix}_store_part(({c} *)b[{number}] + i, "
-            f"f32_load_part((float *)b[{there}] + i, n), n); }}"
-        )
+        count, i, n = element_count(tensor).expr(self.names), ir.Var("i"), ir.Var("n", ir.INT)
+
+        def place(number: int, c: str) -> ir.Expr:
+            return ir.Pointer(ir.Cast(f"{c} *", buffer_at(number)), (i,))
+
+        left = ir.op("sub", count, i)
+        is_part = ir.op("lt", left, ir.LANES, kind=ir.FLAG)
+        lanes = ir.op("choose", is_part, ir.Cast(ir.INT, left), ir.LANES)
+        wide = ir.Load("f32", "f32", place(self._buffer(tensor).number, "float"), count=n)
+        prefix, narrow = vectors.memory_prefix(tensor.dtype), dtype_of(tensor.dtype).c
+        round_part = ir.Store(prefix, place(number, narrow), wide, count=n)
+        return ir.For(i.name, ir.ZERO, count, (ir.Let(n.name, n.kind, lanes), round_part), ir.LANES)
 
     def _buffer(self, tensor: Tensor) -> TensorBuffer:
         number = max(index for index, item in enumerate(self.all) if item is tensor)

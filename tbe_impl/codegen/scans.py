@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.emit_c import text_of
+from tbe_impl.codegen.emit_c import emit_function
+from tbe_impl.codegen.entry_function import (
+    SIZES,
+    THREADS,
+    buffer_at,
+    define_sizes,
+    entry_function,
+    limit_threads,
+    run_on_one_thread_below,
+)
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.program import Program, include_directives, result_shapes, symbol_of
 from tbe_impl.codegen.scatter import arithmetic_macros, number_text, product_of, variables_in
 from tbe_impl.dsl.tensor import Operation
-from tbe_impl.runtime.buffers import MAX_THREADS
 
 SCAN_OPERATORS = {"cumsum": "sum", "cumprod": "prod"}
 
@@ -33,7 +42,7 @@ def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
         return None
     sizes = variables_in(list(shape))
     names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
-    rows, steps, width = (text_of(part.expr(names)) for part in parts if part is not None)
+    shape_of = [part.expr(names) for part in parts if part is not None]
     change, tag = SCAN_OPERATORS[word.name], vectors.tag_of(source.dtype)
     begins = int(change == "prod")
     # −0 is the identity of a float sum; an exclusive sum starts with 0
@@ -49,22 +58,23 @@ def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
         '#include "scans.h"',
         "",
     ]
+    rows, steps, width = (ir.Var(name) for name in ("rows", "steps", "width"))
+    count = ir.op("mul", ir.op("mul", rows, steps), width)
+    arguments = (buffer_at(0), buffer_at(1), rows, steps, width, THREADS)
     body = [
-        f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
-        *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
-        f"const int64_t rows = {rows}, steps = {steps}, width = {width};",
-        f"if (rows*steps*width < {options.parallel_elements}) threads = 1;",
-        "(void)s;",
-        "running(b[0], b[1], rows, steps, width, threads);",
-        "return 0;",
+        *limit_threads(options),
+        *define_sizes(names.values()),
+        *(
+            ir.Let(one.name, one.kind, size)
+            for one, size in zip((rows, steps, width), shape_of, strict=True)
+        ),
+        run_on_one_thread_below(count, options),
+        ir.Unused((SIZES.name,)),
+        ir.Evaluate(ir.call("running", *arguments)),
+        ir.Return(ir.Int(0)),
     ]
     symbol = symbol_of(name)
-    lines += [
-        f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
-        *(f"  {line}" for line in body if line),
-        "}\n",
-    ]
-    text = "\n".join(lines)
+    text = "\n".join([*lines, emit_function(entry_function(symbol, body)), ""])
     return Program(
         lambda: text,
         symbol,

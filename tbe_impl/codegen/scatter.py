@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.emit_c import text_of
-from tbe_impl.codegen.loop_ir import Splat, Var
+from tbe_impl.codegen.emit_c import emit_function, text_of
+from tbe_impl.codegen.entry_function import (
+    SIZES,
+    THREADS,
+    buffer_at,
+    define_sizes,
+    entry_function,
+    limit_threads,
+    run_on_one_thread_below,
+)
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.planning.access_analysis import size_poly
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
@@ -23,7 +32,6 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Expr, walk
 from tbe_impl.dsl.expr import Var as Size
 from tbe_impl.dsl.tensor import Operation, Tensor
-from tbe_impl.runtime.buffers import MAX_THREADS
 
 SEGMENT_PREFIX = "unsorted_segment_"
 UPDATE_OPERATORS = {"mean": "sum", "add": "sum", "mul": "prod", "update": "update"}
@@ -79,28 +87,31 @@ def write_scatter(op: Operation, *, name: str, options: Options) -> Program | No
     inputs = tuple(item for item in (use.var, use.rows, numbers) if item is not None)
     sizes = variables_in([size for tensor in (*inputs, result) for size in tensor.shape])
     names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
-    places = {id(tensor): f"b[{number}]" for number, tensor in enumerate(inputs)}
-    var = places[id(use.var)] if use.var is not None else "NULL"
-    found = places[id(numbers)] if numbers is not None else "numbers"
-    is_counted = use.is_mean or use.fill is not None
+    places = {id(tensor): buffer_at(number) for number, tensor in enumerate(inputs)}
+    counts = (ir.Var("rows"), ir.Var("width"), ir.Var("count"))
+    arguments = (
+        places[id(use.var)] if use.var is not None else ir.Var("NULL", "pointer"),
+        places[id(use.rows)],
+        places[id(numbers)] if numbers is not None else ir.Var("numbers", "pointer"),
+        buffer_at(len(inputs)),
+        *counts,
+        ir.Int(int(use.is_mean or use.fill is not None)),
+        THREADS,
+    )
     body = [
-        f"if (threads) threads = {min(options.threads, MAX_THREADS)};" if options.threads else "",
-        *(f"const int64_t {item} = s[{number}];" for number, item in enumerate(names.values())),
-        f"const int64_t rows = {text_of(rows.expr(names))}, "
-        f"width = {text_of(width.expr(names))}, count = {text_of(count.expr(names))};",
-        f"if (rows*width < {options.parallel_elements}) threads = 1;",
-        "(void)s;",
-        f"return numbered_rows({var}, {places[id(use.rows)]}, {found}, b[{len(inputs)}], rows, "
-        f"width, count, {int(is_counted)}, threads);",
+        *limit_threads(options),
+        *define_sizes(names.values()),
+        *(
+            ir.Let(one.name, one.kind, size.expr(names))
+            for one, size in zip(counts, (rows, width, count), strict=True)
+        ),
+        run_on_one_thread_below(ir.op("mul", *counts[:2]), options),
+        ir.Unused((SIZES.name,)),
+        ir.Return(ir.call("numbered_rows", *arguments, kind=ir.INT)),
     ]
     lines = [include_directives(options), "", *_definitions(use), '#include "scatter.h"', ""]
     symbol = symbol_of(name)
-    lines += [
-        f"int {symbol}(void **b, const int64_t *s, int64_t threads) {{",
-        *(f"  {line}" for line in body if line),
-        "}\n",
-    ]
-    source = "\n".join(lines)
+    source = "\n".join([*lines, emit_function(entry_function(symbol, body)), ""])
     return Program(
         lambda: source,
         symbol,
@@ -223,7 +234,7 @@ def _update_text(change: str, tag: str) -> str:
     """Returns a C expression for the vector ``a`` updated by the vector ``b``."""
     if change == "update":
         return "(b)"
-    operands = (Var("(a)", tag), Var("(b)", tag))
+    operands = (ir.Var("(a)", tag), ir.Var("(b)", tag))
     return text_of(vectors.binary(_OPERATIONS.get(change, change), tag, *operands))
 
 
@@ -239,5 +250,5 @@ def _scalar_update_text(change: str, tag: str) -> str:
     if change in ("max", "min"):
         is_nan = "(b) != (b) || " if tag[0] == "f" else ""
         return f"({is_nan}(b) {'>' if change == 'max' else '<'} (a) ? (b) : (a))"
-    wide = (Splat(tag, Var(name)) for name in ("(a)", "(b)"))
+    wide = (ir.Splat(tag, ir.Var(name)) for name in ("(a)", "(b)"))
     return f"{text_of(vectors.binary(change, tag, *wide))}[0]"

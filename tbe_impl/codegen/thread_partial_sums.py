@@ -1,20 +1,27 @@
-"""Emits per-thread partial sums of reductions over outer loops, and merges them."""
+"""Builds per-thread partial sums of reductions over outer loops, and merges them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.emit_c import text_of
+from tbe_impl.codegen.entry_function import BUFFERS, SIZES, THREADS, allocate, free
 from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.nest_function import NestFunction
 from tbe_impl.codegen.planning.access_analysis import element_count, extent_of
 from tbe_impl.codegen.planning.partition import Root
 from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.codegen.reductions import identity_of, is_wide_sum, row_prefix
+from tbe_impl.codegen.thread_partition import OWN
 from tbe_impl.dsl.expr import Reduce
+
+ROWS, ROW_BYTES = ir.Var("rows", "char *"), ir.Var("row_bytes")
+USED = ir.Var("used", ir.INT)
+"""Memory of the first thread, its size, and the number of threads that use theirs."""
+
+ROWS_PARAMETER = ir.Parameter(ROWS.name, ROWS.kind)
 
 
 class ThreadRows:
@@ -64,7 +71,7 @@ class ThreadRows:
         Each row is filled with the identity of its reduction.
         """
         starts: list[ir.Stmt] = []
-        place = ir.Pointer(ir.Var("rows", "char *"))
+        place = ir.Pointer(ROWS)
         for root in self.roots:
             kind = row_prefix(self._tag(root))
             name, c = self.buffers[id(root.tensor)].name, row_c_type(kind)
@@ -82,49 +89,51 @@ class ThreadRows:
         self,
         steps: ir.Expr,
         grain: int,
-        before: str = "",
-        before_own: str = "",
-        extra_fields: str = "",
-        *,
-        together: bool = True,
-    ) -> tuple[str, str]:
-        """Emits the function that runs one part of the nest, and statements that run all parts.
+        arguments: Sequence[ir.Expr] = (),
+        part_arguments: Sequence[ir.Expr] = (),
+        fields: Mapping[str, ir.Expr] | None = None,
+    ) -> tuple[tuple[ir.Function, ...], ir.Stmt]:
+        """Returns the functions that run a part and merge the rows, and the call of all parts.
+
+        The call allocates the memory of all threads, if they need any.
 
         Args:
             steps, grain: trip count and grain of the partition; see
-                `NestFunction.emit_parallel_call`.
-            before, before_own: a further C argument of the nest's function, which precedes the
-                pointer to the rows: `before` in the sequential call, `before_own` in the parallel
-                calls. Empty if there is none.
-            extra_fields: further fields of ``struct shared_nest``.
-            together: whether the emitted statements also merge the rows of all threads.
+                `partition_among_threads`.
+            arguments, part_arguments: further arguments of the nest's function, which precede the
+                pointer to the rows.
+            fields: further fields of ``struct shared_nest``.
         """
-        function = self.function
-        sequential_call = (
-            f"{function.name}(b, s, INT64_C(0), {text_of(steps)}, {before}{before and ', '}rows);"
-        )
-        fields = f".own = rows, .own_bytes = row_bytes{extra_fields and ', '}{extra_fields}"
-        part, shared = function.emit_parallel_call(
+        function, together = self.function, bool(self.roots)
+        if self.is_empty:
+            return function.parallel_call(steps, grain, arguments, part_arguments, fields)
+        part, shared = function.parallel_call(
             steps,
             grain,
-            sequential_call,
-            arguments=f"{before_own}{before_own and ', '}own",
-            extra_fields=fields,
-            part_count_variable="used" if together else "",
+            (*arguments, ROWS),
+            (*part_arguments, OWN),
+            {"own": ROWS, "own_bytes": ROW_BYTES, **(fields or {})},
+            USED if together else None,
         )
-        count = f"(threads > 1 ? {function.portions or 'threads'} : 1)*"
-        calls = [
-            "{",
-            f"  const int64_t row_bytes = {self._row_bytes()};",
-            f"  char *rows = aligned_alloc(64, {count}row_bytes);",
-            *(["  int used = 1;"] if together else []),
-            "  if (!rows) { missing = 1; goto done; }",
-            f"  {shared}",
-            *([f"  {function.name}_columns(b, s, rows, row_bytes, used);"] if together else []),
-            "  free(rows);",
-            "}",
-        ]
-        return part, "\n  ".join(calls)
+        several = ir.op("gt", THREADS, ir.Int(1), kind=ir.FLAG)
+        most = ir.Int(function.portions) if function.portions else THREADS
+        byte_count = ir.op("mul", ir.op("choose", several, most, ir.Int(1)), ROW_BYTES)
+        before: list[ir.Stmt] = []
+        after: list[ir.Stmt] = []
+        if together:
+            merge = self._merge_function()
+            part = (*part, merge)
+            before = [ir.Let(USED.name, USED.kind, ir.Int(1), is_mutable=True)]
+            call = ir.call(merge.name, BUFFERS, SIZES, ROWS, ROW_BYTES, USED)
+            after = [ir.Evaluate(call)]
+        body = (
+            ir.Let(ROW_BYTES.name, ROW_BYTES.kind, self._row_bytes()),
+            *allocate(ROWS, byte_count, *before),
+            shared,
+            *after,
+            free(ROWS),
+        )
+        return part, ir.Block(body)
 
     def _bytes_of(self, root: Root) -> ir.Expr:
         """Returns the size of one thread's row in bytes, a multiple of a cache line."""
@@ -138,17 +147,13 @@ class ThreadRows:
         behind = ir.op("add", size, ir.Int(63))
         return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
 
-    def _row_bytes(self) -> str:
-        first, *others = (*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas))
-        return text_of(
-            functools.reduce(
-                lambda one, other: ir.op("add", one, other), (*others, ir.Int(64)), first
-            )
-        )
+    def _row_bytes(self) -> ir.Expr:
+        sizes = (*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas))
+        return functools.reduce(functools.partial(ir.op, "add"), (*sizes, ir.Int(64)))
 
-    def merge_function(self) -> ir.Function:
+    def _merge_function(self) -> ir.Function:
         """Returns the function that merges the rows of all threads."""
-        i, t, rows = ir.Var("i"), ir.Var("t", ir.INT), ir.Var("rows", "char *")
+        i, t = ir.Var("i"), ir.Var("t", ir.INT)
         left, lanes = ir.Var("left"), ir.Var("n", ir.INT)
         loops: list[ir.Stmt] = []
         offsets: tuple[ir.Expr, ...] = ()
@@ -160,10 +165,10 @@ class ThreadRows:
             count = self.function.size(element_count(root.tensor))
 
             def load(*before: ir.Expr, tag: str = tag, kind: str = kind) -> ir.Load:
-                pointer = ir.Cast(f"{row_c_type(kind)} *", ir.Pointer(rows, before))
+                pointer = ir.Cast(f"{row_c_type(kind)} *", ir.Pointer(ROWS, before))
                 return ir.Load(tag, kind, ir.Pointer(pointer, (i,)), count=lanes)
 
-            other = load(ir.op("mul", t, ir.Var("row_bytes")), *offsets)
+            other = load(ir.op("mul", t, ROW_BYTES), *offsets)
             is_part = ir.op("lt", left, ir.LANES, kind=ir.FLAG)
             fewer = ir.op("choose", is_part, ir.Cast(ir.INT, left), ir.LANES)
             rounded = vectors.convert(total, vectors.tag_of(root.tensor.dtype))
@@ -172,7 +177,7 @@ class ThreadRows:
                 ir.Let(left.name, ir.INDEX, ir.op("sub", count, i)),
                 ir.Let(lanes.name, ir.INT, fewer),
                 ir.Let(total.name, tag, load(*offsets), is_mutable=True),
-                ir.For(t.name, ir.Int(1), ir.Var("used", ir.INT), (merge,), kind=ir.INT),
+                ir.For(t.name, ir.Int(1), USED, (merge,), kind=ir.INT),
                 ir.Store(
                     vectors.memory_prefix(buffer.dtype), buffer.pointer(i), rounded, count=lanes
                 ),
@@ -180,9 +185,9 @@ class ThreadRows:
             loops.append(ir.For(i.name, ir.ZERO, count, steps, ir.LANES))
             offsets = (*offsets, self._bytes_of(root))
         parameters = (
-            ir.Parameter("rows", "char *"),
-            ir.Parameter("row_bytes", "int64_t"),
-            ir.Parameter("used", "int"),
+            ROWS_PARAMETER,
+            ir.Parameter(ROW_BYTES.name, "int64_t"),
+            ir.Parameter(USED.name, "int"),
         )
         return self.function.build(parameters, (), loops, f"{self.function.name}_columns")
 

@@ -1,56 +1,71 @@
-"""Emits the partition of a nest's iterations among threads."""
+"""Builds the partition of a nest's iterations among threads."""
 
 from __future__ import annotations
 
-from tbe_impl.codegen.emit_c import text_of
-from tbe_impl.codegen.loop_ir import Expr, Index
+from collections.abc import Mapping, Sequence
+
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.entry_function import BUFFERS, SIZES, THREADS
+
+BEGIN_AND_END = (ir.Parameter("begin", "int64_t"), ir.Parameter("end", "int64_t"))
+NEST = ir.Var("nest", "const struct shared_nest *")
+"""Parameter of a part function: the arguments of `share_nest` (``thread_pool.h``)."""
+
+OWN = ir.Var("own", "char *")
+"""Parameter of a part function: the memory of the part."""
 
 
 def partition_among_threads(
     name: str,
-    extent: Expr,
+    extent: ir.Expr,
     grain: int,
-    work: str,
-    sequential_call: str,
+    condition: ir.Expr,
+    arguments: Sequence[ir.Expr] = (),
+    part_arguments: Sequence[ir.Expr] = (),
+    fields: Mapping[str, ir.Expr] | None = None,
     *,
     portions: int = 0,
-    arguments: str = "",
-    extra_fields: str = "",
-    part_count_variable: str = "",
-) -> tuple[str, str]:
-    """Emits the function that runs one part of a nest, and the statements that call it on threads.
+    part_count: ir.Var | None = None,
+) -> tuple[tuple[ir.Function, ...], ir.Stmt]:
+    """Returns the function that runs one part of a nest, and the statement that runs the nest.
 
-    The statements run `sequential_call` instead when `work` is false or there is only one thread.
-    The function is empty for a nest that is always sequential.
+    The statement calls the nest's function for all iterations if `condition` is false or there is
+    only one thread. The function is absent for a nest that is always sequential.
 
     Args:
         name: name of the nest's function.
         extent: trip count.
         grain: number of consecutive iterations that stay on one thread.
-        work: C condition for using several threads.
-        sequential_call: C statement of the sequential call.
+        condition: condition for using several threads.
+        arguments: further arguments of the sequential call.
+        part_arguments: further arguments in the part function, which may use `NEST` and `OWN`.
+        fields: further fields of ``struct shared_nest``.
         portions: number of dynamically scheduled parts; 0 for one part per thread.
-        arguments: further C arguments of the nest's function, which may use the parameters ``nest``
-            and ``own`` of the function that runs one part.
-        extra_fields: further fields of ``struct shared_nest`` (`thread_pool.h`).
-        part_count_variable: C variable that receives the number of parts.
+        part_count: variable that receives the number of parts.
     """
-    if isinstance(extent, Index) and extent.constant is not None and extent.constant <= grain:
-        return "", sequential_call
-    fields = (
-        f".run = {name}_part, .b = b, .s = s, .steps = {text_of(extent)}, .grain = {grain}, "
-        f".portions = {portions}{extra_fields and ', '}{extra_fields}"
+    alone = ir.Evaluate(ir.call(name, BUFFERS, SIZES, ir.ZERO, extent, *arguments))
+    if isinstance(extent, ir.Index) and extent.constant is not None and extent.constant <= grain:
+        return (), alone
+    given = (ir.Field(NEST, BUFFERS.name, BUFFERS.kind), ir.Field(NEST, SIZES.name, SIZES.kind))
+    limits = (ir.Var(item.name) for item in BEGIN_AND_END)
+    call = ir.Evaluate(ir.call(name, *given, *limits, *part_arguments))
+    part = ir.Function(
+        f"{name}_part",
+        (ir.Parameter(NEST.name, NEST.kind), *BEGIN_AND_END, ir.Parameter(OWN.name, OWN.kind)),
+        () if OWN.name in ir.names_in(part_arguments) else (ir.Unused((OWN.name,)),),
+        (call,),
     )
-    target = f"{part_count_variable} = " if part_count_variable else ""
-    unused = "" if "own" in arguments else "(void)own; "
-    part = [
-        (
-            f"static void {name}_part("
-            "const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {"
-        ),
-        f"  {unused}{name}(nest->b, nest->s, begin, end{arguments and ', '}{arguments});",
-        "}",
-    ]
-    parallel_call = f"{target}share_nest(&(struct shared_nest){{{fields}}}, threads);"
-    statements = [f"if (threads > 1 && {work}) {parallel_call}", f"else {sequential_call}"]
-    return "\n".join(part), "\n  ".join(statements)
+    values = {
+        "run": ir.Var(part.name, "function"),
+        "b": BUFFERS,
+        "s": SIZES,
+        "steps": extent,
+        "grain": ir.Int(grain),
+        "portions": ir.Int(portions),
+        **(fields or {}),
+    }
+    record = ir.Record("struct shared_nest", tuple(values), tuple(values.values()))
+    shared = ir.call("share_nest", record, THREADS, kind=ir.INT)
+    together = ir.Evaluate(shared) if part_count is None else ir.Assign(part_count, shared)
+    several = ir.op("gt", THREADS, ir.Int(1), kind=ir.FLAG)
+    return (part,), ir.If(ir.op("and", several, condition, kind=ir.FLAG), (together,), (alone,))

@@ -228,7 +228,7 @@ static void k_add_rms_norm_bfloat16_nest0(void **b, const int64_t *s, int64_t be
 }
 int k_add_rms_norm_bfloat16(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_add_rms_norm_bfloat16_nest0(b, s, INT64_C(0), INT64_C(4), 0);
+  k_add_rms_norm_bfloat16_nest0(b, s, 0, INT64_C(4), 0);
   goto done;
   done:
   (void)s; (void)threads;

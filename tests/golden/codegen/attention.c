@@ -265,12 +265,16 @@ int k_attention(void **b, const int64_t *s, int64_t threads) {
   void *all[5];
   memcpy(all, b, 4*sizeof(void *));
   b = all;
-  memset(all + 4, 0, sizeof all - 4*sizeof(void *));
-  all[4] = aligned_alloc(64, ((INT64_C(154))*4 + 127) & ~INT64_C(63));
-  if (!all[4]) { missing = 1; goto done; }
-  k_attention_nest0(b, s, INT64_C(0), INT64_C(2), 0);
-  k_attention_nest1(b, s, INT64_C(0), INT64_C(2), 0);
-  free(all[4]); all[4] = 0;
+  memset(all + 4, 0, sizeof(all) - 4*sizeof(void *));
+  all[4] = aligned_alloc(64, (INT64_C(154)*4 + 127) & ~INT64_C(63));
+  if (!all[4]) {
+    missing = 1;
+    goto done;
+  }
+  k_attention_nest0(b, s, 0, INT64_C(2), 0);
+  k_attention_nest1(b, s, 0, INT64_C(2), 0);
+  free(all[4]);
+  all[4] = 0;
   goto done;
   done:
   free(all[4]);

@@ -49,7 +49,8 @@ static void k_batch_norm_of_images_nest0(void **b, const int64_t *s, int64_t beg
   }
 }
 static void k_batch_norm_of_images_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_batch_norm_of_images_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_batch_norm_of_images_nest0(nest->b, nest->s, begin, end, 0);
 }
 static void k_batch_norm_of_images_nest1(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
   float *p0 = (float *)b[0];
@@ -115,7 +116,8 @@ static void k_batch_norm_of_images_nest1(void **b, const int64_t *s, int64_t beg
   }
 }
 static void k_batch_norm_of_images_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_batch_norm_of_images_nest1(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_batch_norm_of_images_nest1(nest->b, nest->s, begin, end, 0);
 }
 static void k_batch_norm_of_images_nest2(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
   float *p5 = (float *)b[5];
@@ -264,22 +266,32 @@ int k_batch_norm_of_images(void **b, const int64_t *s, int64_t threads) {
   void *all[7];
   memcpy(all, b, 4*sizeof(void *));
   b = all;
-  memset(all + 4, 0, sizeof all - 4*sizeof(void *));
-  all[4] = aligned_alloc(64, ((INT64_C(8))*4 + 127) & ~INT64_C(63));
-  if (!all[4]) { missing = 1; goto done; }
-  if (threads > 1 && (INT64_C(840)) + (INT64_C(8)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_batch_norm_of_images_nest0_part, .b = b, .s = s, .steps = INT64_C(8), .grain = 1, .portions = 0}, threads);
-  else k_batch_norm_of_images_nest0(b, s, INT64_C(0), INT64_C(8), 0);
-  all[5] = aligned_alloc(64, ((INT64_C(8))*4 + 127) & ~INT64_C(63));
-  if (!all[5]) { missing = 1; goto done; }
-  if (threads > 1 && (INT64_C(840)) + (INT64_C(8)) + (INT64_C(8)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_batch_norm_of_images_nest1_part, .b = b, .s = s, .steps = INT64_C(8), .grain = 1, .portions = 0}, threads);
-  else k_batch_norm_of_images_nest1(b, s, INT64_C(0), INT64_C(8), 0);
-  all[6] = aligned_alloc(64, ((INT64_C(8))*4 + 127) & ~INT64_C(63));
-  if (!all[6]) { missing = 1; goto done; }
-  k_batch_norm_of_images_nest2(b, s, INT64_C(0), INT64_C(8), 0);
-  free(all[5]); all[5] = 0;
-  k_batch_norm_of_images_nest3(b, s, INT64_C(0), INT64_C(3), 0);
-  free(all[4]); all[4] = 0;
-  free(all[6]); all[6] = 0;
+  memset(all + 4, 0, sizeof(all) - 4*sizeof(void *));
+  all[4] = aligned_alloc(64, (INT64_C(8)*4 + 127) & ~INT64_C(63));
+  if (!all[4]) {
+    missing = 1;
+    goto done;
+  }
+  if (threads > 1 && INT64_C(840) + INT64_C(8) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_batch_norm_of_images_nest0_part, .b = b, .s = s, .steps = INT64_C(8), .grain = 1, .portions = 0}, threads); else k_batch_norm_of_images_nest0(b, s, 0, INT64_C(8), 0);
+  all[5] = aligned_alloc(64, (INT64_C(8)*4 + 127) & ~INT64_C(63));
+  if (!all[5]) {
+    missing = 1;
+    goto done;
+  }
+  if (threads > 1 && INT64_C(840) + INT64_C(8) + INT64_C(8) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_batch_norm_of_images_nest1_part, .b = b, .s = s, .steps = INT64_C(8), .grain = 1, .portions = 0}, threads); else k_batch_norm_of_images_nest1(b, s, 0, INT64_C(8), 0);
+  all[6] = aligned_alloc(64, (INT64_C(8)*4 + 127) & ~INT64_C(63));
+  if (!all[6]) {
+    missing = 1;
+    goto done;
+  }
+  k_batch_norm_of_images_nest2(b, s, 0, INT64_C(8), 0);
+  free(all[5]);
+  all[5] = 0;
+  k_batch_norm_of_images_nest3(b, s, 0, INT64_C(3), 0);
+  free(all[4]);
+  all[4] = 0;
+  free(all[6]);
+  all[6] = 0;
   goto done;
   done:
   free(all[4]);

@@ -56,9 +56,11 @@ int k_bias_and_relu_gradients(void **b, const int64_t *s, int64_t threads) {
     const int64_t row_bytes = ((INT64_C(19)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(133)) + (INT64_C(133)) + (INT64_C(133)) + (INT64_C(19)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_bias_and_relu_gradients_nest0_part, .b = b, .s = s, .steps = INT64_C(7), .grain = 1, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_bias_and_relu_gradients_nest0(b, s, INT64_C(0), INT64_C(7), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(133) + INT64_C(133) + INT64_C(133) + INT64_C(19) >= 524288) used = share_nest(&(struct shared_nest){.run = k_bias_and_relu_gradients_nest0_part, .b = b, .s = s, .steps = INT64_C(7), .grain = 1, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_bias_and_relu_gradients_nest0(b, s, 0, INT64_C(7), 0, rows);
     k_bias_and_relu_gradients_nest0_columns(b, s, rows, row_bytes, used);
     free(rows);
   }

@@ -33,7 +33,7 @@ static void k_compare_and_select_nest0(void **b, const int64_t *s, int64_t begin
 }
 int k_compare_and_select(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_compare_and_select_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  k_compare_and_select_nest0(b, s, 0, INT64_C(185), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -26,7 +26,7 @@ static void k_compare_in_one_word_nest0(void **b, const int64_t *s, int64_t begi
 }
 int k_compare_in_one_word(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_compare_in_one_word_nest0(b, s, INT64_C(0), INT64_C(43), 0);
+  k_compare_in_one_word_nest0(b, s, 0, INT64_C(43), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -109,7 +109,7 @@ static void k_convolution_epilogue_nest0(void **b, const int64_t *s, int64_t beg
 }
 int k_convolution_epilogue(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_convolution_epilogue_nest0(b, s, INT64_C(0), INT64_C(2), 0);
+  k_convolution_epilogue_nest0(b, s, 0, INT64_C(2), 0);
   goto done;
   done:
   (void)s; (void)threads;

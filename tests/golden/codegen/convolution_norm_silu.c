@@ -148,7 +148,7 @@ static void k_convolution_norm_silu_nest0(void **b, const int64_t *s, int64_t be
 }
 int k_convolution_norm_silu(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_convolution_norm_silu_nest0(b, s, INT64_C(0), INT64_C(2), 0);
+  k_convolution_norm_silu_nest0(b, s, 0, INT64_C(2), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -401,26 +401,33 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
   }
 }
 static void k_cross_entropy_nest2_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_cross_entropy_nest2(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_cross_entropy_nest2(nest->b, nest->s, begin, end, 0);
 }
 int k_cross_entropy(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   void *all[5];
   memcpy(all, b, 4*sizeof(void *));
   b = all;
-  memset(all + 4, 0, sizeof all - 4*sizeof(void *));
-  all[4] = aligned_alloc(64, ((INT64_C(1))*4 + 127) & ~INT64_C(63));
-  if (!all[4]) { missing = 1; goto done; }
-  {
-  f32v parts0[256]; int count0 = 1;
-  k_cross_entropy_nest0(b, s, INT64_C(0), INT64_C(5), &parts0[0]);
-  for (int t = 1; t < count0; t++) parts0[0] = (parts0[0] + parts0[t]);
-  f32_store_part((float *)b[4], parts0[0], 1);
+  memset(all + 4, 0, sizeof(all) - 4*sizeof(void *));
+  all[4] = aligned_alloc(64, (INT64_C(1)*4 + 127) & ~INT64_C(63));
+  if (!all[4]) {
+    missing = 1;
+    goto done;
   }
-  k_cross_entropy_nest1(b, s, INT64_C(0), INT64_C(1), 0);
-  free(all[4]); all[4] = 0;
-  if (threads > 1 && (INT64_C(60)) + (INT64_C(5)) + (INT64_C(60)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_cross_entropy_nest2_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0}, threads);
-  else k_cross_entropy_nest2(b, s, INT64_C(0), INT64_C(5), 0);
+  {
+    f32v parts0[256];
+    int count0 = 1;
+    k_cross_entropy_nest0(b, s, 0, INT64_C(5), &parts0[0]);
+    for (int t = 1; t < count0; t++) {
+      parts0[0] = (parts0[0] + parts0[t]);
+    }
+    f32_store_part((float *)b[4], parts0[0], 1);
+  }
+  k_cross_entropy_nest1(b, s, 0, INT64_C(1), 0);
+  free(all[4]);
+  all[4] = 0;
+  if (threads > 1 && INT64_C(60) + INT64_C(5) + INT64_C(60) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_cross_entropy_nest2_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0}, threads); else k_cross_entropy_nest2(b, s, 0, INT64_C(5), 0);
   goto done;
   done:
   free(all[4]);

@@ -31,7 +31,7 @@ static void k_device_rounding_nest0(void **b, const int64_t *s, int64_t begin, i
 }
 int k_device_rounding(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_device_rounding_nest0(b, s, INT64_C(0), INT64_C(131), 0);
+  k_device_rounding_nest0(b, s, 0, INT64_C(131), 0);
   goto done;
   done:
   (void)s; (void)threads;

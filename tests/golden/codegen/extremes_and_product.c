@@ -169,7 +169,7 @@ static void k_extremes_and_product_nest0(void **b, const int64_t *s, int64_t beg
 }
 int k_extremes_and_product(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_extremes_and_product_nest0(b, s, INT64_C(0), INT64_C(4), 0);
+  k_extremes_and_product_nest0(b, s, 0, INT64_C(4), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -63,7 +63,7 @@ static void k_gated_silu_bfloat16_nest0(void **b, const int64_t *s, int64_t begi
 }
 int k_gated_silu_bfloat16(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_gated_silu_bfloat16_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  k_gated_silu_bfloat16_nest0(b, s, 0, INT64_C(185), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -29,7 +29,7 @@ static void k_gelu_by_erf_nest0(void **b, const int64_t *s, int64_t begin, int64
 }
 int k_gelu_by_erf(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_gelu_by_erf_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  k_gelu_by_erf_nest0(b, s, 0, INT64_C(185), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -216,7 +216,7 @@ static void k_halves_gated_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_halves_gated(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_halves_gated_nest0(b, s, INT64_C(0), INT64_C(4), 0);
+  k_halves_gated_nest0(b, s, 0, INT64_C(4), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -24,7 +24,7 @@ static void k_in_place_nest0(void **b, const int64_t *s, int64_t begin, int64_t 
 int k_in_place(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   b[1] = b[0];
-  k_in_place_nest0(b, s, INT64_C(0), INT64_C(131), 0);
+  k_in_place_nest0(b, s, 0, INT64_C(131), 0);
   goto done;
   done:
   (void)s; (void)threads;

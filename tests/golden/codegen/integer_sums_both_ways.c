@@ -130,7 +130,8 @@ static void k_integer_sums_both_ways_nest1(void **b, const int64_t *s, int64_t b
   }
 }
 static void k_integer_sums_both_ways_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_integer_sums_both_ways_nest1(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_integer_sums_both_ways_nest1(nest->b, nest->s, begin, end, 0);
 }
 int k_integer_sums_both_ways(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
@@ -138,14 +139,15 @@ int k_integer_sums_both_ways(void **b, const int64_t *s, int64_t threads) {
     const int64_t row_bytes = ((INT64_C(29)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(174)) + (INT64_C(29)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_integer_sums_both_ways_nest0_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_integer_sums_both_ways_nest0(b, s, INT64_C(0), INT64_C(6), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(174) + INT64_C(29) >= 524288) used = share_nest(&(struct shared_nest){.run = k_integer_sums_both_ways_nest0_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_integer_sums_both_ways_nest0(b, s, 0, INT64_C(6), 0, rows);
     k_integer_sums_both_ways_nest0_columns(b, s, rows, row_bytes, used);
     free(rows);
   }
-  if (threads > 1 && (INT64_C(174)) + (INT64_C(6)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_integer_sums_both_ways_nest1_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0}, threads);
-  else k_integer_sums_both_ways_nest1(b, s, INT64_C(0), INT64_C(6), 0);
+  if (threads > 1 && INT64_C(174) + INT64_C(6) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_integer_sums_both_ways_nest1_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0}, threads); else k_integer_sums_both_ways_nest1(b, s, 0, INT64_C(6), 0);
   goto done;
   done:
   (void)s; (void)threads;

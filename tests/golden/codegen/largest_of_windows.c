@@ -59,7 +59,7 @@ static void k_largest_of_windows_nest0(void **b, const int64_t *s, int64_t begin
 }
 int k_largest_of_windows(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_largest_of_windows_nest0(b, s, INT64_C(0), INT64_C(2), 0);
+  k_largest_of_windows_nest0(b, s, 0, INT64_C(2), 0);
   goto done;
   done:
   (void)s; (void)threads;

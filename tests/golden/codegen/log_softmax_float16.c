@@ -114,12 +114,12 @@ static void k_log_softmax_float16_nest0(void **b, const int64_t *s, int64_t begi
   }
 }
 static void k_log_softmax_float16_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_log_softmax_float16_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_log_softmax_float16_nest0(nest->b, nest->s, begin, end, 0);
 }
 int k_log_softmax_float16(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(135)) + (INT64_C(135)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_log_softmax_float16_nest0_part, .b = b, .s = s, .steps = INT64_C(3), .grain = 1, .portions = 0}, threads);
-  else k_log_softmax_float16_nest0(b, s, INT64_C(0), INT64_C(3), 0);
+  if (threads > 1 && INT64_C(135) + INT64_C(135) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_log_softmax_float16_nest0_part, .b = b, .s = s, .steps = INT64_C(3), .grain = 1, .portions = 0}, threads); else k_log_softmax_float16_nest0(b, s, 0, INT64_C(3), 0);
   goto done;
   done:
   (void)s; (void)threads;

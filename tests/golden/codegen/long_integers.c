@@ -28,7 +28,7 @@ static void k_long_integers_nest0(void **b, const int64_t *s, int64_t begin, int
 }
 int k_long_integers(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_long_integers_nest0(b, s, INT64_C(0), INT64_C(21), 0);
+  k_long_integers_nest0(b, s, 0, INT64_C(21), 0);
   goto done;
   done:
   (void)s; (void)threads;

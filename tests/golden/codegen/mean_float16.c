@@ -70,7 +70,7 @@ static void k_mean_float16_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_mean_float16(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_mean_float16_nest0(b, s, INT64_C(0), INT64_C(4), 0);
+  k_mean_float16_nest0(b, s, 0, INT64_C(4), 0);
   goto done;
   done:
   (void)s; (void)threads;

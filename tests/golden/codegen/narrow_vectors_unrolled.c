@@ -35,7 +35,7 @@ static void k_narrow_vectors_unrolled_nest0(void **b, const int64_t *s, int64_t 
 }
 int k_narrow_vectors_unrolled(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_narrow_vectors_unrolled_nest0(b, s, INT64_C(0), INT64_C(131), 0);
+  k_narrow_vectors_unrolled_nest0(b, s, 0, INT64_C(131), 0);
   goto done;
   done:
   (void)s; (void)threads;

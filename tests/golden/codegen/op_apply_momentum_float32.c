@@ -40,7 +40,7 @@ static void k_op_apply_momentum_float32_nest0(void **b, const int64_t *s, int64_
 }
 int k_op_apply_momentum_float32(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_op_apply_momentum_float32_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  k_op_apply_momentum_float32_nest0(b, s, 0, INT64_C(185), 0);
   goto done;
   done:
   (void)s; (void)threads;

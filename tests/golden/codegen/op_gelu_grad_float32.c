@@ -58,7 +58,7 @@ static void k_op_gelu_grad_float32_nest0(void **b, const int64_t *s, int64_t beg
 }
 int k_op_gelu_grad_float32(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_op_gelu_grad_float32_nest0(b, s, INT64_C(0), INT64_C(185), 0);
+  k_op_gelu_grad_float32_nest0(b, s, 0, INT64_C(185), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -414,13 +414,17 @@ int k_op_layer_norm_grad_float16(void **b, const int64_t *s, int64_t threads) {
   void *all[9];
   memcpy(all, b, 8*sizeof(void *));
   b = all;
-  memset(all + 8, 0, sizeof all - 8*sizeof(void *));
-  all[8] = aligned_alloc(64, ((INT64_C(4))*4 + 127) & ~INT64_C(63));
-  if (!all[8]) { missing = 1; goto done; }
-  k_op_layer_norm_grad_float16_nest0(b, s, INT64_C(0), INT64_C(4), 0);
-  k_op_layer_norm_grad_float16_nest1(b, s, INT64_C(0), INT64_C(4), 0);
-  k_op_layer_norm_grad_float16_nest2(b, s, INT64_C(0), INT64_C(34), 0);
-  free(all[8]); all[8] = 0;
+  memset(all + 8, 0, sizeof(all) - 8*sizeof(void *));
+  all[8] = aligned_alloc(64, (INT64_C(4)*4 + 127) & ~INT64_C(63));
+  if (!all[8]) {
+    missing = 1;
+    goto done;
+  }
+  k_op_layer_norm_grad_float16_nest0(b, s, 0, INT64_C(4), 0);
+  k_op_layer_norm_grad_float16_nest1(b, s, 0, INT64_C(4), 0);
+  k_op_layer_norm_grad_float16_nest2(b, s, 0, INT64_C(34), 0);
+  free(all[8]);
+  all[8] = 0;
   goto done;
   done:
   free(all[8]);

@@ -54,12 +54,12 @@ static void k_padded_nest0(void **b, const int64_t *s, int64_t begin, int64_t en
   }
 }
 static void k_padded_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_padded_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_padded_nest0(nest->b, nest->s, begin, end, 0);
 }
 int k_padded(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(84)) + (INT64_C(168)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_padded_nest0_part, .b = b, .s = s, .steps = INT64_C(7), .grain = 1, .portions = 0}, threads);
-  else k_padded_nest0(b, s, INT64_C(0), INT64_C(7), 0);
+  if (threads > 1 && INT64_C(84) + INT64_C(168) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_padded_nest0_part, .b = b, .s = s, .steps = INT64_C(7), .grain = 1, .portions = 0}, threads); else k_padded_nest0(b, s, 0, INT64_C(7), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -154,7 +154,8 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
   }
 }
 static void k_places_of_extremes_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_places_of_extremes_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_places_of_extremes_nest0(nest->b, nest->s, begin, end, 0);
 }
 static void k_places_of_extremes_nest1(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream, char *rows) {
   float *p0 = (float *)b[0];
@@ -343,18 +344,22 @@ int k_places_of_extremes(void **b, const int64_t *s, int64_t threads) {
   void *all[4];
   memcpy(all, b, 3*sizeof(void *));
   b = all;
-  memset(all + 3, 0, sizeof all - 3*sizeof(void *));
-  if (threads > 1 && (INT64_C(215)) + (INT64_C(5)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_places_of_extremes_nest0_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0}, threads);
-  else k_places_of_extremes_nest0(b, s, INT64_C(0), INT64_C(5), 0);
-  all[3] = aligned_alloc(64, ((INT64_C(43))*4 + 127) & ~INT64_C(63));
-  if (!all[3]) { missing = 1; goto done; }
+  memset(all + 3, 0, sizeof(all) - 3*sizeof(void *));
+  if (threads > 1 && INT64_C(215) + INT64_C(5) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_places_of_extremes_nest0_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0}, threads); else k_places_of_extremes_nest0(b, s, 0, INT64_C(5), 0);
+  all[3] = aligned_alloc(64, (INT64_C(43)*4 + 127) & ~INT64_C(63));
+  if (!all[3]) {
+    missing = 1;
+    goto done;
+  }
   {
     const int64_t row_bytes = ((INT64_C(43)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(215)) + (INT64_C(43)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_places_of_extremes_nest1_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_places_of_extremes_nest1(b, s, INT64_C(0), INT64_C(5), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(215) + INT64_C(43) >= 524288) used = share_nest(&(struct shared_nest){.run = k_places_of_extremes_nest1_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_places_of_extremes_nest1(b, s, 0, INT64_C(5), 0, rows);
     k_places_of_extremes_nest1_columns(b, s, rows, row_bytes, used);
     free(rows);
   }
@@ -362,13 +367,16 @@ int k_places_of_extremes(void **b, const int64_t *s, int64_t threads) {
     const int64_t row_bytes = ((INT64_C(43)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(215)) + (INT64_C(43)) + (INT64_C(43)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_places_of_extremes_nest2_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_places_of_extremes_nest2(b, s, INT64_C(0), INT64_C(5), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(215) + INT64_C(43) + INT64_C(43) >= 524288) used = share_nest(&(struct shared_nest){.run = k_places_of_extremes_nest2_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_places_of_extremes_nest2(b, s, 0, INT64_C(5), 0, rows);
     k_places_of_extremes_nest2_columns(b, s, rows, row_bytes, used);
     free(rows);
   }
-  free(all[3]); all[3] = 0;
+  free(all[3]);
+  all[3] = 0;
   goto done;
   done:
   free(all[3]);

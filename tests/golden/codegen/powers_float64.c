@@ -34,7 +34,7 @@ static void k_powers_float64_nest0(void **b, const int64_t *s, int64_t begin, in
 }
 int k_powers_float64(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_powers_float64_nest0(b, s, INT64_C(0), INT64_C(19), 0);
+  k_powers_float64_nest0(b, s, 0, INT64_C(19), 0);
   goto done;
   done:
   (void)s; (void)threads;

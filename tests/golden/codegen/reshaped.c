@@ -43,12 +43,16 @@ int k_reshaped(void **b, const int64_t *s, int64_t threads) {
   void *all[3];
   memcpy(all, b, 2*sizeof(void *));
   b = all;
-  memset(all + 2, 0, sizeof all - 2*sizeof(void *));
-  all[2] = aligned_alloc(64, ((INT64_C(120))*4 + 127) & ~INT64_C(63));
-  if (!all[2]) { missing = 1; goto done; }
-  k_reshaped_nest0(b, s, INT64_C(0), INT64_C(120), 0);
-  k_reshaped_nest1(b, s, INT64_C(0), INT64_C(120), 0);
-  free(all[2]); all[2] = 0;
+  memset(all + 2, 0, sizeof(all) - 2*sizeof(void *));
+  all[2] = aligned_alloc(64, (INT64_C(120)*4 + 127) & ~INT64_C(63));
+  if (!all[2]) {
+    missing = 1;
+    goto done;
+  }
+  k_reshaped_nest0(b, s, 0, INT64_C(120), 0);
+  k_reshaped_nest1(b, s, 0, INT64_C(120), 0);
+  free(all[2]);
+  all[2] = 0;
   goto done;
   done:
   free(all[2]);

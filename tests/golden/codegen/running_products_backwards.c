@@ -14,8 +14,12 @@ typedef int32_t work;
 #define IS_REVERSE 1
 #include "scans.h"
 int k_running_products_backwards(void **b, const int64_t *s, int64_t threads) {
-  const int64_t rows = INT64_C(1), steps = INT64_C(8), width = INT64_C(5);
-  if (rows*steps*width < 524288) threads = 1;
+  const int64_t rows = INT64_C(1);
+  const int64_t steps = INT64_C(8);
+  const int64_t width = INT64_C(5);
+  if (rows*steps*width < 524288) {
+    threads = 1;
+  }
   (void)s;
   running(b[0], b[1], rows, steps, width, threads);
   return 0;

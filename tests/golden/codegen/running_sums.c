@@ -21,7 +21,7 @@ static void k_running_sums_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_running_sums(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_running_sums_nest0(b, s, INT64_C(0), INT64_C(222), 0);
+  k_running_sums_nest0(b, s, 0, INT64_C(222), 0);
   goto done;
   done:
   (void)s; (void)threads;
@@ -44,8 +44,12 @@ typedef float work;
 #define IS_REVERSE 0
 #include "scans.h"
 int k_running_sums(void **b, const int64_t *s, int64_t threads) {
-  const int64_t rows = INT64_C(6), steps = INT64_C(37), width = INT64_C(1);
-  if (rows*steps*width < 524288) threads = 1;
+  const int64_t rows = INT64_C(6);
+  const int64_t steps = INT64_C(37);
+  const int64_t width = INT64_C(1);
+  if (rows*steps*width < 524288) {
+    threads = 1;
+  }
   (void)s;
   running(b[0], b[1], rows, steps, width, threads);
   return 0;
@@ -73,7 +77,7 @@ static void k_running_sums_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_running_sums(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_running_sums_nest0(b, s, INT64_C(0), INT64_C(222), 0);
+  k_running_sums_nest0(b, s, 0, INT64_C(222), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -15,8 +15,12 @@ typedef int32_t number;
 #define END(sum, count) (sum)
 #include "scatter.h"
 int k_scattered_rows(void **b, const int64_t *s, int64_t threads) {
-  const int64_t rows = INT64_C(5), width = INT64_C(12), count = INT64_C(9);
-  if (rows*width < 524288) threads = 1;
+  const int64_t rows = INT64_C(5);
+  const int64_t width = INT64_C(12);
+  const int64_t count = INT64_C(9);
+  if (rows*width < 524288) {
+    threads = 1;
+  }
   (void)s;
   return numbered_rows(b[0], b[1], b[2], b[3], rows, width, count, 0, threads);
 }

@@ -26,12 +26,12 @@ static void k_schedule_blocks_nest0(void **b, const int64_t *s, int64_t begin, i
   }
 }
 static void k_schedule_blocks_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_schedule_blocks_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_schedule_blocks_nest0(nest->b, nest->s, begin, end, 0);
 }
 int k_schedule_blocks(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(4440)) + (INT64_C(1480)) + (INT64_C(4440)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_blocks_nest0_part, .b = b, .s = s, .steps = INT64_C(1480), .grain = 1, .portions = 0}, threads);
-  else k_schedule_blocks_nest0(b, s, INT64_C(0), INT64_C(1480), 0);
+  if (threads > 1 && INT64_C(4440) + INT64_C(1480) + INT64_C(4440) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_blocks_nest0_part, .b = b, .s = s, .steps = INT64_C(1480), .grain = 1, .portions = 0}, threads); else k_schedule_blocks_nest0(b, s, 0, INT64_C(1480), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -111,20 +111,24 @@ static void k_schedule_stored_nest1(void **b, const int64_t *s, int64_t begin, i
   }
 }
 static void k_schedule_stored_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_schedule_stored_nest1(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_schedule_stored_nest1(nest->b, nest->s, begin, end, 0);
 }
 int k_schedule_stored(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   void *all[4];
   memcpy(all, b, 3*sizeof(void *));
   b = all;
-  memset(all + 3, 0, sizeof all - 3*sizeof(void *));
-  all[3] = aligned_alloc(64, ((INT64_C(480))*4 + 127) & ~INT64_C(63));
-  if (!all[3]) { missing = 1; goto done; }
-  k_schedule_stored_nest0(b, s, INT64_C(0), INT64_C(480), 0);
-  if (threads > 1 && (INT64_C(740)) + (INT64_C(888)) + (INT64_C(480)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_stored_nest1_part, .b = b, .s = s, .steps = INT64_C(24), .grain = 4, .portions = 0}, threads);
-  else k_schedule_stored_nest1(b, s, INT64_C(0), INT64_C(24), 0);
-  free(all[3]); all[3] = 0;
+  memset(all + 3, 0, sizeof(all) - 3*sizeof(void *));
+  all[3] = aligned_alloc(64, (INT64_C(480)*4 + 127) & ~INT64_C(63));
+  if (!all[3]) {
+    missing = 1;
+    goto done;
+  }
+  k_schedule_stored_nest0(b, s, 0, INT64_C(480), 0);
+  if (threads > 1 && INT64_C(740) + INT64_C(888) + INT64_C(480) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_stored_nest1_part, .b = b, .s = s, .steps = INT64_C(24), .grain = 4, .portions = 0}, threads); else k_schedule_stored_nest1(b, s, 0, INT64_C(24), 0);
+  free(all[3]);
+  all[3] = 0;
   goto done;
   done:
   free(all[3]);

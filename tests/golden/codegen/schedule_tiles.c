@@ -86,9 +86,11 @@ int k_schedule_tiles(void **b, const int64_t *s, int64_t threads) {
   {
     const int64_t row_bytes = ((INT64_C(128)*4 + 63) & ~INT64_C(63)) + ((INT64_C(32)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(480)) + (INT64_C(740)) + (INT64_C(888)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_tiles_nest0_part, .b = b, .s = s, .steps = INT64_C(24), .grain = 8, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_schedule_tiles_nest0(b, s, INT64_C(0), INT64_C(24), rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(480) + INT64_C(740) + INT64_C(888) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_schedule_tiles_nest0_part, .b = b, .s = s, .steps = INT64_C(24), .grain = 8, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_schedule_tiles_nest0(b, s, 0, INT64_C(24), rows);
     free(rows);
   }
   goto done;

@@ -15,8 +15,12 @@ typedef int64_t number;
 #define END(sum, count) (sum)
 #include "scatter.h"
 int k_segment_maxima(void **b, const int64_t *s, int64_t threads) {
-  const int64_t rows = INT64_C(23), width = INT64_C(1), count = INT64_C(4);
-  if (rows*width < 524288) threads = 1;
+  const int64_t rows = INT64_C(23);
+  const int64_t width = INT64_C(1);
+  const int64_t count = INT64_C(4);
+  if (rows*width < 524288) {
+    threads = 1;
+  }
   (void)s;
   return numbered_rows(NULL, b[0], b[1], b[2], rows, width, count, 1, threads);
 }

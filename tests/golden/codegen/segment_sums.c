@@ -21,7 +21,7 @@ static void k_segment_sums_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_segment_sums(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_segment_sums_nest0(b, s, INT64_C(0), INT64_C(161), 0);
+  k_segment_sums_nest0(b, s, 0, INT64_C(161), 0);
   goto done;
   done:
   (void)s; (void)threads;
@@ -45,8 +45,12 @@ typedef int32_t number;
 #define END(sum, count) (sum)
 #include "scatter.h"
 int k_segment_sums(void **b, const int64_t *s, int64_t threads) {
-  const int64_t rows = INT64_C(23), width = INT64_C(7), count = INT64_C(5);
-  if (rows*width < 524288) threads = 1;
+  const int64_t rows = INT64_C(23);
+  const int64_t width = INT64_C(7);
+  const int64_t count = INT64_C(5);
+  if (rows*width < 524288) {
+    threads = 1;
+  }
   (void)s;
   return numbered_rows(NULL, b[0], b[1], b[2], rows, width, count, 0, threads);
 }
@@ -73,7 +77,7 @@ static void k_segment_sums_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_segment_sums(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_segment_sums_nest0(b, s, INT64_C(0), INT64_C(35), 0);
+  k_segment_sums_nest0(b, s, 0, INT64_C(35), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -82,9 +82,11 @@ int k_shared_sum_of_columns(void **b, const int64_t *s, int64_t threads) {
     const int64_t row_bytes = ((INT64_C(48)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? 3 : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(3072)) + (INT64_C(48)) >= 0) used = share_nest(&(struct shared_nest){.run = k_shared_sum_of_columns_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 4, .portions = 3, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_shared_sum_of_columns_nest0(b, s, INT64_C(0), INT64_C(64), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(3072) + INT64_C(48) >= 0) used = share_nest(&(struct shared_nest){.run = k_shared_sum_of_columns_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 4, .portions = 3, .own = rows, .own_bytes = row_bytes}, threads); else k_shared_sum_of_columns_nest0(b, s, 0, INT64_C(64), 0, rows);
     k_shared_sum_of_columns_nest0_columns(b, s, rows, row_bytes, used);
     free(rows);
   }

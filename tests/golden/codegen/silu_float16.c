@@ -54,7 +54,7 @@ static void k_silu_float16_nest0(void **b, const int64_t *s, int64_t begin, int6
 }
 int k_silu_float16(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_silu_float16_nest0(b, s, INT64_C(0), INT64_C(123), 0);
+  k_silu_float16_nest0(b, s, 0, INT64_C(123), 0);
   goto done;
   done:
   (void)s; (void)threads;

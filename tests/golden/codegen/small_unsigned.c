@@ -28,7 +28,7 @@ static void k_small_unsigned_nest0(void **b, const int64_t *s, int64_t begin, in
 }
 int k_small_unsigned(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_small_unsigned_nest0(b, s, INT64_C(0), INT64_C(77), 0);
+  k_small_unsigned_nest0(b, s, 0, INT64_C(77), 0);
   goto done;
   done:
   (void)s; (void)threads;

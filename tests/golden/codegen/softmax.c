@@ -124,12 +124,12 @@ static void k_softmax_nest0(void **b, const int64_t *s, int64_t begin, int64_t e
   }
 }
 static void k_softmax_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_softmax_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_softmax_nest0(nest->b, nest->s, begin, end, 0);
 }
 int k_softmax(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(335)) + (INT64_C(335)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_nest0_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 1, .portions = 0}, threads);
-  else k_softmax_nest0(b, s, INT64_C(0), INT64_C(5), 0);
+  if (threads > 1 && INT64_C(335) + INT64_C(335) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_nest0_part, .b = b, .s = s, .steps = INT64_C(5), .grain = 1, .portions = 0}, threads); else k_softmax_nest0(b, s, 0, INT64_C(5), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -455,12 +455,12 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   if (stream) stream_fence();
 }
 static void k_softmax_staggered_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_softmax_staggered_nest0(nest->b, nest->s, begin, end, nest->stream);
+  (void)own;
+  k_softmax_staggered_nest0(nest->b, nest->s, begin, end, nest->stream);
 }
 int k_softmax_staggered(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  if (threads > 1 && (INT64_C(66560)) + (INT64_C(66560)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_staggered_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 1, .portions = 0, .stream = INT64_C(66560)*4 >= 1 && INT64_C(1040)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads);
-  else k_softmax_staggered_nest0(b, s, INT64_C(0), INT64_C(64), INT64_C(66560)*4 >= 1 && INT64_C(1040)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
+  if (threads > 1 && INT64_C(66560) + INT64_C(66560) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_softmax_staggered_nest0_part, .b = b, .s = s, .steps = INT64_C(64), .grain = 1, .portions = 0, .stream = INT64_C(66560)*4 >= 1 && INT64_C(1040)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads); else k_softmax_staggered_nest0(b, s, 0, INT64_C(64), INT64_C(66560)*4 >= 1 && INT64_C(1040)*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -21,7 +21,7 @@ static void k_sorted_rows_nest0(void **b, const int64_t *s, int64_t begin, int64
 }
 int k_sorted_rows(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_sorted_rows_nest0(b, s, INT64_C(0), INT64_C(36), 0);
+  k_sorted_rows_nest0(b, s, 0, INT64_C(36), 0);
   goto done;
   done:
   (void)s; (void)threads;
@@ -52,7 +52,7 @@ static void k_sorted_rows_nest0(void **b, const int64_t *s, int64_t begin, int64
 }
 int k_sorted_rows(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_sorted_rows_nest0(b, s, INT64_C(0), INT64_C(36), 0);
+  k_sorted_rows_nest0(b, s, 0, INT64_C(36), 0);
   goto done;
   done:
   (void)s; (void)threads;

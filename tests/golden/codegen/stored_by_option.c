@@ -149,30 +149,36 @@ static void k_stored_by_option_nest2(void **b, const int64_t *s, int64_t begin, 
   }
 }
 static void k_stored_by_option_nest2_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_stored_by_option_nest2(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_stored_by_option_nest2(nest->b, nest->s, begin, end, 0);
 }
 int k_stored_by_option(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   void *all[4];
   memcpy(all, b, 3*sizeof(void *));
   b = all;
-  memset(all + 3, 0, sizeof all - 3*sizeof(void *));
-  all[3] = aligned_alloc(64, ((INT64_C(270))*4 + 127) & ~INT64_C(63));
-  if (!all[3]) { missing = 1; goto done; }
-  k_stored_by_option_nest0(b, s, INT64_C(0), INT64_C(270), 0);
+  memset(all + 3, 0, sizeof(all) - 3*sizeof(void *));
+  all[3] = aligned_alloc(64, (INT64_C(270)*4 + 127) & ~INT64_C(63));
+  if (!all[3]) {
+    missing = 1;
+    goto done;
+  }
+  k_stored_by_option_nest0(b, s, 0, INT64_C(270), 0);
   {
     const int64_t row_bytes = ((INT64_C(45)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(45)) + (INT64_C(270)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_stored_by_option_nest1_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_stored_by_option_nest1(b, s, INT64_C(0), INT64_C(6), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(45) + INT64_C(270) >= 524288) used = share_nest(&(struct shared_nest){.run = k_stored_by_option_nest1_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_stored_by_option_nest1(b, s, 0, INT64_C(6), 0, rows);
     k_stored_by_option_nest1_columns(b, s, rows, row_bytes, used);
     free(rows);
   }
-  if (threads > 1 && (INT64_C(6)) + (INT64_C(270)) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_stored_by_option_nest2_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0}, threads);
-  else k_stored_by_option_nest2(b, s, INT64_C(0), INT64_C(6), 0);
-  free(all[3]); all[3] = 0;
+  if (threads > 1 && INT64_C(6) + INT64_C(270) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_stored_by_option_nest2_part, .b = b, .s = s, .steps = INT64_C(6), .grain = 4, .portions = 0}, threads); else k_stored_by_option_nest2(b, s, 0, INT64_C(6), 0);
+  free(all[3]);
+  all[3] = 0;
   goto done;
   done:
   free(all[3]);

@@ -55,11 +55,13 @@ static void k_sum_of_all_nest0_part(const struct shared_nest *nest, int64_t begi
 int k_sum_of_all(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   {
-  f32v parts0[256]; int count0 = 1;
-  if (threads > 1 && (INT64_C(315)) + (INT64_C(1)) >= 524288) count0 = share_nest(&(struct shared_nest){.run = k_sum_of_all_nest0_part, .b = b, .s = s, .steps = INT64_C(315), .grain = 64, .portions = 0, .own = (char *)parts0, .own_bytes = sizeof *parts0}, threads);
-  else k_sum_of_all_nest0(b, s, INT64_C(0), INT64_C(315), &parts0[0]);
-  for (int t = 1; t < count0; t++) parts0[0] = (parts0[0] + parts0[t]);
-  f32_store_part((float *)b[1], parts0[0], 1);
+    f32v parts0[256];
+    int count0 = 1;
+    if (threads > 1 && INT64_C(315) + INT64_C(1) >= 524288) count0 = share_nest(&(struct shared_nest){.run = k_sum_of_all_nest0_part, .b = b, .s = s, .steps = INT64_C(315), .grain = 64, .portions = 0, .own = (char *)parts0, .own_bytes = sizeof(*parts0)}, threads); else k_sum_of_all_nest0(b, s, 0, INT64_C(315), &parts0[0]);
+    for (int t = 1; t < count0; t++) {
+      parts0[0] = (parts0[0] + parts0[t]);
+    }
+    f32_store_part((float *)b[1], parts0[0], 1);
   }
   goto done;
   done:

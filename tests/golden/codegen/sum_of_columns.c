@@ -82,9 +82,11 @@ int k_sum_of_columns(void **b, const int64_t *s, int64_t threads) {
     const int64_t row_bytes = ((INT64_C(37)*4 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (INT64_C(777)) + (INT64_C(37)) >= 524288) used = share_nest(&(struct shared_nest){.run = k_sum_of_columns_nest0_part, .b = b, .s = s, .steps = INT64_C(21), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_sum_of_columns_nest0(b, s, INT64_C(0), INT64_C(21), 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && INT64_C(777) + INT64_C(37) >= 524288) used = share_nest(&(struct shared_nest){.run = k_sum_of_columns_nest0_part, .b = b, .s = s, .steps = INT64_C(21), .grain = 4, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_sum_of_columns_nest0(b, s, 0, INT64_C(21), 0, rows);
     k_sum_of_columns_nest0_columns(b, s, rows, row_bytes, used);
     free(rows);
   }

@@ -28,7 +28,7 @@ static void k_two_outputs_nest0(void **b, const int64_t *s, int64_t begin, int64
 }
 int k_two_outputs(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
-  k_two_outputs_nest0(b, s, INT64_C(0), INT64_C(67), 0);
+  k_two_outputs_nest0(b, s, 0, INT64_C(67), 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -28,14 +28,14 @@ static void k_unknown_rows_nest0(void **b, const int64_t *s, int64_t begin, int6
   }
 }
 static void k_unknown_rows_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_unknown_rows_nest0(nest->b, nest->s, begin, end, 0);
+  (void)own;
+  k_unknown_rows_nest0(nest->b, nest->s, begin, end, 0);
 }
 int k_unknown_rows(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   const int64_t n0 = s[0];
   (void)n0;
-  if (threads > 1 && (INT64_C(24)*n0) + (least(INT64_C(24), INT64_C(24)*n0)) + (INT64_C(24)*n0) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_unknown_rows_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0}, threads);
-  else k_unknown_rows_nest0(b, s, INT64_C(0), n0, 0);
+  if (threads > 1 && INT64_C(24)*n0 + least(INT64_C(24), INT64_C(24)*n0) + INT64_C(24)*n0 >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_unknown_rows_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0}, threads); else k_unknown_rows_nest0(b, s, 0, n0, 0);
   goto done;
   done:
   (void)s; (void)threads;

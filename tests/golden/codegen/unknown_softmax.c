@@ -128,16 +128,15 @@ static void k_unknown_softmax_nest0(void **b, const int64_t *s, int64_t begin, i
   if (stream) stream_fence();
 }
 static void k_unknown_softmax_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
-  (void)own; k_unknown_softmax_nest0(nest->b, nest->s, begin, end, nest->stream);
+  (void)own;
+  k_unknown_softmax_nest0(nest->b, nest->s, begin, end, nest->stream);
 }
 int k_unknown_softmax(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   const int64_t n0 = s[0];
   const int64_t n1 = s[1];
-  (void)n0;
-  (void)n1;
-  if (threads > 1 && (n0*n1) + (n0*n1) >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_unknown_softmax_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .stream = n0*n1*4 >= 16777216 && n1*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads);
-  else k_unknown_softmax_nest0(b, s, INT64_C(0), n0, n0*n1*4 >= 16777216 && n1*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
+  (void)n0; (void)n1;
+  if (threads > 1 && n0*n1 + n0*n1 >= shared_from(524288)) share_nest(&(struct shared_nest){.run = k_unknown_softmax_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .stream = n0*n1*4 >= 16777216 && n1*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0}, threads); else k_unknown_softmax_nest0(b, s, 0, n0, n0*n1*4 >= 16777216 && n1*4 % 64 == 0 && (uintptr_t)b[1] % 64 == (uintptr_t)b[1] % 64 && (uintptr_t)b[1] % 4 == 0);
   goto done;
   done:
   (void)s; (void)threads;

@@ -45,15 +45,16 @@ int k_unknown_sum_of_columns(void **b, const int64_t *s, int64_t threads) {
   int missing = 0;
   const int64_t n0 = s[0];
   const int64_t n1 = s[1];
-  (void)n0;
-  (void)n1;
+  (void)n0; (void)n1;
   {
     const int64_t row_bytes = ((n1*8 + 63) & ~INT64_C(63)) + 64;
     char *rows = aligned_alloc(64, (threads > 1 ? threads : 1)*row_bytes);
     int used = 1;
-    if (!rows) { missing = 1; goto done; }
-    if (threads > 1 && (n0*n1) + (n1) >= 524288) used = share_nest(&(struct shared_nest){.run = k_unknown_sum_of_columns_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads);
-  else k_unknown_sum_of_columns_nest0(b, s, INT64_C(0), n0, 0, rows);
+    if (!rows) {
+      missing = 1;
+      goto done;
+    }
+    if (threads > 1 && n0*n1 + n1 >= 524288) used = share_nest(&(struct shared_nest){.run = k_unknown_sum_of_columns_nest0_part, .b = b, .s = s, .steps = n0, .grain = 1, .portions = 0, .own = rows, .own_bytes = row_bytes}, threads); else k_unknown_sum_of_columns_nest0(b, s, 0, n0, 0, rows);
     k_unknown_sum_of_columns_nest0_columns(b, s, rows, row_bytes, used);
     free(rows);
   }

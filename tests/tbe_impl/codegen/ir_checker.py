@@ -16,9 +16,22 @@ class WrongIR(AssertionError):
     """A rule is broken."""
 
 
-def check(function: ir.Function) -> None:
-    """Raises `WrongIR` unless a function keeps the rules."""
-    scope = {item.name: False for item in function.parameters}
+def check_program(entry: ir.Function, functions: Iterable[ir.Function]) -> None:
+    """Raises `WrongIR` unless all functions keep the rules and are called as they are defined."""
+    known = {function.name: function for function in functions}
+    for function in (*known.values(), entry):
+        check(function, known)
+        for node in ir.walk((*function.declarations, *function.body)):
+            if isinstance(node, ir.Call) and node.function in known:
+                count = len(known[node.function].parameters)
+                _require(count == len(node.arguments), node, f"{count} parameters")
+
+
+def check(function: ir.Function, known: Iterable[str] = ()) -> None:
+    """Raises `WrongIR` unless a function keeps the rules; `known` functions may be passed."""
+    # only the entry function assigns parameters
+    scope = {item.name: bool(function.result) for item in function.parameters}
+    scope |= dict.fromkeys((*known, "void *"), False)
     _check_body((*function.declarations, *function.body), scope)
 
 
@@ -79,10 +92,15 @@ def _check_statement(node: ir.Stmt, scope: dict[str, bool]) -> None:
         _check_body(node.otherwise, scope)
     elif isinstance(node, ir.Block):
         _check_body(node.body, scope)
+    elif isinstance(node, ir.Attempt):
+        # the final statements see the variables of the body
+        _check_body((*node.body, *node.final), scope)
+    elif isinstance(node, ir.Return):
+        _check_expression(node.value, scope)
     elif isinstance(node, (ir.Alloc, ir.Table)):
         scope[node.name] = True
     else:
-        _require(isinstance(node, (ir.Continue, ir.Unused)), node, "an unknown statement")
+        _require(isinstance(node, (ir.Continue, ir.Leave, ir.Unused)), node, "an unknown statement")
 
 
 def _check_loop_head(node: ir.For, scope: dict[str, bool]) -> None:
@@ -108,6 +126,7 @@ def _check_expression(node: ir.Expr, scope: dict[str, bool]) -> None:
         if isinstance(part, ir.Op):
             kinds = {item.kind for item in part.operands}
             if part.kind in SCALARS:
+                kinds -= {kind for kind in kinds if kind[-1] == "*"}
                 _require(kinds <= SCALARS | {"pointer"}, part, "no scalar operand")
             else:
                 _require(len(kinds) == 1 and kinds <= VECTORS, part, "operands of several kinds")

@@ -57,7 +57,6 @@ SCALARS = {
     "eq": lambda a, b: a == b,
     "bitand": lambda a, b: a & b,
     "bitnot": lambda a: ~a,
-    "not": lambda a: not a,
 }
 UPPER = {
     "maximum": np.maximum,
@@ -92,6 +91,10 @@ class _NextIteration(Exception):
     pass
 
 
+class _Leave(Exception):
+    pass
+
+
 @dataclass
 class Machine:
     """Runs functions.
@@ -99,20 +102,31 @@ class Machine:
     Attributes:
         lanes: number of lanes.
         macros: the macros of the headers that are 1.
+        functions: the functions that others call, by name.
+        free_bytes: how much memory is left to allocate.
+        allocated: the arrays that are allocated and not yet released.
+        result: the result of the last function that has one.
     """
 
     lanes: int
     macros: frozenset[str] = frozenset()
     scopes: list[dict[str, Any]] = field(default_factory=lambda: [{}])
     bases: dict[int, int] = field(default_factory=dict)
+    functions: dict[str, ir.Function] = field(default_factory=dict)
+    free_bytes: int = 1 << 30
+    allocated: list[np.ndarray] = field(default_factory=list)
+    result: int = 0
 
     def call(self, function: ir.Function, **arguments: Any) -> dict[str, Any]:
         """Calls a function; returns its variables at its end."""
         constants = {"LANES": self.lanes, "STRIP": 3, "SIGMOID_STRIP": 2}
-        self.scopes = [constants, dict(arguments)]
-        with np.errstate(all="ignore"):
-            self.run((*function.declarations, *function.body))
-        return self.scopes[-1]
+        before, self.scopes = self.scopes, [constants, dict(arguments)]
+        try:
+            with np.errstate(all="ignore"):
+                self.run((*function.declarations, *function.body))
+            return self.scopes[-1]
+        finally:
+            self.scopes = before
 
     # statements
 
@@ -170,7 +184,8 @@ class Machine:
         self._check(place.array, index)
         if value.dtype == bool and memory == "i32":
             value = -value.astype(np.int32)
-        place.array[index] = value.astype(MEMORY[memory]).astype(place.array.dtype)
+        array = _typed(place.array, memory)
+        array[index] = value.astype(MEMORY[memory]).astype(array.dtype)
 
     def _run_accumulate(self, node: ir.Accumulate) -> None:
         place, value = self.value(node.place), self.value(node.value)
@@ -186,11 +201,26 @@ class Machine:
 
     def _run_evaluate(self, node: ir.Evaluate) -> None:
         call = node.call
-        assert isinstance(call, ir.Call) and call.function == "stream", call
-        place, value = map(self.value, call.arguments)
-        self._write(place, 1, value, call.prefix)
+        assert isinstance(call, ir.Call)
+        if call.function == "stream":
+            place, value = map(self.value, call.arguments)
+            self._write(place, 1, value, call.prefix)
+        else:
+            self.value(call)
+
+    def _run_attempt(self, node: ir.Attempt) -> None:
+        with contextlib.suppress(_Leave):
+            self.run(node.body)
+        self.run(node.final)
+
+    def _run_leave(self, node: ir.Leave) -> None:
+        raise _Leave
+
+    def _run_return(self, node: ir.Return) -> None:
+        self.result = int(self.value(node.value))
 
     def _run_for(self, node: ir.For) -> None:
+        assert not node.is_shared, "a shared loop before loop coalescing"
         own = {} if node.begin is None else {node.name: int(self.value(node.begin))}
         self.scopes.append({**own, **dict.fromkeys(node.more, 0)})
         try:
@@ -247,9 +277,9 @@ class Machine:
     def _count(self, count: ir.Expr | None) -> int:
         return self.lanes if count is None else int(self.value(count))
 
-    def _check(self, array: np.ndarray, index: np.ndarray) -> None:
-        if index.size and (index.min() < 0 or index.max() >= array.size):
-            raise WrongAddress(f"{index} of {array.size}")
+    def _check(self, array: np.ndarray | list[Any], index: np.ndarray) -> None:
+        if index.size and (index.min() < 0 or index.max() >= len(array)):
+            raise WrongAddress(f"{index} of {len(array)}")
 
     def value(self, node: ir.Expr) -> Any:
         """The value of an expression: an array of all lanes, a number or a `Place`."""
@@ -259,7 +289,7 @@ class Machine:
         return node.content
 
     def _value_of_var(self, node: ir.Var) -> Any:
-        return self._name(node.name)
+        return node.name if node.kind in ("function", "type") else self._name(node.name)
 
     def _value_of_int(self, node: ir.Int) -> int:
         return node.value
@@ -293,6 +323,8 @@ class Machine:
                 condition, one, other = node.operands
                 return self.value(one if self.value(condition) else other)
             values = [self.value(item) for item in node.operands]
+            if node.operator == "not":
+                return not values[0]
             if isinstance(values[0], Place):
                 return Place(values[0].array, values[0].offset - int(values[1]))
             if node.kind == ir.ADDRESS and node.operator == "mod":
@@ -303,6 +335,10 @@ class Machine:
 
     def _value_of_cast(self, node: ir.Cast) -> Any:
         value = self.value(node.value)
+        if isinstance(value, list):
+            return Place(value)
+        if isinstance(value, Place) and isinstance(value.array, list):
+            return value
         if isinstance(value, Place) and node.kind == "uintptr_t":
             base = self.bases.setdefault(id(value.array), 4096 * len(self.bases) + 16)
             return (1 << 40) + base + value.offset * value.array.itemsize
@@ -321,6 +357,7 @@ class Machine:
 
     def _value_of_pointer(self, node: ir.Pointer) -> Place:
         base = self.value(node.base)
+        base = Place(base) if isinstance(base, list) else base
         return Place(base.array, base.offset + sum(int(self.value(item)) for item in node.offsets))
 
     def _value_of_element(self, node: ir.Element) -> Any:
@@ -331,7 +368,17 @@ class Machine:
         return array[place[0]]
 
     def _value_of_addressof(self, node: ir.AddressOf) -> Any:
+        assert isinstance(node.element, ir.Element)
+        array = self._name(node.element.array)
+        if isinstance(array, list):
+            return Place(array, int(self.value(node.element.indices[0])))
         return self.value(node.element)
+
+    def _value_of_field(self, node: ir.Field) -> Any:
+        return self.value(node.record)[node.name]
+
+    def _value_of_record(self, node: ir.Record) -> dict[str, Any]:
+        return dict(zip(node.names, map(self.value, node.values), strict=True))
 
     def _value_of_load(self, node: ir.Load) -> np.ndarray:
         place, stride = self.value(node.place), int(self.value(node.stride))
@@ -339,16 +386,24 @@ class Machine:
         index = place.offset + stride * np.arange(count)
         self._check(place.array, index)
         found = np.zeros(self.lanes, KINDS[node.kind])
-        found[:count] = place.array[index].astype(KINDS[node.kind])
+        found[:count] = _typed(place.array, node.memory)[index].astype(KINDS[node.kind])
         return found
 
     def _value_of_gather(self, node: ir.Gather) -> np.ndarray:
         place, indices = self.value(node.base), self.value(node.indices)
         self._check(place.array, place.offset + indices)
-        return place.array[place.offset + indices].astype(KINDS[node.kind])
+        array = _typed(place.array, node.memory)
+        return array[place.offset + indices].astype(KINDS[node.kind])
 
     def _value_of_call(self, node: ir.Call) -> Any:
+        if node.function == "sizeof":
+            (item,) = node.arguments
+            whole = isinstance(item, ir.Var) and item.kind != "type"
+            # an element of a list takes one place
+            return 8 * len(self.value(item)) if whole else 8 if isinstance(item, ir.Var) else 1
         values = [self.value(item) for item in node.arguments]
+        if node.function in self.functions:
+            return self._call_of(node.function, values)
         special = getattr(self, f"_call_{node.function}", None)
         if special is not None:
             return special(*values)
@@ -379,6 +434,44 @@ class Machine:
 
     def _call_is_far(self, inverse: np.ndarray) -> bool:
         return False
+
+    def _call_of(self, name: str, values: Sequence[Any]) -> None:
+        function = self.functions[name]
+        given = zip(function.parameters, values, strict=True)
+        self.call(function, **{item.name: value for item, value in given})
+
+    def _call_share_nest(self, nest: dict[str, Any], threads: int) -> int:
+        """Each part runs on its own memory, one after the other, the last one first."""
+        each = -(-nest["steps"] // threads)
+        each = -(-each // nest["grain"]) * nest["grain"]
+        for part in reversed(range(threads)):
+            begin, end = (min(each * at, nest["steps"]) for at in (part, part + 1))
+            own = nest.get("own", 0)
+            if own:
+                own = Place(own.array, own.offset + part * nest["own_bytes"])
+            self._call_of(nest["run"], (nest, begin, end, own))
+        return threads
+
+    def _call_shared_from(self, least: int) -> int:
+        return least
+
+    def _call_aligned_alloc(self, alignment: int, byte_count: int) -> Any:
+        if byte_count > self.free_bytes:
+            return 0
+        self.free_bytes -= byte_count
+        self.allocated.append(np.full(byte_count, 77, np.uint8))
+        return Place(self.allocated[-1])
+
+    def _call_free(self, place: Any) -> None:
+        if place:
+            at = next(i for i, one in enumerate(self.allocated) if one is place.array)
+            self.free_bytes += len(self.allocated.pop(at))
+
+    def _call_memcpy(self, target: list[Any], source: list[Any], byte_count: int) -> None:
+        target[: byte_count // 8] = source[: byte_count // 8]
+
+    def _call_memset(self, place: Place, value: int, byte_count: int) -> None:
+        place.array[place.offset :] = [value] * (byte_count // 8)
 
     def _call_least(self, a: int, b: int) -> int:
         return min(a, b)
@@ -431,35 +524,33 @@ def _convert(value: np.ndarray, dtype: np.dtype, *, to_odd: bool) -> np.ndarray:
     return value.astype(dtype)
 
 
-def run_nests(
-    codes: Sequence[Any],
-    functions: Sequence[Sequence[ir.Function]],
+def _typed(array: np.ndarray, memory: str) -> np.ndarray:
+    """An array as its loads and stores see it: C has no type for halves."""
+    is_half = memory in ("f16", "bf16") and array.dtype == np.uint16
+    return array.view(MEMORY[memory]) if is_half else array
+
+
+def run_program(
+    entry: ir.Function,
+    functions: Iterable[ir.Function],
     buffers: Sequence[np.ndarray],
     sizes: Sequence[int],
     machine: Machine,
-) -> None:
-    """Runs the nests of a program in sequence, each on one thread.
+    threads: int,
+) -> int:
+    """Runs a program.
 
     Args:
-        codes: the code of the nests (`tbe_impl.codegen.nest_function.NestCode`).
-        functions: for each nest its functions, before or after passes.
-        buffers: inputs, outputs and temporaries, flat.
+        entry: the entry function.
+        functions: the functions of all nests, before or after passes.
+        buffers: inputs and outputs, flat.
         sizes: run-time sizes.
         machine: runs the functions.
+        threads: number of threads, which run in sequence.
+
+    Returns:
+        0, or 1 if memory ran out.
     """
-    places = [Place(array) for array in buffers]
-    names = {f"n{number}": size for number, size in enumerate(sizes)}
-    for code, (function, *others) in zip(codes, functions, strict=True):
-        machine.scopes = [names | {"b": places, "LANES": machine.lanes}]
-        stream = code.stream is not None and bool(machine.value(code.stream))
-        rows, result = Place(np.zeros(1 << 20, np.uint8)), [None]
-        given = {"b": places, "s": list(sizes), "stream": stream, "rows": rows}
-        if any(item.name == "part_result" for item in function.parameters):
-            given["part_result"] = result
-        machine.call(function, begin=0, end=int(machine.value(code.extent)), **given)
-        for other in others:
-            machine.call(other, row_bytes=1 << 20, used=1, **given)
-        if result[0] is not None:
-            (number,) = code.stored
-            value = np.asarray(result[0])[:1]
-            buffers[number][:1] = value.astype(buffers[number].dtype)
+    machine.functions = {function.name: function for function in functions}
+    machine.call(entry, b=[Place(array) for array in buffers], s=list(sizes), threads=threads)
+    return machine.result

@@ -31,6 +31,8 @@ HALF = ir.Index((((), 1), (("i",), 2)))
         (ir.Cast(ir.INT, ir.op("sub", N, AT)), "(int)(n - i)"),
         (ir.Cast("uintptr_t", P), "(uintptr_t)(p + i)"),
         (ir.Index(), "0"),
+        (ir.Field(ir.Var("nest"), "b"), "nest->b"),
+        (ir.Record("struct s", ("a", "b"), (N, AT)), "&(struct s){.a = n, .b = i}"),
         (ir.Op("lt", (V, V), ir.MASK), "(v < v)"),
         (ir.Op("lt", (W, V), ir.MASK), "__builtin_convertvector((w < v), i32v)"),
         (ir.Op("lt", (M, ir.Var("k", ir.MASK)), ir.MASK), "(k < m)"),
@@ -78,6 +80,11 @@ def _store(**fields: object) -> ir.Store:
         ),
         (ir.For("i", None, N, (), ir.LANES, ir.LANES), "for (; i + LANES <= n; i += LANES) {\n}"),
         (ir.TargetIf("STRIPS", (ir.Continue(),)), "#if STRIPS\ncontinue;\n#endif"),
+        (ir.Alloc("all", "void *", (ir.Int(3),)), "void *all[3];"),
+        (
+            ir.Attempt((ir.If(B, (ir.Leave(),)),), (ir.Return(N),)),
+            "if (b) {\n  goto done;\n}\ngoto done;\ndone:\nreturn n;",
+        ),
         (
             ir.If(B, (), (ir.If(B, (ir.Continue(),), (ir.Fence(B),)),)),
             "if (b) {\n} else if (b) {\n  continue;\n} else {\n  if (b) stream_fence();\n}",

@@ -12,17 +12,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+import tbe_impl.dsl as dsl
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.nest_function import NestCode
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.pipeline import PASSES, iterate_passes
 from tbe_impl.codegen.program import write_program_and_layout
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.tensor import stages_of
+from tbe_impl.dsl.tensor import placeholder, stages_of
 from tbe_impl.interpreter import evaluate
 from tests.cases import cases
-from tests.tbe_impl.codegen.ir_checker import WrongIR, check
-from tests.tbe_impl.codegen.ir_interpreter import MEMORY, Machine, Place, WrongAddress, run_nests
+from tests.tbe_impl.codegen.ir_checker import WrongIR, check, check_program
+from tests.tbe_impl.codegen.ir_interpreter import Machine, Place, WrongAddress, run_program
 from tests.tbe_impl.codegen.random_graphs import RandomGraph, make
 from tests.tbe_impl.codegen.test_random_graphs import assert_alike
 
@@ -42,6 +43,7 @@ def options_of(graph: RandomGraph, seed: int) -> Options:
         keep_rows=chance.random() < 0.8,
         offset=chance.choice((0, 16)),
         stream_bytes=chance.choice((1, 1 << 24)),
+        parallel_elements=chance.choice((1, 1 << 19)),
     )
 
 
@@ -63,11 +65,12 @@ def versions(codes: Sequence[NestCode]) -> Iterator[tuple[str, Functions]]:
 
 def run(
     graph: RandomGraph,
-    codes: Sequence[NestCode],
+    entry: ir.Function,
     functions: Functions,
     sizes: list[int],
     machine: Machine,
     shapes: Sequence[tuple[int, ...]],
+    threads: int,
 ) -> list[np.ndarray]:
     """The outputs of a program that the interpreter of loop IR runs."""
     inputs = [np.ascontiguousarray(array).reshape(-1) for _, array in graph.inputs]
@@ -75,42 +78,24 @@ def run(
         np.zeros(int(np.prod(shape)), dtype_of(node.tensor.dtype).numpy)
         for shape, node in zip(shapes, graph.outputs, strict=True)
     ]
-    buffers = [*inputs, *outputs]
-    stored = set().union(*(code.stored for code in codes))
-    longest = max([4096, *(array.size for array in buffers)]) * 8
-    for number in range(len(buffers), max(stored, default=0) + 1):
-        buffers.append(np.zeros(longest, MEMORY[memory_of(codes, number)]))
-    run_nests(codes, functions, buffers, sizes, machine)
-    late = [at for at in range(len(outputs)) if at + len(inputs) not in stored]
-    for at, wide in zip(reversed(late), reversed(buffers), strict=False):
-        outputs[at][:] = wide[: outputs[at].size].astype(outputs[at].dtype)
+    every = [one for group in functions for one in group]
+    assert run_program(entry, every, [*inputs, *outputs], sizes, machine, threads) == 0
+    assert not machine.allocated
     return [array.reshape(shape) for array, shape in zip(outputs, shapes, strict=True)]
 
 
 def _other_order(codes: Sequence[NestCode], chance: random.Random) -> Functions:
     """The functions of all nests after some of the passes, in another legal order."""
-    first, *optional, last = PASSES
+    first, second, *optional, last = PASSES
     chosen = chance.sample(optional, chance.randrange(1, len(optional) + 1))
     made: Functions = []
     for code in codes:
         ends = [
-            list(iterate_passes(one, code.facts, (first, *chosen, last)))[-1]
+            list(iterate_passes(one, code.facts, (first, second, *chosen, last)))[-1]
             for one in code.functions
         ]
         made.append(tuple(function for _, function in ends))
     return made
-
-
-def memory_of(codes: Sequence[NestCode], number: int) -> str:
-    """The dtype in memory of a tensor, as the prefix of its loads and stores."""
-    for code in codes:
-        for function in code.functions:
-            for node in ir.walk(function.body):
-                place = node.place if isinstance(node, (ir.Load, ir.Store)) else None
-                place = node.base if isinstance(node, ir.Gather) else place
-                if place is not None and f"p{number}" in ir.names_in(place):
-                    return node.memory
-    return "f32"
 
 
 def check_graph(seed: int) -> None:
@@ -138,18 +123,17 @@ def check_graph(seed: int) -> None:
     ]
     all_versions = list(versions(layout.codes))
     for _, functions in all_versions:
-        for function in (one for group in functions for one in group):
-            check(function)
+        check_program(layout.entry, (one for group in functions for one in group))
     reordered = _other_order(layout.codes, random.Random(seed))
-    for function in (one for group in reordered for one in group):
-        check(function)
+    check_program(layout.entry, (one for group in reordered for one in group))
     machines = [
-        (all_versions[0][1], Machine(1)),
-        (all_versions[-1][1], Machine(4, MACROS)),
-        (reordered, Machine(8, MACROS)),
+        (all_versions[0][1], Machine(1), 1),
+        (all_versions[-1][1], Machine(4, MACROS), 3),
+        (reordered, Machine(8, MACROS), 2),
     ]
-    for functions, machine in machines:
-        found = run(graph, layout.codes, functions, sizes, machine, [w.shape for w in wanted])
+    shapes = [w.shape for w in wanted]
+    for functions, machine, threads in machines:
+        found = run(graph, layout.entry, functions, sizes, machine, shapes, threads)
         for node, *values in zip(graph.outputs, found, wanted, reference, strict=True):
             assert_alike(node, *values)
 
@@ -184,6 +168,21 @@ def test_the_checker_finds_wrong_statements(body: tuple[ir.Stmt, ...], why: str)
     function = ir.Function("f", parameters, (ir.Let("i", ir.INDEX, ir.Int(0)),), body)
     with pytest.raises(WrongIR, match=why):
         check(function)
+
+
+@cases("free_bytes, result", [(1 << 20, 0), (1 << 12, 1), (0, 1)])
+def test_a_program_without_memory_releases_all(free_bytes: int, result: int) -> None:
+    x = placeholder((33, 70), "float32", "x")
+    options = Options(parallel_elements=1, stored=(0, 1, 2))
+    y = dsl.vexp(dsl.vexp(dsl.vexp(x)))
+    program, layout = write_program_and_layout([y], [x], options=options)
+    assert program.source.count("aligned_alloc") == 2
+    functions = [function for code in layout.codes for function in code.functions]
+    check_program(layout.entry, functions)
+    machine = Machine(1, free_bytes=free_bytes)
+    arrays = [np.zeros(33 * 70, np.float32) for _ in range(2)]
+    assert run_program(layout.entry, functions, arrays, [], machine, 2) == result
+    assert not machine.allocated and machine.free_bytes == free_bytes
 
 
 def test_the_interpreter_finds_an_access_outside_an_array() -> None:

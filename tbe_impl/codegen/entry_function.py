@@ -1,0 +1,73 @@
+"""Builds the entry function of a program, which callers of the library call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen.options import Options
+from tbe_impl.runtime.buffers import MAX_THREADS
+
+BUFFERS = ir.Var("b", "void **")
+SIZES = ir.Var("s", "const int64_t *")
+THREADS = ir.Var("threads")
+MISSING = ir.Var("missing", ir.INT)
+"""Result of an entry function that allocates memory: 1 when out of memory, else 0."""
+
+POINTERS_AND_SIZES = tuple(ir.Parameter(item.name, item.kind) for item in (BUFFERS, SIZES))
+
+
+def buffer_at(number: int, array: ir.Var = BUFFERS) -> ir.Element:
+    """Returns the pointer to a tensor."""
+    return ir.Element(array.name, (ir.Int(number),), "void *")
+
+
+def entry_function(symbol: str, body: Sequence[ir.Stmt]) -> ir.Function:
+    """Returns ``int symbol(void **b, const int64_t *s, int64_t threads)``."""
+    parameters = (*POINTERS_AND_SIZES, ir.Parameter(THREADS.name, "int64_t"))
+    return ir.Function(symbol, parameters, (), tuple(body), ir.INT)
+
+
+def limit_threads(options: Options) -> list[ir.Stmt]:
+    """Returns statements that set the number of threads if the options fix it."""
+    if not options.threads:
+        return []
+    limit = ir.Assign(THREADS, ir.Int(min(options.threads, MAX_THREADS)))
+    return [ir.If(ir.Var(THREADS.name, ir.FLAG), (limit,))]
+
+
+def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:
+    """Returns statements that define the sizes of a call by name."""
+    return [
+        ir.Let(name, ir.INDEX, ir.Element(SIZES.name, (ir.Int(number),)))
+        for number, name in enumerate(names)
+    ]
+
+
+def run_on_one_thread_below(count: ir.Expr, options: Options) -> ir.Stmt:
+    """Returns a statement that sets one thread for a call with few elements."""
+    is_small = ir.op("lt", count, ir.Int(options.parallel_elements), kind=ir.FLAG)
+    return ir.If(is_small, (ir.Assign(THREADS, ir.Int(1)),))
+
+
+def allocate(target: ir.Expr, byte_count: ir.Expr, *between: ir.Stmt) -> list[ir.Stmt]:
+    """Returns statements that allocate memory, or leave the enclosing `Attempt`.
+
+    Args:
+        target: the variable, which these statements define, or the array element of the pointer.
+        byte_count: number of bytes.
+        between: statements between the allocation and its check.
+    """
+    found = ir.call("aligned_alloc", ir.Int(64), byte_count, kind=target.kind)
+    define: ir.Stmt = (
+        ir.Let(target.name, target.kind, found, is_mutable=True)
+        if isinstance(target, ir.Var)
+        else ir.Assign(target, found)
+    )
+    leave = (ir.Assign(MISSING, ir.Int(1)), ir.Leave())
+    return [define, *between, ir.If(ir.op("not", target, kind=ir.FLAG), leave)]
+
+
+def free(pointer: ir.Expr) -> ir.Stmt:
+    """Returns a statement that releases memory."""
+    return ir.Evaluate(ir.call("free", pointer))
