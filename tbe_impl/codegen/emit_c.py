@@ -27,7 +27,6 @@ from tbe_impl.codegen.loop_ir import (
     Element,
     Evaluate,
     Expr,
-    Fence,
     Field,
     For,
     Function,
@@ -347,7 +346,7 @@ def _for_head(node: For, indent: str) -> Iterator[str]:
     yield f"{indent}for ({start}; {condition}; {advance}) {{"
 
 
-def _declared(c: str, name: str) -> str:
+def _declaration(c: str, name: str) -> str:
     return f"{c}{name}" if c[-1] == "*" else f"{c} {name}"
 
 
@@ -410,7 +409,7 @@ def _prefetch(node: Prefetch) -> str:
 def _alloc(node: Alloc) -> str:
     aligned = f"_Alignas({node.alignment}) " if node.alignment else ""
     sizes = "".join(f"[{text_of(size)}]" for size in node.shape)
-    return f"{aligned}{_declared(c_type(node.element), node.name)}{sizes};"
+    return f"{aligned}{_declaration(c_type(node.element), node.name)}{sizes};"
 
 
 def _pack_tile(node: PackTile) -> Iterator[str]:
@@ -448,7 +447,6 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
     Prefetch: _prefetch,
     Evaluate: lambda node: f"{text_of(node.call)};",
     Alloc: _alloc,
-    Fence: lambda node: f"if ({text_of(node.condition)}) stream_fence();",
     Continue: lambda node: "continue;",
     Leave: lambda node: "goto done;",
     Return: lambda node: f"return {text_of(node.value)};",
@@ -463,7 +461,7 @@ def emit_statements(body: Sequence[Stmt], *, are_staged: bool = False, indent: s
 
 def emit_function(function: Function, *, are_staged: bool = False) -> str:
     """Returns a function as C text; with `are_staged`, comments name the stages of statements."""
-    parameters = ", ".join(_declared(item.kind, item.name) for item in function.parameters)
+    parameters = ", ".join(_declaration(item.kind, item.name) for item in function.parameters)
     body = emit_statements((*function.declarations, *function.body), are_staged=are_staged)
     head = c_type(function.result) if function.result else "static void"
     return f"{head} {function.name}({parameters}) {{\n{body}\n}}"

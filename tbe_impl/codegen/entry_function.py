@@ -44,12 +44,6 @@ def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:
     ]
 
 
-def run_on_one_thread_below(count: ir.Expr, options: Options) -> ir.Stmt:
-    """Returns a statement that sets one thread for a call with few elements."""
-    is_small = ir.op("lt", count, ir.Int(options.parallel_elements), kind=ir.FLAG)
-    return ir.If(is_small, (ir.Assign(THREADS, ir.Int(1)),))
-
-
 def allocate(target: ir.Expr, byte_count: ir.Expr, *between: ir.Stmt) -> list[ir.Stmt]:
     """Returns statements that allocate memory, or leave the enclosing `Attempt`.
 

@@ -98,7 +98,6 @@ _SIMPLE: dict[type, Callable[[Any], str]] = {
         f"{text_of(node.count)} from {_access(node.place, node.stride, None)}"
     ),
     ir.Table: lambda node: f"table {node.name}: {len(node.rows)} rows, step {node.step}",
-    ir.Fence: lambda node: f"fence if {text_of(node.condition)}",
     ir.Continue: lambda node: "continue",
     ir.Leave: lambda node: "leave",
     ir.Return: lambda node: f"return {text_of(node.value)}",

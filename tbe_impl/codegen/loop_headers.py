@@ -14,7 +14,7 @@ from tbe_impl.codegen.loop_levels import (
     LoopScope,
     UnrollAndJam,
 )
-from tbe_impl.codegen.passes.loop_coalescing import product, trip_count
+from tbe_impl.codegen.passes.loop_coalescing import trip_count
 from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.polynomials import Poly
@@ -139,7 +139,8 @@ def parallel_trip_count(inside: Lowering, level: Level) -> ir.Expr:
         return inside.index_expr(inside.extents[level.parts[0][0]])
     if not level.parts:
         return ir.ONE
-    return product(
+    counts = (
         trip_count(range_of(inside, serial).begin, end_of(inside, serial), step)
         for serial, step in level.parts
     )
+    return ir.fold("mul", counts)

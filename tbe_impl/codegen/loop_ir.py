@@ -42,7 +42,6 @@ of the headers, as ``wide_sum``, or a pointer, as ``float *``.
                | Alloc name element shape       an array on the stack
                | PackTile …                     copies a tile of a tensor to such an array
                | Table …                        a constant table of bytes
-               | Fence                          orders non-temporal stores before later stores
                | Continue                       next iteration of the enclosing loop
                | Attempt body final             runs `final` after `body`, also after Leave
                | Leave                          ends the body of the enclosing Attempt
@@ -59,6 +58,8 @@ together.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import is_
@@ -466,13 +467,6 @@ class Table(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
-class Fence(Stmt):
-    """If `condition` holds, waits until all non-temporal stores are visible."""
-
-    condition: Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Unused(Stmt):
     """Names parameters that the function may leave unused."""
 
@@ -591,12 +585,15 @@ def call(function: str, *arguments: Expr, kind: str = INDEX, prefix: str = "") -
     return Call(function, arguments, kind, prefix)
 
 
+def fold(operator: str, operands: Iterable[Expr], kind: str = INDEX) -> Expr:
+    """Returns an operator on one scalar or more, from left to right."""
+    return functools.reduce(lambda one, other: op(operator, one, other, kind=kind), operands)
+
+
 def every(conditions: Iterable[Expr]) -> Expr | None:
     """Returns the conjunction of conditions; None if there are none."""
-    found: Expr | None = None
-    for condition in conditions:
-        found = condition if found is None else op("and", found, condition, kind=FLAG)
-    return found
+    found = tuple(conditions)
+    return fold("and", found, FLAG) if found else None
 
 
 _CHILDREN: dict[type, tuple[str, ...]] = {}
@@ -662,32 +659,37 @@ def map_bodies(
 
     Innermost sequences come first. The parts of a `VectorLoop` are sequences like others.
     """
-    found: list[Stmt] = []
-    for node in body:
-        changed: dict[str, Any] = {}
-        for name in _bodies_of(type(node)):
-            before = getattr(node, name)
-            after = map_bodies(before, change) if before else before
-            if after is not before:
-                changed[name] = after
-        if isinstance(node, VectorLoop) and node.copies:
-            changed["copies"] = tuple(map_bodies(copy, change) for copy in node.copies)
-        found.append(replace(node, **changed) if changed else node)
-    is_same = all(one is other for one, other in zip(found, body, strict=True))
-    return change(body if is_same else tuple(found))
+    found = [_map_parts(node, change) if _bodies_of(type(node)) else node for node in body]
+    return change(body if all(map(is_, found, body)) else tuple(found))
+
+
+def _map_parts(node: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
+    changed: dict[str, Any] = {}
+    for name in _bodies_of(type(node)):
+        before = getattr(node, name)
+        after = map_bodies(before, change) if before else before
+        if after is not before:
+            changed[name] = after
+    if isinstance(node, VectorLoop) and node.copies:
+        changed["copies"] = tuple(map_bodies(copy, change) for copy in node.copies)
+    return replace(node, **changed) if changed else node
 
 
 def map_statements(
-    body: tuple[Stmt, ...], change: Callable[[Stmt], tuple[Stmt, ...]]
+    body: tuple[Stmt, ...],
+    change: Callable[[Stmt], tuple[Stmt, ...]],
+    changed: frozenset[type] = frozenset(),
 ) -> tuple[Stmt, ...]:
-    """Returns a copy in which `change` has replaced each statement, innermost ones first."""
+    """Returns a copy in which `change` has replaced each statement, innermost ones first.
+
+    `changed` are the classes of statements that `change` may replace; empty for all.
+    """
 
     def change_all(inner: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        new = [change(node) for node in inner]
-        is_same = all(
-            len(one) == 1 and one[0] is node for one, node in zip(new, inner, strict=True)
-        )
-        return inner if is_same else tuple(node for one in new for node in one)
+        if changed and changed.isdisjoint(map(type, inner)):
+            return inner
+        new = tuple(itertools.chain.from_iterable(map(change, inner)))
+        return inner if len(new) == len(inner) and all(map(is_, new, inner)) else new
 
     return map_bodies(body, change_all)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tbe_impl.codegen import loop_ir as ir
-from tbe_impl.codegen.entry_function import POINTERS_AND_SIZES
+from tbe_impl.codegen.entry_function import BUFFERS, POINTERS_AND_SIZES
 from tbe_impl.codegen.loop_levels import TensorBuffer
 from tbe_impl.codegen.options import LoopChoice, Options
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
@@ -72,18 +71,13 @@ class NestCode:
 
     def tensors(self) -> frozenset[int]:
         """Returns the numbers of the tensors that the nest accesses."""
-        declared = (
-            node.value.value
-            for function in self.functions
-            for node in function.declarations
-            if isinstance(node, ir.Let) and isinstance(node.value, ir.Cast)
-        )
+        declared = ir.walk([item for function in self.functions for item in function.declarations])
         return self.stored | {
-            item.indices[0].value
-            for item in declared
-            if isinstance(item, ir.Element)
-            and item.array == "b"
-            and isinstance(item.indices[0], ir.Int)
+            node.indices[0].value
+            for node in declared
+            if isinstance(node, ir.Element)
+            and node.array == BUFFERS.name
+            and isinstance(node.indices[0], ir.Int)
         }
 
 
@@ -166,8 +160,7 @@ class NestFunction:
         written = sum((element_count(tensor) for tensor in own), Poly())
         sizes = [element_count(tensor) for tensor in self.around.tensors if id(tensor) in met]
         counts = [self._cap_size(size, None if sums else written) for size in sizes]
-        add = functools.partial(ir.op, "add")
-        return functools.reduce(add, counts) if counts else ir.Int(1)
+        return ir.fold("add", counts) if counts else ir.Int(1)
 
     def _cap_size(self, size: Poly, bound: Poly | None) -> ir.Expr:
         if bound is None or size == bound:

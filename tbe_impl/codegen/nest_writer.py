@@ -31,7 +31,7 @@ from tbe_impl.codegen.planning.access_analysis import element_count, merge_axes
 from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
 from tbe_impl.codegen.planning.partition import LoopNest, Root
-from tbe_impl.codegen.reductions import accumulate, lower_partial_reduction
+from tbe_impl.codegen.reductions import accumulate, lower_partial_reduction, reduce_of
 from tbe_impl.codegen.row_buffers import CACHE_LINE_BYTES
 from tbe_impl.codegen.scheduled_nest import ScheduledStageWriter
 from tbe_impl.codegen.thread_partial_sums import ROWS_PARAMETER, ThreadRows
@@ -124,7 +124,9 @@ class NestWriter:
             ):
                 self._loops(0, STREAM if stream is not None else None)
         if stream is not None:
-            self.inside.chain[0].body.append(ir.Fence(STREAM))
+            # orders non-temporal stores before later stores
+            fence = ir.Evaluate(ir.call("stream_fence"))
+            self.inside.chain[0].body.append(ir.If(STREAM, (fence,)))
         parameters = [*BEGIN_AND_END]
         if exact is None:
             parameters.append(ir.Parameter(STREAM.name, "const int"))
@@ -433,8 +435,7 @@ class NestWriter:
     def _emit_full_reduction(self) -> NestCode:
         """Emits a full reduction: one partial result for each thread, then their combination."""
         (root,), number = self.nest.roots, self.number
-        body = root.tensor.op.body[root.tensor.value_index]
-        assert isinstance(body, Reduce)
+        body = reduce_of(root.tensor)
         value, steps, grain = lower_partial_reduction(self.inside, root.tensor, root.axes)
         tag = vectors.tag_of(root.tensor.dtype)
         buffer, c = self.function.buffer_of(root), c_type(tag)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tbe_impl import environment
-from tbe_impl.codegen.loop_ir import Function, Stmt, VectorLoop, map_statements
+from tbe_impl.codegen.loop_ir import For, Function, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
@@ -60,7 +60,9 @@ class Pass:
 def _on_vector_loops(change: Callable[[VectorLoop], Stmt]) -> Callable[[Body, NestFacts], Body]:
     def transform(body: Body, facts: NestFacts) -> Body:
         return map_statements(
-            body, lambda node: (change(node) if isinstance(node, VectorLoop) else node,)
+            body,
+            lambda node: (change(node) if isinstance(node, VectorLoop) else node,),
+            frozenset({VectorLoop}),
         )
 
     return transform
@@ -74,7 +76,9 @@ def _add_table_loops(body: Body, facts: NestFacts) -> Body:
 PASSES = (
     Pass(
         "loop-coalescing",
-        lambda body, facts: map_statements(body, lambda node: (coalesce_loops(node),)),
+        lambda body, facts: map_statements(
+            body, lambda node: (coalesce_loops(node),), frozenset({For})
+        ),
     ),
     Pass("vector-tails", _on_vector_loops(add_ends)),
     Pass("streaming-store-edges", lambda body, facts: join_row_edges(body), lambda facts: True),

@@ -114,7 +114,7 @@ def _declare_reduction_loops(
         For each environment a map from the serial number of an axis to its index; the loops;
         whether the reads require no index-set splitting.
     """
-    body, environment = _reduce_of(tensor), environments[0]
+    body, environment = reduce_of(tensor), environments[0]
     axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
     known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     known |= {serial: Poly.variable(serial) for serial, _ in axes}
@@ -141,7 +141,8 @@ def _declare_reduction_loops(
     return [{**one, **own} for one in environments], loops, are_plain
 
 
-def _reduce_of(tensor: Tensor) -> Reduce:
+def reduce_of(tensor: Tensor) -> Reduce:
+    """Returns the body of a reduction."""
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)
     return body
@@ -403,7 +404,7 @@ def lower_partial_reduction(
         consecutive iterations of this loop that stay on one thread.
     """
     (inner,), loops, are_plain = _declare_reduction_loops(writer, tensor, [environment])
-    body, first = _reduce_of(tensor), loops.levels[0]
+    body, first = reduce_of(tensor), loops.levels[0]
     steps = parallel_trip_count(writer, first)
     grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
     with writer.bind_sources([(contribution(body), inner)], are_plain=are_plain):
@@ -418,8 +419,7 @@ def accumulate(
     Jammed iterations are added in order, so that jamming does not change the sum. If the row has a
     wider dtype than the result, the jammed iterations are summed before they are added to the row.
     """
-    body = tensor.op.body[tensor.value_index]
-    assert isinstance(body, Reduce)
+    body = reduce_of(tensor)
     values: dict[ir.Index, list[ir.Expr]] = {}
     for _ in writer.jammed_steps():
         own = {serial: writer.shift_index(index) for serial, index in axes.items()}

@@ -1,4 +1,4 @@
-"""Emits scatters, segment reductions and in-place row updates as C."""
+"""Generates the programs of scatters, segment reductions and in-place row updates."""
 
 from __future__ import annotations
 
@@ -8,29 +8,18 @@ from typing import Any
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.emit_c import emit_function, text_of
-from tbe_impl.codegen.entry_function import (
-    SIZES,
-    THREADS,
-    buffer_at,
-    define_sizes,
-    entry_function,
-    limit_threads,
-    run_on_one_thread_below,
-)
+from tbe_impl.codegen.entry_function import THREADS, buffer_at
 from tbe_impl.codegen.options import Options
-from tbe_impl.codegen.planning.access_analysis import size_poly
-from tbe_impl.codegen.planning.polynomials import ONE, Poly
-from tbe_impl.codegen.program import (
-    HALF_PRECISION_DTYPES,
-    Program,
-    include_directives,
-    result_shapes,
-    symbol_of,
+from tbe_impl.codegen.planning.polynomials import Poly
+from tbe_impl.codegen.program import Program
+from tbe_impl.codegen.template_program import (
+    arithmetic_macros,
+    instantiate_template,
+    number_text,
+    product_of,
 )
 from tbe_impl.dsl.dtypes import dtype_of
-from tbe_impl.dsl.expr import Const, Expr, walk
-from tbe_impl.dsl.expr import Var as Size
+from tbe_impl.dsl.expr import Const
 from tbe_impl.dsl.tensor import Operation, Tensor
 
 SEGMENT_PREFIX = "unsorted_segment_"
@@ -85,57 +74,28 @@ def write_scatter(op: Operation, *, name: str, options: Options) -> Program | No
         return None
     assert count is not None and rows is not None and width is not None
     inputs = tuple(item for item in (use.var, use.rows, numbers) if item is not None)
-    sizes = variables_in([size for tensor in (*inputs, result) for size in tensor.shape])
-    names = {size.serial: f"n{number}" for number, size in enumerate(sizes)}
     places = {id(tensor): buffer_at(number) for number, tensor in enumerate(inputs)}
-    counts = (ir.Var("rows"), ir.Var("width"), ir.Var("count"))
-    arguments = (
+    call = ir.call(
+        "numbered_rows",
         places[id(use.var)] if use.var is not None else ir.Var("NULL", "pointer"),
         places[id(use.rows)],
         places[id(numbers)] if numbers is not None else ir.Var("numbers", "pointer"),
         buffer_at(len(inputs)),
-        *counts,
+        *map(ir.Var, ("rows", "width", "count")),
         ir.Int(int(use.is_mean or use.fill is not None)),
         THREADS,
+        kind=ir.INT,
     )
-    body = [
-        *limit_threads(options),
-        *define_sizes(names.values()),
-        *(
-            ir.Let(one.name, one.kind, size.expr(names))
-            for one, size in zip(counts, (rows, width, count), strict=True)
-        ),
-        run_on_one_thread_below(ir.op("mul", *counts[:2]), options),
-        ir.Unused((SIZES.name,)),
-        ir.Return(ir.call("numbered_rows", *arguments, kind=ir.INT)),
-    ]
-    lines = [include_directives(options), "", *_definitions(use), '#include "scatter.h"', ""]
-    symbol = symbol_of(name)
-    source = "\n".join([*lines, emit_function(entry_function(symbol, body)), ""])
-    return Program(
-        lambda: source,
-        symbol,
+    return instantiate_template(
+        name,
+        options,
+        [*_definitions(use), '#include "scatter.h"'],
         inputs,
-        (result,),
-        sizes=tuple(sizes),
-        scalars=(),
-        result_shapes=result_shapes([result]),
+        result,
+        {"rows": rows, "width": width, "count": count},
+        ("rows", "width"),
+        ir.Return(call),
     )
-
-
-def product_of(sizes: Sequence[Expr]) -> Poly | None:
-    total = ONE
-    for size in sizes:
-        extent = size_poly(size)
-        if extent is None:
-            return None
-        total = total * extent
-    return total
-
-
-def variables_in(sizes: Sequence[Expr]) -> list[Size]:
-    found = {node.serial: node for size in sizes for node in walk(size) if isinstance(node, Size)}
-    return list(found.values())
 
 
 def _parse_scatter(op: Operation) -> _Scatter | None:
@@ -203,52 +163,3 @@ def _definitions(use: _Scatter) -> list[str]:
         f"#define END(sum, count) {divided if use.is_mean and tag != vectors.MASK else '(sum)'}",
     ]
     return [*found, listed] if is_list else found
-
-
-def arithmetic_macros(change: str, dtype: str) -> list[str]:
-    """Returns C definitions of element types, load, store, arithmetic and the update `change`."""
-    tag, memory, element = vectors.tag_of(dtype), vectors.memory_prefix(dtype), dtype_of(dtype).c
-    is_narrow = dtype in HALF_PRECISION_DTYPES
-    return [
-        f"typedef {element} element;",
-        f"typedef {'float' if is_narrow else element} work;",
-        f"#define MEMORY(name) {memory}_##name",
-        f"#define WORK(name) {memory if tag == vectors.MASK else tag}_##name",
-        f"#define READ(p) {f'{memory}_load_part(p, 1)[0]' if is_narrow else '(*(p))'}",
-        f"#define CHANGE(a, b) {_update_text(change, tag)}",
-        f"#define CHANGE_ONE(a, b) {_scalar_update_text(change, tag)}",
-        f"#define IS_NARROW {int(is_narrow)}",
-    ]
-
-
-def number_text(value: float | int | bool, tag: str) -> str:
-    if tag == vectors.MASK:
-        return str(int(bool(value)))
-    return f"({text_of(vectors.literal(value, tag))})[0]"
-
-
-_OPERATIONS = {"sum": "add", "prod": "mul"}
-
-
-def _update_text(change: str, tag: str) -> str:
-    """Returns a C expression for the vector ``a`` updated by the vector ``b``."""
-    if change == "update":
-        return "(b)"
-    operands = (ir.Var("(a)", tag), ir.Var("(b)", tag))
-    return text_of(vectors.binary(_OPERATIONS.get(change, change), tag, *operands))
-
-
-def _scalar_update_text(change: str, tag: str) -> str:
-    """Returns a C expression for the element ``a`` updated by the element ``b``."""
-    if change == "update":
-        return "(b)"
-    if tag == vectors.MASK:
-        return "((a) | (b))" if change in ("sum", "max") else "((a) & (b))"
-    simple = {"sum": "+", "prod": "*", "sub": "-"} | ({"div": "/"} if tag[0] == "f" else {})
-    if change in simple:
-        return f"((a) {simple[change]} (b))"
-    if change in ("max", "min"):
-        is_nan = "(b) != (b) || " if tag[0] == "f" else ""
-        return f"({is_nan}(b) {'>' if change == 'max' else '<'} (a) ? (b) : (a))"
-    wide = (ir.Splat(tag, ir.Var(name)) for name in ("(a)", "(b)"))
-    return f"{text_of(vectors.binary(change, tag, *wide))}[0]"

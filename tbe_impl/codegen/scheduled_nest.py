@@ -70,7 +70,7 @@ class ScheduledStageWriter:
         self.body = body if isinstance(body, Reduce) else None
         self.source = contribution(body) if isinstance(body, Reduce) else body
         self.tag = vectors.tag_of(root.tensor.dtype)
-        settled = _settled(levels[: exact.first_sum])
+        settled = _final_variables(levels[: exact.first_sum])
         axes = [axis.serial for axis in root.tensor.op.axis if axis.serial in inside.extents]
         self.row_axes = [serial for serial in axes if serial not in settled]
 
@@ -182,7 +182,7 @@ class ScheduledStageWriter:
         nest = plan_scheduled_nest(
             tensor, {*inside.buffers}, self.around.exact.get(id(tensor), ()), whatever=True
         )
-        settled = _settled(self.levels[: at + 1])
+        settled = _final_variables(self.levels[: at + 1])
         tile = tile_of(tensor, inside, self.source, self.root.axes, settled)
         if tile is None or nest is None or inside.vector is not None:
             return False
@@ -242,7 +242,7 @@ class ScheduledStageWriter:
             return
         levels = self.levels[exact.inside :]
         if levels:
-            own = tuple((serial, inside.extents[serial]) for serial in _settled(levels))
+            own = tuple((serial, inside.extents[serial]) for serial in _final_variables(levels))
             loops = ReductionLoops(levels, max(exact.vector - exact.inside, 0), {}, own)
             lanes = exact.vector < exact.inside
             value = lower_inner_reduction(inside, self.body, root.axes, loops, lanes=lanes)
@@ -280,6 +280,6 @@ class ScheduledStageWriter:
         self.inside.chain[-1].body.append(ir.Store(row_prefix(self.tag), place, value, step))
 
 
-def _settled(levels: Sequence[Level]) -> frozenset[int]:
+def _final_variables(levels: Sequence[Level]) -> frozenset[int]:
     """Returns the variables whose values the levels fix."""
     return frozenset().union(*(level.final_variables for level in levels))

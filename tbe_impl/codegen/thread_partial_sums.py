@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 from collections.abc import Mapping, Sequence
 
 from tbe_impl.codegen import loop_ir as ir
@@ -13,9 +13,8 @@ from tbe_impl.codegen.nest_function import NestFunction
 from tbe_impl.codegen.planning.access_analysis import element_count, extent_of
 from tbe_impl.codegen.planning.partition import Root
 from tbe_impl.codegen.planning.polynomials import Poly
-from tbe_impl.codegen.reductions import identity_of, is_wide_sum, row_prefix
+from tbe_impl.codegen.reductions import identity_of, is_wide_sum, reduce_of, row_prefix
 from tbe_impl.codegen.thread_partition import OWN
-from tbe_impl.dsl.expr import Reduce
 
 ROWS, ROW_BYTES = ir.Var("rows", "char *"), ir.Var("row_bytes")
 USED = ir.Var("used", ir.INT)
@@ -35,7 +34,6 @@ class ThreadRows:
 
     def __init__(self, function: NestFunction, roots: Sequence[Root], *, may_be_wide: bool = False):
         self.function, self.roots = function, roots
-        self.areas: list[tuple[str, str, ir.Expr]] = []
         self.buffers = {
             id(root.tensor): TensorBuffer(
                 f"c{number}",
@@ -45,10 +43,16 @@ class ThreadRows:
             for number, root in enumerate(roots)
         }
 
+        self.areas: list[tuple[str, str, ir.Expr]] = []
+        for root in roots:
+            tag, name = self._tag(root), self.buffers[id(root.tensor)].name
+            size = self._bytes(element_count(root.tensor), vectors.lane_bits(tag) // 8)
+            self.areas.append((name, row_c_type(row_prefix(tag)), size))
+
     @property
     def is_empty(self) -> bool:
         """Returns whether a thread needs no memory."""
-        return not self.roots and not self.areas
+        return not self.areas
 
     def area(self, c: str, width: int, count: Poly) -> str:
         """Adds an area to the memory of each thread.
@@ -61,7 +65,7 @@ class ThreadRows:
         Returns:
             The C name of the area.
         """
-        name = f"m{len(self.areas)}"
+        name = f"m{len(self.areas) - len(self.roots)}"
         self.areas.append((name, c, self._bytes(count, width)))
         return name
 
@@ -72,17 +76,13 @@ class ThreadRows:
         """
         starts: list[ir.Stmt] = []
         place = ir.Pointer(ROWS)
-        for root in self.roots:
-            kind = row_prefix(self._tag(root))
-            name, c = self.buffers[id(root.tensor)].name, row_c_type(kind)
+        for (name, c, size), root in itertools.zip_longest(self.areas, self.roots):
             starts.append(ir.Let(name, f"{c} *", ir.Cast(f"{c} *", place), is_mutable=True))
-            count = self.function.size(element_count(root.tensor))
-            fill = ir.Assign(ir.Element(name, (ir.Var("i"),)), identity_element(root))
-            starts.append(ir.For("i", ir.ZERO, count, (fill,)))
-            place = ir.Pointer(place.base, (*place.offsets, self._bytes_of(root)))
-        for name, c, size in self.areas:
-            starts.append(ir.Let(name, f"{c} *", ir.Cast(f"{c} *", place), is_mutable=True))
-            place = ir.Pointer(place.base, (*place.offsets, size))
+            if root is not None:
+                fill = ir.Assign(ir.Element(name, (ir.Var("i"),)), identity_element(root))
+                count = self.function.size(element_count(root.tensor))
+                starts.append(ir.For("i", ir.ZERO, count, (fill,)))
+            place = ir.Pointer(ROWS, (*place.offsets, size))
         return starts
 
     def call(
@@ -115,6 +115,7 @@ class ThreadRows:
             {"own": ROWS, "own_bytes": ROW_BYTES, **(fields or {})},
             USED if together else None,
         )
+        row_bytes = ir.fold("add", (*(size for _, _, size in self.areas), ir.Int(64)))
         several = ir.op("gt", THREADS, ir.Int(1), kind=ir.FLAG)
         most = ir.Int(function.portions) if function.portions else THREADS
         byte_count = ir.op("mul", ir.op("choose", several, most, ir.Int(1)), ROW_BYTES)
@@ -127,17 +128,13 @@ class ThreadRows:
             call = ir.call(merge.name, BUFFERS, SIZES, ROWS, ROW_BYTES, USED)
             after = [ir.Evaluate(call)]
         body = (
-            ir.Let(ROW_BYTES.name, ROW_BYTES.kind, self._row_bytes()),
+            ir.Let(ROW_BYTES.name, ROW_BYTES.kind, row_bytes),
             *allocate(ROWS, byte_count, *before),
             shared,
             *after,
             free(ROWS),
         )
         return part, ir.Block(body)
-
-    def _bytes_of(self, root: Root) -> ir.Expr:
-        """Returns the size of one thread's row in bytes, a multiple of a cache line."""
-        return self._bytes(element_count(root.tensor), vectors.lane_bits(self._tag(root)) // 8)
 
     def _tag(self, root: Root) -> str:
         return vectors.tag_of(self.buffers[id(root.tensor)].dtype)
@@ -147,43 +144,41 @@ class ThreadRows:
         behind = ir.op("add", size, ir.Int(63))
         return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
 
-    def _row_bytes(self) -> ir.Expr:
-        sizes = (*map(self._bytes_of, self.roots), *(size for _, _, size in self.areas))
-        return functools.reduce(functools.partial(ir.op, "add"), (*sizes, ir.Int(64)))
-
     def _merge_function(self) -> ir.Function:
         """Returns the function that merges the rows of all threads."""
         i, t = ir.Var("i"), ir.Var("t", ir.INT)
         left, lanes = ir.Var("left"), ir.Var("n", ir.INT)
         loops: list[ir.Stmt] = []
         offsets: tuple[ir.Expr, ...] = ()
-        for root in self.roots:
-            body = root.tensor.op.body[root.tensor.value_index]
-            assert isinstance(body, Reduce)
+        for root, (_, c, size) in zip(self.roots, self.areas, strict=False):
             tag, buffer = self._tag(root), self.function.buffer_of(root)
             kind, total = row_prefix(tag), ir.Var("v", tag)
             count = self.function.size(element_count(root.tensor))
 
-            def load(*before: ir.Expr, tag: str = tag, kind: str = kind) -> ir.Load:
-                pointer = ir.Cast(f"{row_c_type(kind)} *", ir.Pointer(ROWS, before))
-                return ir.Load(tag, kind, ir.Pointer(pointer, (i,)), count=lanes)
-
-            other = load(ir.op("mul", t, ROW_BYTES), *offsets)
+            first, other = (
+                ir.Load(
+                    tag,
+                    kind,
+                    ir.Pointer(ir.Cast(f"{c} *", ir.Pointer(ROWS, before)), (i,)),
+                    count=lanes,
+                )
+                for before in (offsets, (ir.op("mul", t, ROW_BYTES), *offsets))
+            )
             is_part = ir.op("lt", left, ir.LANES, kind=ir.FLAG)
             fewer = ir.op("choose", is_part, ir.Cast(ir.INT, left), ir.LANES)
             rounded = vectors.convert(total, vectors.tag_of(root.tensor.dtype))
-            merge = ir.Reduce(total, body.op, other)
+            merge = ir.Reduce(total, reduce_of(root.tensor).op, other)
             steps = (
                 ir.Let(left.name, ir.INDEX, ir.op("sub", count, i)),
                 ir.Let(lanes.name, ir.INT, fewer),
-                ir.Let(total.name, tag, load(*offsets), is_mutable=True),
+                ir.Let(total.name, tag, first, is_mutable=True),
                 ir.For(t.name, ir.Int(1), USED, (merge,), kind=ir.INT),
                 ir.Store(
                     vectors.memory_prefix(buffer.dtype), buffer.pointer(i), rounded, count=lanes
                 ),
             )
             loops.append(ir.For(i.name, ir.ZERO, count, steps, ir.LANES))
-            offsets = (*offsets, self._bytes_of(root))
+            offsets = (*offsets, size)
         parameters = (
             ROWS_PARAMETER,
             ir.Parameter(ROW_BYTES.name, "int64_t"),
@@ -194,17 +189,16 @@ class ThreadRows:
 
 def row_dtype(root: Root) -> str:
     """Returns the dtype of a column reduction's accumulator row."""
-    body = root.tensor.op.body[root.tensor.value_index]
-    assert isinstance(body, Reduce)
+    body = reduce_of(root.tensor)
     is_wide = is_wide_sum(body, [extent_of(axis) for axis in body.axes])
     return "float64" if is_wide else root.tensor.dtype
 
 
 def identity_element(root: Root) -> ir.Expr:
     """Returns the identity element of a root's reduction."""
-    body = root.tensor.op.body[root.tensor.value_index]
-    assert isinstance(body, Reduce)
-    return ir.Lane(vectors.literal(identity_of(body), vectors.tag_of(root.tensor.dtype)), 0)
+    return ir.Lane(
+        vectors.literal(identity_of(reduce_of(root.tensor)), vectors.tag_of(root.tensor.dtype)), 0
+    )
 
 
 def row_c_type(kind: str) -> str:

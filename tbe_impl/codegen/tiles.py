@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen.loop_levels import Index
 from tbe_impl.codegen.planning.access_analysis import index_poly, size_poly
-from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.dsl.expr import Expr, Read, Reduce
 from tbe_impl.dsl.tensor import Tensor
 
@@ -48,16 +48,13 @@ def tile_of(
     reads = list(_read_indices(tensor, source, known, set(inside.buffers), extents))
     if not reads or any(None in read for read in reads):
         return None
-    found: list[Span] = []
-    for place in range(len(tensor.shape)):
-        spans = [_span(read[place], inside, extents, settled) for read in reads]
-        if None in spans:
-            return None
-        whole = _hull([span for span in spans if span is not None])
-        if whole is None:
-            return None
-        found.append(whole)
-    return None if all(span.size == ONE for span in found) else tuple(found)
+    spans = (
+        _hull([_span(read[place], inside, extents, settled) for read in reads])
+        for place in range(len(tensor.shape))
+    )
+    found = tuple(span for span in spans if span is not None)
+    is_known = len(found) == len(tensor.shape)
+    return found if is_known and any(span.size != ONE for span in found) else None
 
 
 def _read_indices(
@@ -112,15 +109,17 @@ def _span(
     return Span(first, size)
 
 
-def _hull(spans: list[Span]) -> Span | None:
-    """Returns the smallest range that covers all `spans`; None if their order is unknown."""
-    low, high = ZERO, ZERO
+def _hull(spans: Sequence[Span | None]) -> Span | None:
+    """Returns the smallest range that covers all `spans`; None if one or their order is unknown."""
     least = most = 0
+    one = spans[0]
     for span in spans:
-        begin = (span.first - spans[0].first).constant
-        end = (span.first + span.size - spans[0].first - spans[0].size).constant
+        if one is None or span is None:
+            return None
+        begin = (span.first - one.first).constant
+        end = (span.first + span.size - one.first - one.size).constant
         if begin is None or end is None:
             return None
         least, most = min(least, begin), max(most, end)
-    low, high = Poly.from_int(least), Poly.from_int(most - least)
-    return Span(spans[0].first + low, spans[0].size + high)
+    assert one is not None
+    return Span(one.first + Poly.from_int(least), one.size + Poly.from_int(most - least))

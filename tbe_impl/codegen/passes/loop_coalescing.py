@@ -22,10 +22,7 @@ memory become one loop without divisions when the nest is planned.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable
-
-from tbe_impl.codegen.loop_ir import INDEX, ZERO, Expr, For, Int, Let, Stmt, Var, op
+from tbe_impl.codegen.loop_ir import INDEX, ZERO, Expr, For, Int, Let, Stmt, Var, fold, op
 
 THREAD_BEGIN, THREAD_END = Var("begin"), Var("end")
 """The iterations of a parallel loop that one thread runs: parameters of the nest's function."""
@@ -35,11 +32,6 @@ def trip_count(begin: Expr, end: Expr, step: int) -> Expr:
     """Returns the trip count of a loop."""
     count = op("sub", end, begin) if begin != ZERO else end
     return op("div", op("add", count, Int(step - 1)), Int(step)) if step > 1 else count
-
-
-def product(factors: Iterable[Expr]) -> Expr:
-    """Returns the product of trip counts."""
-    return functools.reduce(functools.partial(op, "mul"), factors)
 
 
 def coalesce_loops(node: Stmt) -> Stmt:
@@ -59,14 +51,14 @@ def coalesce_loops(node: Stmt) -> Stmt:
     for number, (one, own) in enumerate(zip(loops, starts, strict=True)):
         value = rest
         if counts[number + 1 :]:
-            behind = product(counts[number + 1 :])
+            behind = fold("mul", counts[number + 1 :])
             value, rest = op("div", rest, behind), op("mod", whole, behind)
         if _step(one) > 1:
             value = op("mul", value, one.step)
         if one.begin != ZERO:
             value = op("add", one.begin or ZERO, value)
         body += [Let(one.name, INDEX, value), *own]
-    begin, end = (THREAD_BEGIN, THREAD_END) if node.is_shared else (ZERO, product(counts))
+    begin, end = (THREAD_BEGIN, THREAD_END) if node.is_shared else (ZERO, fold("mul", counts))
     return For(whole.name, begin, end, tuple(body), unroll=node.unroll)
 
 

@@ -102,10 +102,7 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
     loops: list[tuple[int, Poly]] = []
     serials: dict[int, int] = {}
     for items in merge_axes(axes, found):
-        extent = ONE
-        for _, size in items:
-            extent = extent * size
-        loops.append((items[-1][0], extent))
+        loops.append((items[-1][0], math.prod((size for _, size in items), start=ONE)))
         serials |= {serial: items[-1][0] for serial, _ in items}
     levels = tuple(Level(((serial, 1),)) for serial, _ in loops)
     return LoopPlan(tuple(loops), levels, merged=serials)
@@ -181,6 +178,49 @@ def is_complete_order(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) 
     )
 
 
+def blocked_axes(loops: Sequence[LoopChoice]) -> set[int]:
+    """Returns the axes that have a block loop."""
+    return {serial for loop in loops for serial, step in loop.parts if step > 1}
+
+
+def is_collapsible(serials: Sequence[int], extents: Mapping[int, Poly], found: Accesses) -> bool:
+    """Returns whether one loop without divisions can cover axes that have no block loops."""
+    return len(merge_axes([(serial, extents[serial]) for serial in serials], found)) == 1
+
+
+def collapse_loops(
+    loops: Sequence[LoopChoice], extents: Mapping[int, Poly], found: Accesses
+) -> list[tuple[LoopChoice, list[int]]]:
+    """Merges adjacent loops where one loop can cover both.
+
+    Returns each resulting loop with the list of axes that its one index covers. The list is empty
+    for a loop that cannot have one index, such as a block loop; it remains unchanged.
+    """
+    blocked = blocked_axes(loops)
+    groups: list[tuple[LoopChoice, list[int]]] = []
+    for loop in loops:
+        serials = [serial for serial, _ in loop.parts]
+        is_one = not blocked & set(serials) and is_collapsible(serials, extents, found)
+        before, together = groups[-1] if groups else (loop, [])
+        if is_one and together and is_collapsible([*together, *serials], extents, found):
+            shared = before.shared or loop.shared
+            groups[-1] = (replace(loop, shared=shared), [*together, *serials])
+        else:
+            groups.append((loop, serials if is_one else []))
+    return groups
+
+
+def contiguity_score(serial: int, found: Accesses) -> int:
+    """Returns the number of contiguous minus strided accesses along a loop."""
+    steps = [address.coefficient(serial) for _, address in found.addresses]
+    return sum(step == ONE for step in steps) - sum(step not in (ZERO, ONE) for step in steps)
+
+
+def unroll_factor(loop: LoopChoice) -> int:
+    """Returns the unroll factor of a loop that is not the vector loop; 0 for the default."""
+    return min(loop.unroll, MAX_UNROLLED_STEPS) if loop.unroll > 1 else 0
+
+
 class _OrderPlanner:
     def __init__(self, extents: dict[int, Poly], found: Accesses, plain: LoopPlan, *, vector: bool):
         self.extents, self.found, self.plain, self.vector = extents, found, plain, vector
@@ -196,14 +236,15 @@ class _OrderPlanner:
         if self.vector:
             loops = self._move_vector_axis_innermost(self._drop_short_blocks(loops))
         loops = self._drop_redundant_block_loops(loops)
-        groups = self._collapse_loops(loops)
+        groups = collapse_loops(loops, self.extents, self.found)
         why = self._refusal_reason(groups)
         if why:
             marks = {loop.parts[-1][0]: loop for loop in loops if loop.shared or loop.unroll}
             plain = [LoopChoice(((serial, 1),)) for serial in self.extents]
-            groups = self._collapse_loops(
-                [replace(marks.get(loop.parts[0][0], loop), parts=loop.parts) for loop in plain]
-            )
+            marked = [
+                replace(marks.get(loop.parts[0][0], loop), parts=loop.parts) for loop in plain
+            ]
+            groups = collapse_loops(marked, self.extents, self.found)
             for verb in ORDER_VERBS:
                 self._refuse(verb, None, why)
         return self._build_plan(groups)
@@ -238,7 +279,7 @@ class _OrderPlanner:
     def _move_vector_axis_innermost(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
         """Makes the loop over single elements of the innermost axis the innermost loop."""
         end = LoopChoice(((self.last, 1),))
-        blocked = _blocked_axes(loops)
+        blocked = blocked_axes(loops)
         kept = []
         for loop in loops:
             if (self.last, 1) not in loop.parts:
@@ -249,18 +290,15 @@ class _OrderPlanner:
             if not is_last:
                 self._refuse("reorder", None, "neighbours in memory are steps of another loop")
             if not rest or (
-                is_last and self._is_collapsible(loop.parts) and not blocked & set(dict(rest))
+                is_last
+                and not blocked & set(dict(rest))
+                and is_collapsible([*dict(loop.parts)], self.extents, self.found)
             ):
                 end = loop
             else:
                 self._refuse("fuse", None, "the innermost loop runs over neighbours in memory")
                 kept.append(replace(loop, parts=rest))
         return [*kept, end]
-
-    def _is_collapsible(self, parts: Sequence[tuple[int, int]]) -> bool:
-        """Returns whether fused loops can be one loop whose indices need no division."""
-        axes = [(serial, self.extents[serial]) for serial, step in parts if step == 1]
-        return len(axes) == len(parts) and len(merge_axes(axes, self.found)) == 1
 
     def _drop_redundant_block_loops(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
         """Drops a block loop when the next loop runs over the elements of the same blocks."""
@@ -278,32 +316,6 @@ class _OrderPlanner:
             grain = before.parts[0][1] if before.shared else loop.grain
             found[-1] = replace(loop, shared=before.shared or loop.shared, grain=grain)
         return found
-
-    def _collapse_loops(self, loops: Sequence[LoopChoice]) -> list[tuple[LoopChoice, list[int]]]:
-        """Merges adjacent loops where one loop can cover both.
-
-        Returns each resulting loop with the list of axes that its one index covers. The list is
-        empty for a loop that cannot have one index, such as a block loop; it remains unchanged.
-        """
-        blocked = _blocked_axes(loops)
-        groups: list[tuple[LoopChoice, list[int]]] = []
-        for loop in loops:
-            serials = [serial for serial, _ in loop.parts]
-            if not self._is_collapsible(loop.parts) or blocked & set(serials):
-                groups.append((loop, []))
-                continue
-            before = groups[-1] if groups else None
-            joined = (
-                before is not None
-                and before[1]
-                and self._is_collapsible([(s, 1) for s in (*before[1], *serials)])
-            )
-            if before is not None and joined:
-                shared = before[0].shared or loop.shared
-                groups[-1] = (replace(loop, shared=shared), [*before[1], *serials])
-            else:
-                groups.append((loop, serials))
-        return groups
 
     def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
         """Returns why the requested order cannot be faster than the axis order; "" if it can."""
@@ -361,10 +373,7 @@ class _OrderPlanner:
         return math.prod(size or 0 for size in sizes) * dtype_of(tensor.dtype).bytes
 
     def _extent(self, serials: Sequence[int]) -> Poly:
-        extent = ONE
-        for serial in serials:
-            extent = extent * self.extents[serial]
-        return extent
+        return math.prod((self.extents[serial] for serial in serials), start=ONE)
 
     def _build_plan(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> LoopPlan:
         loops: list[tuple[int, Poly]] = []
@@ -382,12 +391,10 @@ class _OrderPlanner:
                     if step == 1:
                         loops.append((serial, self.extents[serial]))
                         serials[serial] = serial
-            unroll = (
-                min(loop.unroll // 16, MAX_UNROLLED_VECTORS)
-                if is_last
-                else min(loop.unroll, MAX_UNROLLED_STEPS)
+            unroll = min(loop.unroll // 16, MAX_UNROLLED_VECTORS)
+            levels.append(
+                Level(parts, unroll_factor(loop) if not is_last else unroll if unroll > 1 else 0)
             )
-            levels.append(Level(parts, unroll if unroll > 1 else 0))
             if loop.shared:
                 shared = number
                 grain = max(loop.grain, *(step for _, step in parts)) if len(parts) == 1 else 1
@@ -415,8 +422,3 @@ class _OrderPlanner:
             return first
         self._refuse("parallel", None, "its blocks are a part of another loop")
         return 0
-
-
-def _blocked_axes(loops: Sequence[LoopChoice]) -> set[int]:
-    """Returns the axes that have a block loop."""
-    return {serial for loop in loops for serial, step in loop.parts if step > 1}

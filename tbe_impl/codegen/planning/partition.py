@@ -5,6 +5,7 @@ This module exceeds 500 lines because the partitioning algorithm and its cost ru
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -279,9 +280,7 @@ def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
     body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
     if not isinstance(body, Reduce) or body.condition is not None or not own:
         return False
-    count = ONE
-    for _, extent in own:
-        count = count * extent
+    count = math.prod((extent for _, extent in own), start=ONE)
     if count.constant is not None and count.constant > MAX_THREAD_ROW_ELEMENTS:
         return False
     reduced = [axis.serial for axis in body.axes if extent_of(axis) != ONE]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.planning.access_analysis import Accesses, merge_axes
 from tbe_impl.codegen.planning.loop_orders import (
-    MAX_UNROLLED_STEPS,
     ORDER_VERBS,
     Level,
     Refusal,
+    blocked_axes,
+    collapse_loops,
+    contiguity_score,
     drop_trivial_loops,
+    is_collapsible,
     is_complete_order,
+    unroll_factor,
 )
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 
@@ -58,10 +63,8 @@ def plan_natural_reduction(axes: AxisExtents, found: Accesses) -> ReductionLoops
     runs: dict[int, int] = {}
     loops = []
     for group in groups:
-        serial, extent = group[-1][0], ONE
-        for _, size in group:
-            extent = extent * size
-        loops.append((serial, extent))
+        serial = group[-1][0]
+        loops.append((serial, math.prod((size for _, size in group), start=ONE)))
         runs |= {item: serial for item, _ in group}
     levels = tuple(Level(((serial, 1),)) for serial, _ in loops)
     return ReductionLoops(levels, len(levels) - 1, runs, tuple(loops))
@@ -87,17 +90,15 @@ def plan_requested_reduction(
         )
         return replace(plain, refusals=tuple(Refusal(verb, None, why) for verb in ORDER_VERBS))
     loops = _drop_short_blocks(loops, found, refusals)
-    blocked = {serial for loop in loops for serial, step in loop.parts if step > 1}
+    blocked = blocked_axes(loops)
     if not any(_is_vectorizable(loop, blocked, extents, found) for loop in loops):
         loops = split_innermost_part(loops, refusals)
     runs: dict[int, int] = {}
     steps: list[tuple[int, Poly]] = []
     levels = []
-    for loop, together in _collapse_loops(loops, blocked, extents, found):
+    for loop, together in collapse_loops(loops, extents, found):
         if together:
-            extent = ONE
-            for serial in together:
-                extent = extent * extents[serial]
+            extent = math.prod((extents[serial] for serial in together), start=ONE)
             steps.append((together[-1], extent))
             runs |= dict.fromkeys(together, together[-1])
             parts: tuple[tuple[int, int], ...] = ((together[-1], 1),)
@@ -106,7 +107,7 @@ def plan_requested_reduction(
             own = [serial for serial, step in parts if step == 1]
             steps += [(serial, extents[serial]) for serial in own]
             runs |= {serial: serial for serial in own}
-        levels.append(Level(parts, min(loop.unroll, MAX_UNROLLED_STEPS) if loop.unroll > 1 else 0))
+        levels.append(Level(parts, unroll_factor(loop)))
     return ReductionLoops(
         tuple(levels), _vector_level(levels, found), runs, tuple(steps), tuple(refusals)
     )
@@ -145,7 +146,7 @@ def _is_vectorizable(
     serials = [serial for serial, _ in loop.parts]
     if len(serials) == 1:
         return loop.parts[0][1] == 1
-    return not blocked & set(serials) and _is_collapsible(serials, extents, found)
+    return not blocked & set(serials) and is_collapsible(serials, extents, found)
 
 
 def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -> list[LoopChoice]:
@@ -154,39 +155,6 @@ def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -
     *rest, end = last.parts
     refusals.append(Refusal("fuse", None, "the innermost loop runs over neighbours in memory"))
     return [*others, replace(last, parts=tuple(rest), tiles=()), replace(last, parts=(end,))]
-
-
-def _collapse_loops(
-    loops: Sequence[LoopChoice], blocked: set[int], extents: Mapping[int, Poly], found: Accesses
-) -> Iterator[tuple[LoopChoice, list[int]]]:
-    """Merges adjacent loops where one loop can cover both.
-
-    Yields each resulting loop with the list of axes that its one index covers. The list is empty
-    for a loop that cannot have one index, such as a block loop; it remains unchanged.
-    """
-    waiting: list[int] = []
-    last: LoopChoice | None = None
-    for loop in (*loops, None):
-        serials = [serial for serial, _ in loop.parts] if loop is not None else []
-        whole = (
-            loop is not None
-            and not blocked & set(serials)
-            and _is_collapsible(serials, extents, found)
-        )
-        joined = whole and waiting and _is_collapsible([*waiting, *serials], extents, found)
-        if last is not None and waiting and not joined:
-            yield last, waiting
-            waiting = []
-        if loop is None:
-            return
-        if whole:
-            waiting, last = [*waiting, *serials], loop
-        else:
-            yield loop, []
-
-
-def _is_collapsible(serials: Sequence[int], extents: Mapping[int, Poly], found: Accesses) -> bool:
-    return len(merge_axes([(serial, extents[serial]) for serial in serials], found)) == 1
 
 
 def _vector_level(levels: Sequence[Level], found: Accesses) -> int:
@@ -199,9 +167,7 @@ def _vector_level(levels: Sequence[Level], found: Accesses) -> int:
     for number, level in enumerate(levels):
         if len(level.parts) > 1 or level.parts[0][1] > 1:
             continue
-        serial = level.parts[0][0]
-        steps = [address.coefficient(serial) for _, address in found.addresses]
-        score = sum(step == ONE for step in steps) - sum(step not in (ZERO, ONE) for step in steps)
+        score = contiguity_score(level.parts[0][0], found)
         if best is None or score >= best:
             best, place = score, number
     return place

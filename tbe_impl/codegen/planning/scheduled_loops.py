@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.planning.access_analysis import Accesses
 from tbe_impl.codegen.planning.loop_orders import (
-    MAX_UNROLLED_STEPS,
     Level,
     LoopPlan,
     Refusal,
+    contiguity_score,
     drop_trivial_loops,
     is_complete_order,
+    unroll_factor,
 )
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import split_innermost_part
@@ -79,15 +81,8 @@ def plan_scheduled_loops(
     vector = _vector_level(loops, over_sums, found)
     if not inside or vector is None:
         return None
-    levels = tuple(
-        Level(
-            loop.parts, min(loop.unroll, MAX_UNROLLED_STEPS) if loop.unroll > 1 else 0, loop.tiles
-        )
-        for loop in loops
-    )
-    count = ONE
-    for _, extent in axes:
-        count = count * extent
+    levels = tuple(Level(loop.parts, unroll_factor(loop), loop.tiles) for loop in loops)
+    count = math.prod((extent for _, extent in axes), start=ONE)
     few = count.constant is not None and count.constant <= MAX_THREAD_ROW_ELEMENTS
     shared, together = _parallel_level(loops, serials, over_sums, refusals, few=few)
     grain = loops[shared].parts[0][1] if len(loops[shared].parts) == 1 else 1
@@ -136,9 +131,7 @@ def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Acces
             or number < (inside if is_sum else min(first_sum, inside - 1))
         ):
             continue
-        steps = [address.coefficient(serial) for _, address in found.addresses]
-        score = sum(one == ONE for one in steps) - sum(one not in (ZERO, ONE) for one in steps)
-        rank = (score, not is_sum, number)
+        rank = (contiguity_score(serial, found), not is_sum, number)
         if best is None or rank >= best:
             best, place = rank, number
     return place

@@ -452,7 +452,9 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
     }
   }
   #endif
-  if (stream) stream_fence();
+  if (stream) {
+    stream_fence();
+  }
 }
 static void k_softmax_staggered_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
   (void)own;

@@ -37,7 +37,9 @@ static void k_unknown_length_nest0(void **b, const int64_t *s, int64_t begin, in
       f32_store_part(p2 + i0, v4, i0_rest);
     }
   }
-  if (stream) stream_fence();
+  if (stream) {
+    stream_fence();
+  }
 }
 static void k_unknown_length_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
   (void)own;

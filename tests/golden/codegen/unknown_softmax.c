@@ -125,7 +125,9 @@ static void k_unknown_softmax_nest0(void **b, const int64_t *s, int64_t begin, i
       }
     }
   }
-  if (stream) stream_fence();
+  if (stream) {
+    stream_fence();
+  }
 }
 static void k_unknown_softmax_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
   (void)own;

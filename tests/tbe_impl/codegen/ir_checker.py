@@ -60,7 +60,7 @@ def _check_statement(node: ir.Stmt, scope: dict[str, bool]) -> None:
             _check_expression(part, scope)
         _check_counts(node, scope, node.count, node.stream)
         _require(node.value.kind in VECTORS, node, "no vector is stored")
-    elif isinstance(node, (ir.Accumulate, ir.Prefetch, ir.Evaluate, ir.Fence, ir.PackTile)):
+    elif isinstance(node, (ir.Accumulate, ir.Prefetch, ir.Evaluate, ir.PackTile)):
         for part in ir.walk(node):
             if isinstance(part, ir.Expr):
                 _check_names(part, scope)

@@ -197,7 +197,7 @@ class Machine:
     def _run_prefetch(self, node: ir.Prefetch) -> None:
         """A hint."""
 
-    _run_fence = _run_unused = _run_table = _run_prefetch
+    _run_unused = _run_table = _run_prefetch
 
     def _run_evaluate(self, node: ir.Evaluate) -> None:
         call = node.call
@@ -451,6 +451,9 @@ class Machine:
                 own = Place(own.array, own.offset + part * nest["own_bytes"])
             self._call_of(nest["run"], (nest, begin, end, own))
         return threads
+
+    def _call_stream_fence(self) -> None:
+        """Stores are in order here."""
 
     def _call_shared_from(self, least: int) -> int:
         return least

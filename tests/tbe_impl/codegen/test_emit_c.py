@@ -86,8 +86,8 @@ def _store(**fields: object) -> ir.Store:
             "if (b) {\n  goto done;\n}\ngoto done;\ndone:\nreturn n;",
         ),
         (
-            ir.If(B, (), (ir.If(B, (ir.Continue(),), (ir.Fence(B),)),)),
-            "if (b) {\n} else if (b) {\n  continue;\n} else {\n  if (b) stream_fence();\n}",
+            ir.If(B, (), (ir.If(B, (ir.Continue(),), (ir.Leave(), ir.Leave())),)),
+            "if (b) {\n} else if (b) {\n  continue;\n} else {\n  goto done;\n  goto done;\n}",
         ),
     ],
 )

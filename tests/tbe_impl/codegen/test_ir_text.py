@@ -53,8 +53,8 @@ def test_an_expression_is_shown(node: ir.Expr, text: str) -> None:
             ["for i in ..n step 2 while 2 are left unroll 4:", "  continue"],
         ),
         (
-            ir.If(B, (ir.Fence(B),), (ir.Prefetch(P),)),
-            ["if b:", "  fence if b", "else:", "  prefetch p[1 + i * 2]"],
+            ir.If(B, (ir.Leave(),), (ir.Prefetch(P),)),
+            ["if b:", "  leave", "else:", "  prefetch p[1 + i * 2]"],
         ),
         (ir.TargetIf("STRIPS", ()), ["if STRIPS:"]),
         (
