@@ -30,10 +30,8 @@ def entry_function(symbol: str, body: Sequence[ir.Stmt]) -> ir.Function:
 
 def limit_threads(options: Options) -> list[ir.Stmt]:
     """Returns statements that set the number of threads if the options fix it."""
-    if not options.threads:
-        return []
     limit = ir.Assign(THREADS, ir.Int(min(options.threads, MAX_THREADS)))
-    return [ir.If(ir.Var(THREADS.name, ir.FLAG), (limit,))]
+    return [ir.If(ir.Var(THREADS.name, ir.FLAG), (limit,))] if options.threads else []
 
 
 def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:

@@ -469,15 +469,13 @@ class _ProgramWriter:
         body += [*define_sizes(self.names.values()), ir.Unused(tuple(self.names.values()))]
         first = len(self.inputs) + len(self.outputs)
         if self.temporary:
-            size = ir.call("sizeof", ir.Var("void *", "type"))
-            given = ir.op("mul", ir.Int(first), size)
+            given = ir.op("mul", ir.Int(first), ir.call("sizeof", ir.Var("void *", "type")))
             left = ir.op("sub", ir.call("sizeof", ALL), given)
-            temporaries = ir.Pointer(ALL, (ir.Int(first),))
             body += [
                 ir.Alloc(ALL.name, "void *", (ir.Int(len(self.all)),)),
                 ir.Evaluate(ir.call("memcpy", ALL, BUFFERS, given)),
                 ir.Assign(BUFFERS, ALL),
-                ir.Evaluate(ir.call("memset", temporaries, ir.Int(0), left)),
+                ir.Evaluate(ir.call("memset", ir.Pointer(ALL, (ir.Int(first),)), ir.Int(0), left)),
             ]
         body += self._emit_calls(written, dtypes)
         body += map(self._emit_rounding, rounded_last)

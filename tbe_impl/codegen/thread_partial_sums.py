@@ -104,7 +104,7 @@ class ThreadRows:
                 pointer to the rows.
             fields: further fields of ``struct shared_nest``.
         """
-        function, together = self.function, bool(self.roots)
+        function = self.function
         if self.is_empty:
             return function.parallel_call(steps, grain, arguments, part_arguments, fields)
         part, shared = function.parallel_call(
@@ -113,28 +113,25 @@ class ThreadRows:
             (*arguments, ROWS),
             (*part_arguments, OWN),
             {"own": ROWS, "own_bytes": ROW_BYTES, **(fields or {})},
-            USED if together else None,
+            USED if self.roots else None,
         )
         row_bytes = ir.fold("add", (*(size for _, _, size in self.areas), ir.Int(64)))
         several = ir.op("gt", THREADS, ir.Int(1), kind=ir.FLAG)
         most = ir.Int(function.portions) if function.portions else THREADS
         byte_count = ir.op("mul", ir.op("choose", several, most, ir.Int(1)), ROW_BYTES)
-        before: list[ir.Stmt] = []
-        after: list[ir.Stmt] = []
-        if together:
-            merge = self._merge_function()
-            part = (*part, merge)
-            before = [ir.Let(USED.name, USED.kind, ir.Int(1), is_mutable=True)]
-            call = ir.call(merge.name, BUFFERS, SIZES, ROWS, ROW_BYTES, USED)
-            after = [ir.Evaluate(call)]
+        merge = (self._merge_function(),) if self.roots else ()
+        used = ir.Let(USED.name, USED.kind, ir.Int(1), is_mutable=True)
         body = (
             ir.Let(ROW_BYTES.name, ROW_BYTES.kind, row_bytes),
-            *allocate(ROWS, byte_count, *before),
+            *allocate(ROWS, byte_count, *(used for _ in merge)),
             shared,
-            *after,
+            *(
+                ir.Evaluate(ir.call(one.name, BUFFERS, SIZES, ROWS, ROW_BYTES, USED))
+                for one in merge
+            ),
             free(ROWS),
         )
-        return part, ir.Block(body)
+        return (*part, *merge), ir.Block(body)
 
     def _tag(self, root: Root) -> str:
         return vectors.tag_of(self.buffers[id(root.tensor)].dtype)

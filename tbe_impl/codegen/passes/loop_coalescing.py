@@ -44,7 +44,10 @@ def coalesce_loops(node: Stmt) -> Stmt:
         assert isinstance(inner, For)
         loops.append(inner)
         starts += [tuple(first), inner.body]
-    counts = [trip_count(one.begin or ZERO, one.end, _step(one)) for one in loops]
+    steps = [one.step.value for one in loops if isinstance(one.step, Int)]
+    counts = [
+        trip_count(one.begin or ZERO, one.end, step) for one, step in zip(loops, steps, strict=True)
+    ]
     whole = Var("_".join(one.name for one in loops))
     body: list[Stmt] = []
     rest: Expr = whole
@@ -53,15 +56,10 @@ def coalesce_loops(node: Stmt) -> Stmt:
         if counts[number + 1 :]:
             behind = fold("mul", counts[number + 1 :])
             value, rest = op("div", rest, behind), op("mod", whole, behind)
-        if _step(one) > 1:
+        if steps[number] > 1:
             value = op("mul", value, one.step)
         if one.begin != ZERO:
             value = op("add", one.begin or ZERO, value)
         body += [Let(one.name, INDEX, value), *own]
     begin, end = (THREAD_BEGIN, THREAD_END) if node.is_shared else (ZERO, fold("mul", counts))
     return For(whole.name, begin, end, tuple(body), unroll=node.unroll)
-
-
-def _step(loop: For) -> int:
-    assert isinstance(loop.step, Int)
-    return loop.step.value
