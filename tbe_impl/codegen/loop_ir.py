@@ -480,7 +480,7 @@ class Continue(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Stmt):
-    """Runs `body` until its end or a `Leave`, then `final`."""
+    """Runs `body` until its end or a `Leave`, then `final`; at most one in a function."""
 
     body: tuple[Stmt, ...]
     final: tuple[Stmt, ...]
