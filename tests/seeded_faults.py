@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "hull of a tile too small",
         "tbe_impl/codegen/tiles.py",
-        "spans[0].size + high)",
-        "spans[0].size)",
+        "one.size + Poly.from_int(most - least))",
+        "one.size)",
         CODEGEN,
     ),
     Fault(
@@ -81,8 +81,8 @@ FAULTS = (
     Fault(
         "running sum along another axis",
         "tbe_impl/codegen/scans.py",
-        "product_of(shape[axis : axis + 1])",
-        "product_of(shape[axis + 1 : axis + 2])",
+        "shape[axis : axis + 1], shape[axis + 1 :]",
+        "shape[axis + 1 : axis + 2], shape[axis + 1 :]",
         CODEGEN,
     ),
     Fault(
