@@ -112,7 +112,9 @@ def _for(node: ir.For) -> str:
     unroll = f" unroll {node.unroll}" if node.unroll else ""
     inner = f" as one loop with {node.inner} inside" if node.inner else ""
     shared = ", shared among threads" if node.is_shared else ""
-    return f"for {node.name} in {begin}..{text_of(node.end)}{step}{room}{unroll}{inner}{shared}:"
+    jam = f" jam {node.jam}" if node.jam else ""
+    steps = f"{begin}..{text_of(node.end)}{step}{room}{unroll}{jam}"
+    return f"for {node.name} in {steps}{inner}{shared}:"
 
 
 def _vector_loop(node: ir.VectorLoop) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
-from tbe_impl.codegen.loop_levels import Index, MissingBuffer, TensorBuffer, Value
+from tbe_impl.codegen.loop_levels import Index, MissingBuffer, Value, polys_of
 from tbe_impl.codegen.planning.access_analysis import (
     element_count,
     flat_index,
@@ -22,12 +22,6 @@ from tbe_impl.dsl.tensor import Tensor
 
 if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
-
-PREFETCH_DISTANCE_BYTES = 1 << 12
-"""Prefetch distance in bytes.
-
-A prefetch of the next short row arrives too late; rows far ahead are evicted before their use.
-"""
 
 
 def emit_load(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
@@ -49,22 +43,18 @@ def emit_flat_load(writer: Lowering, node: Read, environment: Mapping[int, Index
     Raises:
         MissingBuffer: the tensor is not stored.
     """
-    known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
     flat = flat_index(node)
-    place = None if flat is None else index_poly(flat, known)
+    place = None if flat is None else index_poly(flat, polys_of(environment))
     if place is None:
         return None
     if id(node.tensor) not in writer.buffers:
         raise MissingBuffer(node.tensor)
     if writer.buffers[id(node.tensor)].origin or _may_be_out_of_bounds(writer, node.tensor, place):
         return None
-    key = (id(node.tensor), ("flat", place))
-    for scope in writer.chain:
-        if key in scope.memo:
-            return scope.memo[key]
-    found = _emit_load_at_address(writer, node.tensor, place)
-    writer.memoize(key, found)
-    return found
+    return writer.memoize(
+        (id(node.tensor), ("flat", place)),
+        lambda: _emit_load_at_address(writer, node.tensor, place),
+    )
 
 
 def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Value:
@@ -76,9 +66,11 @@ def _emit_load_at_address(writer: Lowering, tensor: Tensor, address: Poly) -> Va
     place: ir.Expr = buffer.pointer(writer.index_expr(address))
     if not step or not step.terms:
         return writer.define(ir.Load(tag, prefix, place, ir.ZERO), depth)
-    if step == ONE:
-        _emit_prefetch(writer, address, buffer, depth)
-    elif writer.tile and writer.tile.loop in address.variables - writer.ranges.known.keys():
+    if (
+        step != ONE
+        and writer.tile
+        and writer.tile.loop in address.variables - writer.ranges.known.keys()
+    ):
         place, step = _pack_tile(writer, tensor, address, step)
     return writer.define(ir.Load(tag, prefix, place, writer.index_expr(step)), depth)
 
@@ -115,27 +107,6 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
     )
     column = ir.op("sub", ir.Var(writer.names[tile.loop]), tile.begin)
     return ir.AddressOf(ir.Element(name, (ir.Int(0), column))), Poly.from_int(tile.steps)
-
-
-def _emit_prefetch(writer: Lowering, address: Poly, buffer: TensorBuffer, depth: int) -> None:
-    """Emits a prefetch of a later row, which runs while the current row is processed.
-
-    The prefetch loads into all cache levels. ``prefetchnta``, which does not, was up to 2.5 times
-    slower on some processors in loops with non-temporal stores.
-    """
-    if writer.prefetch is None or writer.prefetch not in address.variables:
-        return
-    together = writer.together
-    steps = together.steps if together is not None and together.loop == writer.prefetch else 1
-    length = address.coefficient(writer.prefetch)
-    if length is not None and length.constant:
-        size = abs(length.constant) * dtype_of(buffer.dtype).bytes
-        steps = max(steps, PREFETCH_DISTANCE_BYTES // size)
-    following = address.substitute(
-        {writer.prefetch: Poly.variable(writer.prefetch) + Poly.from_int(steps)}
-    )
-    place = buffer.pointer(writer.index_expr(following))
-    writer.chain[depth].body.append(ir.Prefetch(place))
 
 
 def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:

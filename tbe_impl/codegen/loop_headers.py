@@ -12,12 +12,9 @@ from tbe_impl.codegen.loop_levels import (
     WHOLE_RANGE,
     LoopRange,
     LoopScope,
-    UnrollAndJam,
 )
 from tbe_impl.codegen.passes.loop_coalescing import trip_count
-from tbe_impl.codegen.planning.index_ranges import Piece
 from tbe_impl.codegen.planning.loop_orders import Level
-from tbe_impl.codegen.planning.polynomials import Poly
 
 if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
@@ -59,11 +56,9 @@ def emit_level(
             inside.parts[serial] = LoopRange(ir.Var(name), ir.Var(f"{name}_end"), step)
         heads.append((ir.For(name, begin, limit, (), ir.Int(step)), starts))
     scope = LoopScope(level.final_variables, level.variables - level.final_variables)
-    inside.chain.append(scope)
-    body()
-    inside.chain.pop()
+    inner = inside.lower_body(scope, body)
     *outer, (loop, starts) = heads
-    loop = replace(loop, body=(*starts, *scope.body))
+    loop = replace(loop, body=(*starts, *inner))
     for before, starts in reversed(outer):
         loop = replace(before, body=(*starts, loop))
     inside.chain[-1].body.append(
@@ -96,38 +91,6 @@ def open_levels(
     for piece in inside.pieces(serial, range_of(inside, serial)):
         with inside.restrict_to(piece):
             inside.emit_serial_piece(piece, open_rest, level.unroll)
-
-
-def emit_unroll_and_jam(
-    inside: Lowering, piece: Piece, steps: int, body: Callable[[], None]
-) -> None:
-    """Emits one `Piece` of a split loop with unroll-and-jam, then a sequential remainder loop."""
-    parent, name = inside.chain[-1], inside.names[piece.serial]
-    scopes = [LoopScope(frozenset({piece.serial})) for _ in range(2)]
-    # the remainder gets the same number of accumulators: equal rows must have bitwise equal sums
-    inside.accumulators = max(1, inside.options.accumulators // steps)
-    inside.together = UnrollAndJam(piece.serial, steps)
-    inside.chain.append(scopes[0])
-    with inside.ranges.restrict_to(
-        piece.serial, piece.lower_bound, piece.upper_bound - Poly.from_int(steps - 1)
-    ):
-        body()
-    inside.chain.pop()
-    inside.together = inside.prefetch = None
-    inside.chain.append(scopes[1])
-    body()
-    inside.chain.pop()
-    inside.accumulators = inside.options.accumulators
-    jammed, remainder = (tuple(scope.body) for scope in scopes)
-    parent.body.append(
-        ir.Block(
-            (
-                ir.Let(name, ir.INDEX, piece.begin, is_mutable=True),
-                ir.For(name, None, piece.end, jammed, ir.Int(steps), ir.Int(steps)),
-                ir.For(name, None, piece.end, remainder),
-            )
-        )
-    )
 
 
 def parallel_trip_count(inside: Lowering, level: Level) -> ir.Expr:

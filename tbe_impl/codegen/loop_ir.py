@@ -62,6 +62,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import comb
 from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,6 +126,23 @@ class Index(Expr):
     def variables(self) -> frozenset[str]:
         """The names of the variables."""
         return frozenset(name for names, _ in self.terms for name in names)
+
+    def shift(self, name: str, by: int) -> Index:
+        """Returns the polynomial with ``name + by`` in place of a variable.
+
+        >>> Index(((("n", "i"), 2), (("j",), 1))).shift("i", 3).terms
+        ((('n', 'i'), 2), (('n',), 6), (('j',), 1))
+        """
+        found: dict[tuple[str, ...], int] = {}
+        for names, factor in self.terms:
+            power = names.count(name)
+            others = tuple(one for one in names if one != name)
+            for left in range(power, -1, -1):
+                term = names if left == power else (*others, *(name,) * left)
+                more = factor * comb(power, left) * by ** (power - left)
+                found[term] = found.get(term, 0) + more
+        terms = ((term, factor) for term, factor in found.items() if factor)
+        return Index(tuple(sorted(terms, key=lambda item: -len(item[0]))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +399,7 @@ class For(Stmt):
         inner: number of perfectly nested loops inside that become one loop with this one; see
             `tbe_impl.codegen.passes.loop_coalescing`.
         is_shared: whether threads share the iterations of that one loop.
+        jam: number of iterations to unroll and jam; 0 for none.
     """
 
     name: str
@@ -394,6 +413,7 @@ class For(Stmt):
     more: tuple[str, ...] = ()
     inner: int = 0
     is_shared: bool = False
+    jam: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,7 +529,8 @@ class VectorLoop(Stmt):
         steps: number of elements; None if it is unknown.
         head: number of elements to peel before the first whole vector; None for none.
         unroll: number of vectors per iteration of the unrolled loop.
-        accumulators: groups of `unroll` accumulators; `whole` uses the first of each group.
+        accumulators: the accumulators of a reduction; `whole` uses the first of each group, and
+            `tbe_impl.codegen.passes.accumulators` adds one for each further vector.
         first, copies, rest: statements for the peeled elements, for each vector of an iteration of
             the unrolled loop, and for the remainder; see `tbe_impl.codegen.passes.vector_tails`.
         strips: the loop after loop fission (`tbe_impl.codegen.passes.loop_fission`); empty without

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,11 @@ def loop_variables_in(indices: Iterable[object]) -> frozenset[int]:
     return frozenset().union(*(item.variables for item in indices if isinstance(item, Poly)))
 
 
+def polys_of(indices: Mapping[int, Index]) -> dict[int, Poly | None]:
+    """Returns the indices that are polynomials; None for each index that is a vector."""
+    return {key: item if isinstance(item, Poly) else None for key, item in indices.items()}
+
+
 @dataclass(frozen=True)
 class TensorBuffer:
     """A tensor in memory, or a tile of a tensor.
@@ -142,25 +147,6 @@ class Tile:
     begin: ir.Expr
     count: ir.Expr
     steps: int
-
-
-@dataclass(frozen=True)
-class UnrollAndJam:
-    """Unroll-and-jam of a loop: several consecutive iterations are emitted together.
-
-    Attributes:
-        loop: serial number of the loop; its variable has the value of the first jammed iteration.
-        steps: number of jammed iterations.
-    """
-
-    loop: int
-    steps: int
-
-    def shift_index(self, index: Index, step: int) -> Index:
-        """Translates an index of the first jammed iteration to jammed iteration `step`."""
-        if not step or isinstance(index, Value):
-            return index
-        return index.substitute({self.loop: Poly.variable(self.loop) + Poly.from_int(step)})
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from tbe_impl.codegen.loop_levels import (
     MissingBuffer,
     TensorBuffer,
     Tile,
-    UnrollAndJam,
     Value,
     loop_variables_in,
+    polys_of,
 )
 from tbe_impl.codegen.options import LoopChoice, Options
 from tbe_impl.codegen.passes.fast_binary_operations import lower_binary, lower_reciprocal_product
@@ -112,14 +112,10 @@ class Lowering:
         self.tiles: dict[int, AttachedTile] = {}
         self.vector: int | None = None
         self.inside_select = 0
-        self.prefetch: int | None = None
         self.filling: int | None = None
         self.unfinished: list[int] = []
         self.reused: set[int] = set()
         self.tile: Tile | None = None
-        self.together: UnrollAndJam | None = None
-        self.step = 0
-        self.accumulators = options.accumulators
         self.serial = itertools.count()
         self.stage: Operation | None = None
         self._settled: set[object] = set()
@@ -177,9 +173,7 @@ class Lowering:
         """
         found = Accesses()
         for expression, environment in self.sources:
-            known = {
-                key: item if isinstance(item, Poly) else None for key, item in environment.items()
-            }
+            known = polys_of(environment)
             found.add(accesses_of([expression], known, self.buffers, self.ranges.decide_condition))
         return found
 
@@ -248,19 +242,20 @@ class Lowering:
                 self.emit_serial_piece(piece, body)
 
     def emit_serial_piece(
-        self, piece: Piece, body: Callable[[], None], unroll: int = 0
-    ) -> LoopScope:
-        """Emits a `Piece` of a loop sequentially and returns the scope of its body."""
-        name, scope, parent = (
-            self.names[piece.serial],
-            LoopScope(frozenset({piece.serial})),
-            self.chain[-1],
-        )
+        self, piece: Piece, body: Callable[[], None], unroll: int = 0, jam: int = 0
+    ) -> None:
+        """Emits a `Piece` of a loop sequentially."""
+        inner = self.lower_body(LoopScope(frozenset({piece.serial})), body)
+        name = self.names[piece.serial]
+        loop = ir.For(name, piece.begin, piece.end, inner, unroll=unroll, jam=jam)
+        self.chain[-1].body.append(loop)
+
+    def lower_body(self, scope: LoopScope, body: Callable[[], None]) -> tuple[ir.Stmt, ...]:
+        """Returns the statements that `body` emits on a new innermost loop level."""
         self.chain.append(scope)
         body()
         self.chain.pop()
-        parent.body.append(ir.For(name, piece.begin, piece.end, tuple(scope.body), unroll=unroll))
-        return scope
+        return tuple(scope.body)
 
     def emit_collapsed_loop(
         self,
@@ -280,7 +275,7 @@ class Lowering:
             body, unroll, head: as for `emit_vector_loop`.
         """
         *middle, last = inner
-        parent, outer = self.chain[-1], self.names[piece.serial]
+        outer = self.names[piece.serial]
         extent = ONE
         for serial in inner:
             extent = extent * self.extents[serial]
@@ -301,15 +296,13 @@ class Lowering:
             else ir.op("mul", ir.op("sub", piece.end, ir.Var(outer)), self.index_expr(extent))
         )
         whole = Piece(last, ZERO, steps, ir.ZERO, end, steps.constant if known else None, False)
-        scope = LoopScope(frozenset({piece.serial, *middle}))
-        scope.body.append(ir.Let(outer, ir.INDEX, piece.begin))
-        scope.body += [ir.Let(self.names[serial], ir.INDEX, ir.ZERO) for serial in middle]
-        self.chain.append(scope)
-        self._emit_vector_piece(whole, body, unroll, head)
-        self.chain.pop()
+        starts: list[ir.Stmt] = [ir.Let(outer, ir.INDEX, piece.begin)]
+        starts += [ir.Let(self.names[serial], ir.INDEX, ir.ZERO) for serial in middle]
+        scope = LoopScope(frozenset({piece.serial, *middle}), body=starts)
+        then = self.lower_body(scope, lambda: self._emit_vector_piece(whole, body, unroll, head))
         self.joined = None
         some = ir.op("lt", piece.begin, piece.end, kind=ir.FLAG)
-        parent.body.append(ir.If(some, tuple(scope.body)))
+        self.chain[-1].body.append(ir.If(some, then))
 
     def emit_vector_loop(
         self,
@@ -345,12 +338,9 @@ class Lowering:
         accumulators: tuple[tuple[str, ...], ...] = (),
     ) -> None:
         serial, outer_vector = piece.serial, self.vector
-        scope = LoopScope(frozenset({serial}))
         self.vector = serial
         self.unfinished.append(serial)
-        self.chain.append(scope)
-        body()
-        self.chain.pop()
+        whole = self.lower_body(LoopScope(frozenset({serial})), body)
         self.vector = outer_vector
         self.unfinished.pop()
         self.chain[-1].body.append(
@@ -358,26 +348,13 @@ class Lowering:
                 self.names[serial],
                 piece.begin,
                 piece.end,
-                tuple(scope.body),
+                whole,
                 piece.steps,
                 head,
                 unroll,
                 accumulators,
             )
         )
-
-    def jammed_steps(self) -> Iterator[int]:
-        """Yields the number of each jammed iteration, and makes this iteration the current one."""
-        for step in range(self.together.steps if self.together else 1):
-            self.step = step
-            yield step
-        self.step = 0
-
-    def shift_index(self, index: Poly) -> Poly:
-        """Translates an index of the first jammed iteration to the current jammed iteration."""
-        found = self.together.shift_index(index, self.step) if self.together else index
-        assert isinstance(found, Poly)
-        return found
 
     # values
 
@@ -428,26 +405,28 @@ class Lowering:
             id(tensor),
             tuple(item.expr if isinstance(item, Value) else item for item in indices),
         )
+        return self.memoize(key, lambda: self._load_or_compute(tensor, indices))
+
+    def _load_or_compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
+        if id(tensor) in self.buffers:
+            return emit_load(self, tensor, indices)
+        if id(tensor) in self.kept and self.vector is not None and indices:
+            return lower_row_element(self, tensor, indices)
+        return self.compute(tensor, indices)
+
+    def memoize(self, key: tuple[int, tuple[object, ...]], lower: Callable[[], Value]) -> Value:
+        """Returns the cached value of an element; calls `lower` if there is none.
+
+        Caches it on the outermost loop level where it is valid: a value is valid only in the
+        current pieces of the split loops that it depends on.
+        """
         for scope in self.chain:
             if key in scope.memo:
                 return scope.memo[key]
-        if id(tensor) in self.buffers:
-            found = emit_load(self, tensor, indices)
-        elif id(tensor) in self.kept and self.vector is not None and indices:
-            found = lower_row_element(self, tensor, indices)
-        else:
-            found = self.compute(tensor, indices)
-        self.memoize(key, found)
-        return found
-
-    def memoize(self, key: tuple[int, tuple[object, ...]], found: Value) -> None:
-        """Caches a value on the outermost loop level where it is valid.
-
-        A value is valid only in the current pieces of the split loops that it depends on.
-        """
+        found = lower()
         used = loop_variables_in(key[1])
         depth = max(found.depth, self.depth_of(used & self.ranges.known.keys()))
-        self.chain[depth].memo[key] = found
+        return self.chain[depth].memo.setdefault(key, found)
 
     def hoist_reductions(
         self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]
@@ -457,9 +436,7 @@ class Lowering:
         The caller emits the loops `inner` afterwards, so that the reductions run before them.
         """
         if isinstance(node, Read):
-            known = {
-                key: item if isinstance(item, Poly) else None for key, item in environment.items()
-            }
+            known = polys_of(environment)
             indices = [index_poly(item, known) for item in node.indices]
             tensor = node.tensor
             if id(tensor) in self.buffers or None in indices or not tensor.op.body:
@@ -497,8 +474,7 @@ class Lowering:
         Returns True if it always holds, False if it never holds, and None if it varies or is
         unknown.
         """
-        known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
-        return self.ranges.decide_condition(condition, known)
+        return self.ranges.decide_condition(condition, polys_of(environment))
 
     def compute(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
         """Computes an element of a stage from its body, even if the stage is also stored."""
@@ -514,37 +490,13 @@ class Lowering:
             raise MissingBuffer(tensor)
         body = op.body[tensor.value_index]
         if isinstance(body, Reduce):
-            return self._lower_reduction(tensor, body, indices)
+            serials = [axis.serial for axis in op.axis]
+            found = lower_reduction(self, tensor, body, dict(zip(serials, indices, strict=True)))
+            return self.round_to_device(tensor, found)
         if id(tensor) in self.slow and self.is_recomputed(indices):
             raise MissingBuffer(tensor)
         environment = dict(zip((axis.serial for axis in op.axis), indices, strict=True))
         return self.round_to_device(tensor, self.lower_expression(body, environment))
-
-    def _lower_reduction(self, tensor: Tensor, body: Reduce, indices: Sequence[Index]) -> Value:
-        """Lowers a reduction.
-
-        With unroll-and-jam, the reductions of all jammed iterations are lowered together when the
-        first iteration needs its own.
-        """
-        together, places = self.together, [tuple(indices)]
-        used = loop_variables_in(indices)
-        if together is not None and self.step == 0 and together.loop in used:
-            later = range(1, together.steps)
-            places += [
-                tuple(together.shift_index(item, step) for item in indices) for step in later
-            ]
-        serials = [axis.serial for axis in tensor.op.axis]
-        environments = [dict(zip(serials, place, strict=True)) for place in places]
-        found = [
-            self.round_to_device(tensor, one)
-            for one in lower_reduction(self, tensor, body, environments)
-        ]
-        for place, one in zip(places[1:], found[1:], strict=True):
-            polys = tuple(
-                item for item in place if isinstance(item, Poly)
-            )  # a reduction with other indices is stored before the nest
-            self.memoize((id(tensor), polys), one)
-        return found[0]
 
     def round_to_device(self, tensor: Tensor, found: Value) -> Value:
         """Rounds a value to its half-precision dtype if the option ``rounding`` is ``device``."""
@@ -569,12 +521,7 @@ class Lowering:
         Other expressions in the nest that read this element use the computed value.
         """
         key = (id(tensor), tuple(indices))
-        for scope in self.chain:
-            if key in scope.memo:
-                return scope.memo[key]
-        found = self.compute(tensor, indices)
-        self.memoize(key, found)
-        return found
+        return self.memoize(key, lambda: self.compute(tensor, indices))
 
     def lower_expression(self, node: Expr, environment: Mapping[int, Index]) -> Value:
         """Lowers an expression to a vector."""
@@ -644,7 +591,7 @@ class Lowering:
 
     def lower_index(self, node: Expr, environment: Mapping[int, Index]) -> Index:
         """Lowers an index of a tensor to a polynomial if possible, else to an integer vector."""
-        known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
+        known = polys_of(environment)
         found = index_poly(node, known)
         if found is not None:
             return found

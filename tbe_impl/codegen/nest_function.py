@@ -177,7 +177,8 @@ class NestFunction:
     ) -> NestCode:
         """Returns the code of the nest; `cells` is a lookup table of the function it computes."""
         stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
-        return NestCode(tuple(functions), NestFacts(self.options, cells), calls, stored)
+        facts = NestFacts(self.options, cells, is_scheduled=self.nest.exact is not None)
+        return NestCode(tuple(functions), facts, calls, stored)
 
     @property
     def portions(self) -> int:

@@ -9,7 +9,6 @@ from tbe_impl.codegen import vector_types as vectors
 from tbe_impl.codegen.emit_c import c_type
 from tbe_impl.codegen.loop_headers import (
     emit_level,
-    emit_unroll_and_jam,
     end_of,
     parallel_trip_count,
     range_of,
@@ -39,9 +38,6 @@ from tbe_impl.codegen.thread_partition import BEGIN_AND_END, NEST, OWN
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Expr, Reduce
 from tbe_impl.runtime.buffers import MAX_THREADS
-
-MAX_PREFETCH_STEPS = 1 << 13
-"""Maximum row length for which the next row is prefetched while the current one is written."""
 
 TILE_STEPS = 16
 """Iterations of the outer loop in one tile: the number of float32 elements in a cache line."""
@@ -226,14 +222,13 @@ class NestWriter:
                     inside.emit_collapsed_loop(
                         piece, inner, lambda: self._store(stream), unroll, head
                     )
-                elif (steps := self._jam_factor(at, piece)) > 1:
-                    self.grain = steps
-                    emit_unroll_and_jam(inside, piece, steps, body)
                 else:
-                    inside.emit_serial_piece(piece, body, level.unroll)
+                    jam = self._jam_factor(at, piece)
+                    self.grain = max(self.grain, jam)
+                    inside.emit_serial_piece(piece, body, level.unroll, jam)
 
     def _jam_factor(self, at: int, piece: Piece) -> int:
-        """Returns the unroll-and-jam factor of a loop around rows; 1 for none.
+        """Returns the unroll-and-jam factor of a loop around rows; 0 for none.
 
         Rows are jammed only if together they fit into the L1 cache, or if all results are column
         reductions.
@@ -248,12 +243,12 @@ class NestWriter:
             or least is None
             or behind is None
         ):
-            return 1
+            return 0
         length = 1 if nest.along else nest.loops[-1][1].constant
         sums = all(root.columns for root in nest.roots)
         steps = self.options.together or (DEFAULT_JAM_FACTOR if self._can_jam(sums=sums) else 1)
         fits = length is not None and (length * steps <= MAX_JAMMED_STEPS or sums)
-        return steps if fits and behind - least >= steps else 1
+        return steps if fits and behind - least >= steps > 1 else 0
 
     def _can_jam(self, *, sums: bool) -> bool:
         """Returns whether all rows can be jammed (computed several at once).
@@ -269,13 +264,6 @@ class NestWriter:
         nest, inside = self.nest, self.inside
         ((serial, _),) = nest.levels[at].parts
         self._hoist_reductions(frozenset({serial}))
-        length = nest.loops[-1][1].constant
-        short = length is None or length <= MAX_PREFETCH_STEPS
-        outer = nest.levels[at - 1].parts if at else ()
-        if len(outer) == 1 and outer[0][1] == 1 and short and self.options.prefetch:
-            inside.prefetch = outer[0][0]
-        elif len(nest.loops) == 1 and stream is not None and self.options.prefetch:
-            inside.prefetch = serial
         inside.emit_vector_loop(
             serial,
             lambda: self._store(stream),
@@ -320,12 +308,7 @@ class NestWriter:
         """Emits reductions used in the loops `below` before these loops, where possible."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
-                for _ in self.inside.jammed_steps():
-                    axes = {
-                        serial: self.inside.shift_index(index)
-                        for serial, index in root.axes.items()
-                    }
-                    self.inside.hoist_reductions(_innermost_expression(root), axes, below)
+                self.inside.hoist_reductions(_innermost_expression(root), root.axes, below)
 
     def _store_outer(self, at: int) -> None:
         """Stores the tensors that `_outer_roots` yields for level `at`."""
@@ -358,10 +341,8 @@ class NestWriter:
         if root.columns:
             accumulate(self.inside, root.tensor, root.axes, self.rows[id(root.tensor)])
             return
-        for _ in self.inside.jammed_steps():
-            indices = tuple(map(self.inside.shift_index, root.indices))
-            value = self.inside.compute_stored_element(root.tensor, indices)
-            self.inside.store(root.tensor, indices, value, stream=stream)
+        value = self.inside.compute_stored_element(root.tensor, root.indices)
+        self.inside.store(root.tensor, root.indices, value, stream=stream)
 
     def _streaming_condition(self) -> ir.Expr | None:
         """Returns the condition under which the nest uses non-temporal stores.

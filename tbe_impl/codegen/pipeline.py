@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from tbe_impl import environment
 from tbe_impl.codegen.loop_ir import For, Function, Stmt, VectorLoop, map_statements
 from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.passes.accumulators import add_accumulators
 from tbe_impl.codegen.passes.half_precision_tables import HalfLookupTable
 from tbe_impl.codegen.passes.loop_coalescing import coalesce_loops
 from tbe_impl.codegen.passes.loop_fission import fission_into_strips
+from tbe_impl.codegen.passes.prefetching import prefetch_rows
 from tbe_impl.codegen.passes.software_pipelining import pipeline_rows
 from tbe_impl.codegen.passes.streaming_store_edges import join_row_edges
 from tbe_impl.codegen.passes.table_loops import add_table_loop
+from tbe_impl.codegen.passes.unroll_and_jam import jam_rows
 from tbe_impl.codegen.passes.vector_loops import expand_vector_loop
 from tbe_impl.codegen.passes.vector_tails import add_ends
 from tbe_impl.errors import InputError
@@ -33,10 +36,12 @@ class NestFacts:
     Attributes:
         options: code generation options.
         cells: lookup table of the function that the nest computes; None if there is none.
+        is_scheduled: whether a schedule fixes all loops of the nest.
     """
 
     options: Options
     cells: HalfLookupTable | None = None
+    is_scheduled: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,13 @@ PASSES = (
         lambda body, facts: map_statements(
             body, lambda node: (coalesce_loops(node),), frozenset({For})
         ),
+    ),
+    Pass("unroll-and-jam", lambda body, facts: jam_rows(body), lambda facts: True),
+    Pass("accumulators", lambda body, facts: add_accumulators(body), lambda facts: True),
+    Pass(
+        "prefetching",
+        lambda body, facts: prefetch_rows(body),
+        lambda facts: facts.options.prefetch and not facts.is_scheduled,
     ),
     Pass("vector-tails", _on_vector_loops(add_ends)),
     Pass("streaming-store-edges", lambda body, facts: join_row_edges(body), lambda facts: True),
@@ -129,7 +141,8 @@ def iterate_passes(
 ) -> Iterator[tuple[Pass, Function]]:
     """Runs passes on the function of a nest; yields each pass and the function after it.
 
-    Optional passes may be left out or change places between the passes that the code needs.
+    Optional passes may be left out. Those between ``vector-tails`` and ``vector-loops`` may change
+    places.
     """
     disabled = disabled_passes()
     for item in passes:

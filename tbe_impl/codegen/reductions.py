@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen import vector_types as vectors
@@ -16,6 +15,7 @@ from tbe_impl.codegen.loop_levels import (
     MissingBuffer,
     TensorBuffer,
     Value,
+    polys_of,
 )
 from tbe_impl.codegen.planning.access_analysis import accesses_of, extent_of
 from tbe_impl.codegen.planning.partition import operation_count
@@ -55,8 +55,8 @@ LONG_STEP = 24
 
 
 def lower_reduction(
-    writer: Lowering, tensor: Tensor, body: Reduce, environments: Sequence[Mapping[int, Index]]
-) -> list[Value]:
+    writer: Lowering, tensor: Tensor, body: Reduce, environment: Mapping[int, Index]
+) -> Value:
     """Lowers a reduction.
 
     Reduces lane by lane when the lanes are different elements of the result, else along a row.
@@ -64,13 +64,8 @@ def lower_reduction(
     Args:
         writer: lowering of the nest.
         tensor, body: the reduction.
-        environments: for each jammed iteration, a map from the serial number of an axis to its
-            index. The maps differ only in the iteration.
-
-    Returns:
-        One value for each environment.
+        environment: maps the serial number of an axis to its index.
     """
-    environment = environments[0]
     if any(isinstance(item, Value) for item in environment.values()):
         raise MissingBuffer(tensor)
     used = frozenset(
@@ -84,40 +79,37 @@ def lower_reduction(
         # the reduction does not depend on some enclosing loop or on the thread partition, so
         # each iteration or thread would recompute it
         raise MissingBuffer(tensor)
-    inners, loops, are_plain = _declare_reduction_loops(writer, tensor, environments)
+    inner, loops, are_plain = _declare_reduction_loops(writer, tensor, environment)
     saved_chain, saved_vector = writer.chain, writer.vector
     saved_filling = writer.filling
     writer.chain = writer.chain[: depth + 1]
     try:
-        with writer.bind_sources(
-            [(contribution(body), inner) for inner in inners], are_plain=are_plain
-        ):
+        with writer.bind_sources([(contribution(body), inner)], are_plain=are_plain):
             if writer.vector is not None and writer.vector in writer.variables_down_to(depth):
                 if id(tensor) not in writer.buffers and _has_row_per_lane(
-                    writer, body, inners[0], loops
+                    writer, body, inner, loops
                 ):
                     raise MissingBuffer(tensor)
-                return _reduce_lanewise(writer, body, inners, loops, depth)
+                return _reduce_lanewise(writer, body, inner, loops, depth)
             writer.vector = None
-            return _reduce_along_row(writer, body, inners, loops, depth)
+            return _reduce_along_row(writer, body, inner, loops, depth)
     finally:
         writer.chain, writer.vector = saved_chain, saved_vector
         writer.filling = saved_filling
 
 
 def _declare_reduction_loops(
-    writer: Lowering, tensor: Tensor, environments: Sequence[Mapping[int, Index]]
-) -> tuple[list[dict[int, Index]], ReductionLoops, bool]:
+    writer: Lowering, tensor: Tensor, environment: Mapping[int, Index]
+) -> tuple[dict[int, Index], ReductionLoops, bool]:
     """Declares the loops of a reduction.
 
     Returns:
-        For each environment a map from the serial number of an axis to its index; the loops;
-        whether the reads require no index-set splitting.
+        A map from the serial number of an axis to its index; the loops; whether the reads require
+        no index-set splitting.
     """
-    body, environment = reduce_of(tensor), environments[0]
+    body = reduce_of(tensor)
     axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
-    known = {key: item if isinstance(item, Poly) else None for key, item in environment.items()}
-    known |= {serial: Poly.variable(serial) for serial, _ in axes}
+    known = polys_of(environment) | {serial: Poly.variable(serial) for serial, _ in axes}
     found = accesses_of([contribution(body)], known, writer.buffers)
     are_plain = found.is_split_free
     # in a tile, consecutive axes are not contiguous and cannot merge
@@ -137,8 +129,7 @@ def _declare_reduction_loops(
         writer.summed[id(tensor)] = loops
     for serial, extent in loops.loops:
         writer.declare_loop(serial, extent)
-    own = loops.indices(axes)
-    return [{**one, **own} for one in environments], loops, are_plain
+    return {**environment, **loops.indices(axes)}, loops, are_plain
 
 
 def reduce_of(tensor: Tensor) -> Reduce:
@@ -157,8 +148,7 @@ def _has_row_per_lane(
     length = writer.extents[last].constant
     if length is None or length < LONG_ROW:
         return False
-    known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
-    found = accesses_of([contribution(body)], known, writer.buffers)
+    found = accesses_of([contribution(body)], polys_of(inner), writer.buffers)
     return any(
         address.coefficient(last) == ONE and address.coefficient(writer.vector) not in (ZERO, ONE)
         for _, address in found.addresses
@@ -168,89 +158,71 @@ def _has_row_per_lane(
 def _reduce_lanewise(
     writer: Lowering,
     body: Reduce,
-    inners: Sequence[Mapping[int, Index]],
+    inner: Mapping[int, Index],
     loops: ReductionLoops,
     depth: int,
-) -> list[Value]:
+) -> Value:
     tag = vectors.tag_of(body.dtype)
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops])
-    names = [_declare_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in inners]
-
-    def step() -> None:
-        for name, inner in _iterate_jammed_steps(writer, names, inners):
-            value = writer.lower_expression(contribution(body), inner).expr
-            _emit_combination(writer, body, name, value)
-
-    open_levels(writer, loops.levels, step)
+    total = _declare_accumulator(writer, body, tag, depth, is_wide=is_wide)
+    open_levels(writer, loops.levels, lambda: _emit_combination(writer, body, total, inner))
     if is_wide:
-        return [writer.define(ir.call("wide_rounded", name, kind=tag), depth) for name in names]
-    return [Value(name, depth) for name in names]
+        return writer.define(ir.call("wide_rounded", total, kind=tag), depth)
+    return Value(total, depth)
 
 
 def _reduce_along_row(
     writer: Lowering,
     body: Reduce,
-    inners: Sequence[Mapping[int, Index]],
+    inner: Mapping[int, Index],
     loops: ReductionLoops,
     depth: int,
     *,
     shared: bool = False,
-) -> list[Value]:
+) -> Value:
     tag = vectors.tag_of(body.dtype)
     outer, inmost = loops.levels[: loops.vector], loops.levels[loops.vector + 1 :]
     ((serial, _),) = loops.levels[loops.vector].parts
-    number = 1 if _is_compute_bound(writer, body, serial) else writer.accumulators
+    number = 1 if _is_compute_bound(writer, body, serial) else writer.options.accumulators
     if depth:
-        for _, inner in _iterate_jammed_steps(writer, inners, inners):
-            writer.hoist_reductions(
-                contribution(body), inner, frozenset(item for item, _ in loops.loops)
-            )
+        writer.hoist_reductions(
+            contribution(body), inner, frozenset(item for item, _ in loops.loops)
+        )
     is_wide = is_wide_sum(body, [extent for _, extent in loops.loops], LONG_SUM)
-    rows = [
-        [_declare_accumulator(writer, body, tag, depth, is_wide=is_wide) for _ in range(number)]
-        for _ in inners
-    ]
-
-    def step() -> None:
-        for names, inner in _iterate_jammed_steps(writer, rows, inners):
-            value = writer.lower_expression(contribution(body), inner).expr
-            _emit_combination(writer, body, names[0], value)
-
+    total = _declare_accumulator(writer, body, tag, depth, is_wide=is_wide)
     closed = frozenset(item for level in loops.levels[loops.vector :] for item, _ in level.parts)
 
     def over_neighbours() -> None:
         if outer:
             # the first loop over a row fills the row buffers that later loops load
-            for _, inner in _iterate_jammed_steps(writer, inners, inners):
-                writer.hoist_reductions(contribution(body), inner, closed)
+            writer.hoist_reductions(contribution(body), inner, closed)
         if not inmost:
             writer.filling = serial
         if shared and not outer:
             writer.parts[serial] = THREAD_RANGE
         writer.emit_vector_loop(
             serial,
-            lambda: open_levels(writer, inmost, step),
+            lambda: open_levels(
+                writer, inmost, lambda: _emit_combination(writer, body, total, inner)
+            ),
             covered=range_of(writer, serial),
             unroll=number,
-            head=_load_peel_count(writer, body, inners[0], serial),
-            accumulators=tuple(tuple(one.name for one in names) for names in rows),
+            head=_load_peel_count(writer, body, inner, serial),
+            accumulators=((total.name,),),
         )
 
     open_levels(writer, outer, over_neighbours, shared=shared)
     op = "wide_sum" if is_wide_sum(body, [writer.extents[serial]]) else body.op
+    value: ir.Expr
     if is_wide:
-        return [
-            writer.define(
-                ir.Splat(
-                    tag, _rounded_sum(ir.call("wide_lanes", _combine_wide(names), kind="f64"))
-                ),
-                depth,
-            )
-            for names in rows
-        ]
-    return [
-        writer.define(ir.Splat(tag, _reduce_across_lanes(op, tag, names)), depth) for names in rows
-    ]
+        value = _rounded_sum(ir.call("wide_lanes", total, kind="f64"))
+    elif op == "wide_sum":
+        value = _rounded_sum(vectors.convert(total, "f64"))
+    else:
+        if tag == vectors.MASK:
+            op = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[op]
+        value = ir.call(op, total, kind="scalar", prefix=row_prefix(tag))
+    return writer.define(ir.Splat(tag, value), depth)
 
 
 def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) -> bool:
@@ -266,30 +238,9 @@ def is_wide_sum(body: Reduce, extents: Sequence[Poly], least: int = WIDE_SUM) ->
     return len(known) < len(lengths) or math.prod(known) >= least
 
 
-def _combine_wide(accumulators: Sequence[ir.Expr]) -> ir.Expr:
-    return functools.reduce(
-        lambda one, other: ir.call("wide_both", one, other, kind=ir.WIDE), accumulators
-    )
-
-
 def _rounded_sum(lanes: ir.Expr) -> ir.Expr:
     """Returns the sum of float64 lanes, rounded to float32."""
     return ir.Cast("float", ir.call("sum", lanes, kind="double", prefix="f64"))
-
-
-def _reduce_across_lanes(op: str, tag: str, accumulators: Sequence[ir.Expr]) -> ir.Expr:
-    """Reduces the accumulators across lanes to one scalar."""
-    if op == "wide_sum":
-        wide = [vectors.convert(one, "f64") for one in accumulators]
-        return _rounded_sum(
-            functools.reduce(lambda one, other: ir.Op("add", (one, other), "f64"), wide)
-        )
-    total, *others = accumulators
-    for other in others:
-        total = vectors.combine(op, tag, total, other)
-    if tag == vectors.MASK:
-        op = {"sum": "min", "max": "min", "prod": "max", "min": "max"}[op]
-    return ir.call(op, total, kind="scalar", prefix=row_prefix(tag))
 
 
 def _load_peel_count(
@@ -303,8 +254,7 @@ def _load_peel_count(
     length = writer.extents[serial].constant
     if not writer.options.offset or length is None or length < MIN_ALIGNED_ROW:
         return None
-    known = {key: item if isinstance(item, Poly) else None for key, item in inner.items()}
-    found = accesses_of([contribution(body)], known, writer.buffers)
+    found = accesses_of([contribution(body)], polys_of(inner), writer.buffers)
     sizes = {
         dtype_of(tensor.dtype).bytes
         for tensor, address in found.addresses
@@ -340,20 +290,6 @@ def _is_compute_bound(writer: Lowering, body: Reduce, serial: int) -> bool:
     return operations >= LONG_STEP
 
 
-Item = TypeVar("Item")
-
-
-def _iterate_jammed_steps(
-    writer: Lowering, items: Sequence[Item], inners: Sequence[Mapping[int, Index]]
-) -> Iterator[tuple[Item, Mapping[int, Index]]]:
-    """Enters each jammed iteration in turn, and yields its element of `items` and of `inners`."""
-    if len(inners) == 1:
-        yield items[0], inners[0]
-        return
-    for step in writer.jammed_steps():
-        yield items[step], inners[step]
-
-
 def _declare_accumulator(
     writer: Lowering, body: Reduce, tag: str, depth: int, *, is_wide: bool
 ) -> ir.Var:
@@ -363,8 +299,11 @@ def _declare_accumulator(
     return ir.Var(name, kind)
 
 
-def _emit_combination(writer: Lowering, body: Reduce, accumulator: ir.Var, value: ir.Expr) -> None:
-    """Combines an accumulator with one more value."""
+def _emit_combination(
+    writer: Lowering, body: Reduce, accumulator: ir.Var, inner: Mapping[int, Index]
+) -> None:
+    """Combines an accumulator with the value of one more step."""
+    value = writer.lower_expression(contribution(body), inner).expr
     is_float = accumulator.kind in ("f32", "f64")
     function = writer.short.get(id(body), "") if is_float else ""
     writer.chain[-1].body.append(
@@ -388,8 +327,8 @@ def lower_inner_reduction(
     """Lowers a reduction over the loops `loops`: lane by lane if `lanes` is true, else by row."""
     depth = len(writer.chain) - 1
     if lanes:
-        return _reduce_lanewise(writer, body, [axes], loops, depth)[0]
-    return _reduce_along_row(writer, body, [axes], loops, depth)[0]
+        return _reduce_lanewise(writer, body, axes, loops, depth)
+    return _reduce_along_row(writer, body, axes, loops, depth)
 
 
 def lower_partial_reduction(
@@ -403,12 +342,12 @@ def lower_partial_reduction(
         The partial result, the trip count of the outermost loop, and the number of
         consecutive iterations of this loop that stay on one thread.
     """
-    (inner,), loops, are_plain = _declare_reduction_loops(writer, tensor, [environment])
+    inner, loops, are_plain = _declare_reduction_loops(writer, tensor, environment)
     body, first = reduce_of(tensor), loops.levels[0]
     steps = parallel_trip_count(writer, first)
     grain = max(64, first.parts[0][1]) if len(first.parts) == 1 else 1
     with writer.bind_sources([(contribution(body), inner)], are_plain=are_plain):
-        return _reduce_along_row(writer, body, [inner], loops, 0, shared=True)[0], steps, grain
+        return _reduce_along_row(writer, body, inner, loops, 0, shared=True), steps, grain
 
 
 def accumulate(
@@ -416,37 +355,18 @@ def accumulate(
 ) -> None:
     """Accumulates an element of a column reduction into its row of partial sums.
 
-    Jammed iterations are added in order, so that jamming does not change the sum. If the row has a
-    wider dtype than the result, the jammed iterations are summed before they are added to the row.
+    A float64 row of a float32 sum adds each element without rounding it before.
     """
-    body = reduce_of(tensor)
-    values: dict[ir.Index, list[ir.Expr]] = {}
-    for _ in writer.jammed_steps():
-        own = {serial: writer.shift_index(index) for serial, index in axes.items()}
-        index = writer.address(place, [own[axis.serial] for axis in tensor.op.axis])
-        values.setdefault(writer.index_expr(index), []).append(
-            writer.lower_expression(body.source, own).expr
-        )
-    for at, added in values.items():
-        kind, tag, address = row_prefix(added[0].kind), added[0].kind, place.pointer(at)
-        if place.dtype == "float64" and tag == "f32":
-            total = _combine_pairwise(body.op, tag, added)
-            writer.chain[-1].body.append(ir.Accumulate(address, total))
-            continue
-        new: ir.Expr = ir.Load(tag, kind, address)
-        for value in added:
-            new = vectors.combine(body.op, tag, new, value)
-        writer.chain[-1].body.append(ir.Store(kind, address, new))
-
-
-def _combine_pairwise(op: str, tag: str, values: Sequence[ir.Expr]) -> ir.Expr:
-    """Combines values as a balanced tree, which minimises the number of roundings of each value."""
-    if len(values) == 1:
-        return values[0]
-    middle = len(values) // 2
-    return vectors.combine(
-        op, tag, *(_combine_pairwise(op, tag, half) for half in (values[:middle], values[middle:]))
-    )
+    body = tensor.op.body[tensor.value_index]
+    assert isinstance(body, Reduce)
+    index = writer.address(place, [axes[axis.serial] for axis in tensor.op.axis])
+    value = writer.lower_expression(body.source, axes).expr
+    kind, tag, address = row_prefix(value.kind), value.kind, place.pointer(writer.index_expr(index))
+    if place.dtype == "float64" and tag == "f32":
+        writer.chain[-1].body.append(ir.Accumulate(address, value))
+        return
+    new = vectors.combine(body.op, tag, ir.Load(tag, kind, address), value)
+    writer.chain[-1].body.append(ir.Store(kind, address, new))
 
 
 def row_prefix(tag: str) -> str:

@@ -55,12 +55,7 @@ def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]
     fills = (
         complete and writer.filling == writer.vector and (row is None or row.loop == writer.vector)
     )
-    before = writer.prefetch
-    if fills and writer.options.prefetch and len(used) == 1:
-        # later loops read the buffer, so this loop is the last one that reads memory
-        (writer.prefetch,) = used
     value = writer.compute(tensor, indices)
-    writer.prefetch = before
     if value.depth < depth:
         return value  # invariant along the row
     if fills:

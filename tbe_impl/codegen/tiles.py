@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tbe_impl.codegen.loop_levels import Index
+from tbe_impl.codegen.loop_levels import Index, polys_of
 from tbe_impl.codegen.planning.access_analysis import index_poly, size_poly
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.dsl.expr import Expr, Read, Reduce
@@ -43,7 +43,7 @@ def tile_of(
         axes: maps the serial number of an axis of `source` to its index.
         settled: variables of the loops around the tile.
     """
-    known = {key: item if isinstance(item, Poly) else None for key, item in axes.items()}
+    known = polys_of(axes)
     extents = dict(inside.extents)
     reads = list(_read_indices(tensor, source, known, set(inside.buffers), extents))
     if not reads or any(None in read for read in reads):

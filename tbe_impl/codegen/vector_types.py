@@ -47,6 +47,15 @@ def memory_prefix(dtype: str) -> str:
     return _MEMORY.get(dtype, _TAGS[dtype])
 
 
+def memory_bytes(prefix: str) -> int:
+    """Returns the size of an element in memory; `prefix` is from `memory_prefix`.
+
+    >>> memory_bytes("bf16"), memory_bytes("b8"), memory_bytes("f64")
+    (2, 1, 8)
+    """
+    return int(prefix.lstrip("bfiu")) // 8
+
+
 def lane_bits(tag: str) -> int:
     """Returns the number of bits in a lane."""
     return 32 if tag == MASK else int(tag[1:])

@@ -44,7 +44,7 @@ def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
     """
     body = _straight_line_statements(loop)
     halved = _independent_calls(body)
-    needed = _backward_slice({name for node in halved for name in used_names(node)}, body)
+    needed = backward_slice({name for node in halved for name in used_names(node)}, body)
     first = [node for node in body if node in needed or isinstance(node, ir.Prefetch)]
     second = [node for node in body if node not in first]
     late = sum(
@@ -55,7 +55,7 @@ def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
         return loop
     asked = {name for node in second if node not in halved for name in used_names(node)}
     handed = [node for node in needed if node.name in asked]
-    read = _backward_slice({node.name for node in handed if is_contiguous_load(node)}, body)
+    read = backward_slice({node.name for node in handed if is_contiguous_load(node)}, body)
     kept = [node for node in handed if node not in read]
     if len(kept) > MAX_CARRIED_VECTORS:
         return loop
@@ -153,7 +153,7 @@ def _independent_calls(body: Iterable[ir.Stmt]) -> list[ir.Let]:
     return found
 
 
-def _backward_slice(names: set[str], body: Sequence[ir.Stmt]) -> list[ir.Let]:
+def backward_slice(names: set[str], body: Sequence[ir.Stmt]) -> list[ir.Let]:
     """Returns the definitions of `names`, of all names used in these definitions, and so on."""
     wanted, found = set(names), list[ir.Let]()
     for node in reversed(body):

@@ -56,7 +56,7 @@ class RowBuffer:
 
 def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Adds a pipelined alternative to each loop over rows with non-temporal stores."""
-    buffers = _row_buffers(body)
+    buffers = row_buffers(body)
 
     def change(inner: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         found = list(inner)
@@ -69,7 +69,7 @@ def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     return ir.map_bodies(body, change)
 
 
-def _row_buffers(body: tuple[ir.Stmt, ...]) -> dict[str, RowBuffer]:
+def row_buffers(body: tuple[ir.Stmt, ...]) -> dict[str, RowBuffer]:
     """Returns the arrays at the start of a function by name, also those that start at an offset."""
     found: dict[str, RowBuffer] = {}
     for node in body:

@@ -66,5 +66,6 @@ def _copy(loop: VectorLoop, number: int) -> tuple[ir.Stmt, ...]:
         return loop.whole
     name = f"{loop.name}_{number}"
     place = ir.op("add", ir.Var(loop.name), ir.op("mul", ir.Int(number), ir.LANES))
-    names = {group[0]: group[number] for group in loop.accumulators} | {loop.name: name}
+    names = {group[0]: group[number] for group in loop.accumulators if len(group) > number}
+    names[loop.name] = name
     return (ir.Let(name, ir.INDEX, place), *ir.rename(loop.whole, names))

@@ -6,46 +6,46 @@ static void k_batch_norm_of_images_nest0(void **b, const int64_t *s, int64_t beg
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a0_1 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a0_2 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a0_3 = SPLAT(f32v, 0x0.0p+0f);
     for (int64_t i1 = 0; i1 < INT64_C(3); i1++) {
       {
         int64_t i2 = 0;
         for (; i2 + 4*LANES <= INT64_C(35); i2 += 4*LANES) {
           {
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
-            a0 = (a0 + v4);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+            a0 = (a0 + v1);
           }
           {
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
-            a1 = (a1 + v4);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
+            a0_1 = (a0_1 + v1);
           }
           {
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
-            a2 = (a2 + v4);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
+            a0_2 = (a0_2 + v1);
           }
           {
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
-            a3 = (a3 + v4);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
+            a0_3 = (a0_3 + v1);
           }
         }
         for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
-          const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
-          a0 = (a0 + v4);
+          const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+          a0 = (a0 + v1);
         }
         if (i2 < INT64_C(35)) {
           const int i2_rest = (int)(INT64_C(35) - i2);
-          const f32v v4 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
     }
-    const f32v v5 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
-    f32_store_part(p4 + i0, v5, 1);
+    const f32v v2 = SPLAT(f32v, f32_sum((((a0 + a0_1) + a0_2) + a0_3)));
+    f32_store_part(p4 + i0, v2, 1);
   }
 }
 static void k_batch_norm_of_images_nest0_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
@@ -59,60 +59,60 @@ static void k_batch_norm_of_images_nest1(void **b, const int64_t *s, int64_t beg
   (void)b; (void)s; (void)begin; (void)end;
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a3 = SPLAT(f32v, 0x0.0p+0f);
-    const f32v v5 = f32_one(p4 + i0);
-    const f32v v6 = (v5 * SPLAT(f32v, 0x1.3813813813814p-7f));
+    f32v a0_1 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a0_2 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a0_3 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v2 = f32_one(p4 + i0);
+    const f32v v3 = (v2 * SPLAT(f32v, 0x1.3813813813814p-7f));
     for (int64_t i1 = 0; i1 < INT64_C(3); i1++) {
       {
         int64_t i2 = 0;
         for (; i2 + 4*LANES <= INT64_C(35); i2 += 4*LANES) {
           {
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
-            const f32v v7 = (v4 - v6);
-            const f32v v8 = (v7 * v7);
-            a0 = (a0 + v8);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+            const f32v v4 = (v1 - v3);
+            const f32v v5 = (v4 * v4);
+            a0 = (a0 + v5);
           }
           {
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
-            const f32v v7 = (v4 - v6);
-            const f32v v8 = (v7 * v7);
-            a1 = (a1 + v8);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2_1 + INT64_C(35)*i0);
+            const f32v v4 = (v1 - v3);
+            const f32v v5 = (v4 * v4);
+            a0_1 = (a0_1 + v5);
           }
           {
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
-            const f32v v7 = (v4 - v6);
-            const f32v v8 = (v7 * v7);
-            a2 = (a2 + v8);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2_2 + INT64_C(35)*i0);
+            const f32v v4 = (v1 - v3);
+            const f32v v5 = (v4 * v4);
+            a0_2 = (a0_2 + v5);
           }
           {
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
-            const f32v v7 = (v4 - v6);
-            const f32v v8 = (v7 * v7);
-            a3 = (a3 + v8);
+            const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2_3 + INT64_C(35)*i0);
+            const f32v v4 = (v1 - v3);
+            const f32v v5 = (v4 * v4);
+            a0_3 = (a0_3 + v5);
           }
         }
         for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
-          const f32v v4 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
-          const f32v v7 = (v4 - v6);
-          const f32v v8 = (v7 * v7);
-          a0 = (a0 + v8);
+          const f32v v1 = f32_load(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0);
+          const f32v v4 = (v1 - v3);
+          const f32v v5 = (v4 * v4);
+          a0 = (a0 + v5);
         }
         if (i2 < INT64_C(35)) {
           const int i2_rest = (int)(INT64_C(35) - i2);
-          const f32v v4 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
-          const f32v v7 = (v4 - v6);
-          const f32v v8 = (v7 * v7);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v8, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f32_load_part(p0 + INT64_C(280)*i1 + i2 + INT64_C(35)*i0, i2_rest);
+          const f32v v4 = (v1 - v3);
+          const f32v v5 = (v4 * v4);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
     }
-    const f32v v9 = SPLAT(f32v, f32_sum((((a0 + a1) + a2) + a3)));
-    f32_store_part(p5 + i0, v9, 1);
+    const f32v v6 = SPLAT(f32v, f32_sum((((a0 + a0_1) + a0_2) + a0_3)));
+    f32_store_part(p5 + i0, v6, 1);
   }
 }
 static void k_batch_norm_of_images_nest1_part(const struct shared_nest *nest, int64_t begin, int64_t end, char *own) {
@@ -160,24 +160,24 @@ static void k_batch_norm_of_images_nest3(void **b, const int64_t *s, int64_t beg
         const f32v v5 = f32_one(p1 + i1);
         const f32v v6 = (v4 * v5);
         const f32v v8 = f32_one(p2 + i1);
-        const f32v v11 = f32_one(p4 + i1 + INT64_C(1));
-        const f32v v12 = (v11 * SPLAT(f32v, 0x1.3813813813814p-7f));
-        const f32v v14 = f32_one(p6 + i1 + INT64_C(1));
-        const f32v v15 = f32_one(p1 + i1 + INT64_C(1));
-        const f32v v16 = (v14 * v15);
-        const f32v v18 = f32_one(p2 + i1 + INT64_C(1));
-        const f32v v21 = f32_one(p4 + i1 + INT64_C(2));
-        const f32v v22 = (v21 * SPLAT(f32v, 0x1.3813813813814p-7f));
-        const f32v v24 = f32_one(p6 + i1 + INT64_C(2));
-        const f32v v25 = f32_one(p1 + i1 + INT64_C(2));
-        const f32v v26 = (v24 * v25);
-        const f32v v28 = f32_one(p2 + i1 + INT64_C(2));
-        const f32v v31 = f32_one(p4 + i1 + INT64_C(3));
-        const f32v v32 = (v31 * SPLAT(f32v, 0x1.3813813813814p-7f));
-        const f32v v34 = f32_one(p6 + i1 + INT64_C(3));
-        const f32v v35 = f32_one(p1 + i1 + INT64_C(3));
-        const f32v v36 = (v34 * v35);
-        const f32v v38 = f32_one(p2 + i1 + INT64_C(3));
+        const f32v v1_r1 = f32_one(p4 + i1 + INT64_C(1));
+        const f32v v2_r1 = (v1_r1 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v4_r1 = f32_one(p6 + i1 + INT64_C(1));
+        const f32v v5_r1 = f32_one(p1 + i1 + INT64_C(1));
+        const f32v v6_r1 = (v4_r1 * v5_r1);
+        const f32v v8_r1 = f32_one(p2 + i1 + INT64_C(1));
+        const f32v v1_r2 = f32_one(p4 + i1 + INT64_C(2));
+        const f32v v2_r2 = (v1_r2 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v4_r2 = f32_one(p6 + i1 + INT64_C(2));
+        const f32v v5_r2 = f32_one(p1 + i1 + INT64_C(2));
+        const f32v v6_r2 = (v4_r2 * v5_r2);
+        const f32v v8_r2 = f32_one(p2 + i1 + INT64_C(2));
+        const f32v v1_r3 = f32_one(p4 + i1 + INT64_C(3));
+        const f32v v2_r3 = (v1_r3 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v4_r3 = f32_one(p6 + i1 + INT64_C(3));
+        const f32v v5_r3 = f32_one(p1 + i1 + INT64_C(3));
+        const f32v v6_r3 = (v4_r3 * v5_r3);
+        const f32v v8_r3 = f32_one(p2 + i1 + INT64_C(3));
         {
           int64_t i2 = 0;
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
@@ -188,23 +188,23 @@ static void k_batch_norm_of_images_nest3(void **b, const int64_t *s, int64_t beg
             const f32v v9 = (v7 + v8);
             f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v9);
             fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1050));
-            const f32v v10 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
-            const f32v v13 = (v10 - v12);
-            const f32v v17 = (v13 * v16);
-            const f32v v19 = (v17 + v18);
-            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v19);
+            const f32v v0_r1 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
+            const f32v v3_r1 = (v0_r1 - v2_r1);
+            const f32v v7_r1 = (v3_r1 * v6_r1);
+            const f32v v9_r1 = (v7_r1 + v8_r1);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v9_r1);
             fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1085));
-            const f32v v20 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
-            const f32v v23 = (v20 - v22);
-            const f32v v27 = (v23 * v26);
-            const f32v v29 = (v27 + v28);
-            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v29);
+            const f32v v0_r2 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
+            const f32v v3_r2 = (v0_r2 - v2_r2);
+            const f32v v7_r2 = (v3_r2 * v6_r2);
+            const f32v v9_r2 = (v7_r2 + v8_r2);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v9_r2);
             fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1120));
-            const f32v v30 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
-            const f32v v33 = (v30 - v32);
-            const f32v v37 = (v33 * v36);
-            const f32v v39 = (v37 + v38);
-            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v39);
+            const f32v v0_r3 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
+            const f32v v3_r3 = (v0_r3 - v2_r3);
+            const f32v v7_r3 = (v3_r3 * v6_r3);
+            const f32v v9_r3 = (v7_r3 + v8_r3);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v9_r3);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
@@ -213,48 +213,48 @@ static void k_batch_norm_of_images_nest3(void **b, const int64_t *s, int64_t beg
             const f32v v7 = (v3 * v6);
             const f32v v9 = (v7 + v8);
             f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v9, i2_rest);
-            const f32v v10 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v13 = (v10 - v12);
-            const f32v v17 = (v13 * v16);
-            const f32v v19 = (v17 + v18);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v19, i2_rest);
-            const f32v v20 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v23 = (v20 - v22);
-            const f32v v27 = (v23 * v26);
-            const f32v v29 = (v27 + v28);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v29, i2_rest);
-            const f32v v30 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v33 = (v30 - v32);
-            const f32v v37 = (v33 * v36);
-            const f32v v39 = (v37 + v38);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v39, i2_rest);
+            const f32v v0_r1 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v3_r1 = (v0_r1 - v2_r1);
+            const f32v v7_r1 = (v3_r1 * v6_r1);
+            const f32v v9_r1 = (v7_r1 + v8_r1);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v9_r1, i2_rest);
+            const f32v v0_r2 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v3_r2 = (v0_r2 - v2_r2);
+            const f32v v7_r2 = (v3_r2 * v6_r2);
+            const f32v v9_r2 = (v7_r2 + v8_r2);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v9_r2, i2_rest);
+            const f32v v0_r3 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v3_r3 = (v0_r3 - v2_r3);
+            const f32v v7_r3 = (v3_r3 * v6_r3);
+            const f32v v9_r3 = (v7_r3 + v8_r3);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v9_r3, i2_rest);
           }
         }
       }
       for (; i1 < INT64_C(8); i1++) {
-        const f32v v41 = f32_one(p4 + i1);
-        const f32v v42 = (v41 * SPLAT(f32v, 0x1.3813813813814p-7f));
-        const f32v v44 = f32_one(p6 + i1);
-        const f32v v45 = f32_one(p1 + i1);
-        const f32v v46 = (v44 * v45);
-        const f32v v48 = f32_one(p2 + i1);
+        const f32v v1 = f32_one(p4 + i1);
+        const f32v v2 = (v1 * SPLAT(f32v, 0x1.3813813813814p-7f));
+        const f32v v4 = f32_one(p6 + i1);
+        const f32v v5 = f32_one(p1 + i1);
+        const f32v v6 = (v4 * v5);
+        const f32v v8 = f32_one(p2 + i1);
         {
           int64_t i2 = 0;
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
             fetch(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v40 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v43 = (v40 - v42);
-            const f32v v47 = (v43 * v46);
-            const f32v v49 = (v47 + v48);
-            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v49);
+            const f32v v0 = f32_load(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v3 = (v0 - v2);
+            const f32v v7 = (v3 * v6);
+            const f32v v9 = (v7 + v8);
+            f32_store(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v9);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v40 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v43 = (v40 - v42);
-            const f32v v47 = (v43 * v46);
-            const f32v v49 = (v47 + v48);
-            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v49, i2_rest);
+            const f32v v0 = f32_load_part(p0 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v3 = (v0 - v2);
+            const f32v v7 = (v3 * v6);
+            const f32v v9 = (v7 + v8);
+            f32_store_part(p3 + INT64_C(280)*i0 + INT64_C(35)*i1 + i2, v9, i2_rest);
           }
         }
       }

@@ -11,9 +11,9 @@ static void k_convolution_epilogue_nest0(void **b, const int64_t *s, int64_t beg
       int64_t i1 = 0;
       for (; i1 + 4 <= INT64_C(6); i1 += 4) {
         const f32v v1 = f32_one(p1 + i1);
-        const f32v v7 = f32_one(p1 + i1 + INT64_C(1));
-        const f32v v13 = f32_one(p1 + i1 + INT64_C(2));
-        const f32v v19 = f32_one(p1 + i1 + INT64_C(3));
+        const f32v v1_r1 = f32_one(p1 + i1 + INT64_C(1));
+        const f32v v1_r2 = f32_one(p1 + i1 + INT64_C(2));
+        const f32v v1_r3 = f32_one(p1 + i1 + INT64_C(3));
         {
           int64_t i2 = 0;
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
@@ -26,29 +26,29 @@ static void k_convolution_epilogue_nest0(void **b, const int64_t *s, int64_t beg
             const f32v v5 = f32_relu(v4);
             f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v5);
             fetch(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1050));
-            const f32v v6 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
-            const f32v v8 = (v6 + v7);
+            const f32v v0_r1 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
+            const f32v v2_r1 = (v0_r1 + v1_r1);
             fetch(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1050));
-            const f32v v9 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
-            const f32v v10 = (v8 + v9);
-            const f32v v11 = f32_relu(v10);
-            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v11);
+            const f32v v3_r1 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35));
+            const f32v v4_r1 = (v2_r1 + v3_r1);
+            const f32v v5_r1 = f32_relu(v4_r1);
+            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v5_r1);
             fetch(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1085));
-            const f32v v12 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
-            const f32v v14 = (v12 + v13);
+            const f32v v0_r2 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
+            const f32v v2_r2 = (v0_r2 + v1_r2);
             fetch(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1085));
-            const f32v v15 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
-            const f32v v16 = (v14 + v15);
-            const f32v v17 = f32_relu(v16);
-            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v17);
+            const f32v v3_r2 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70));
+            const f32v v4_r2 = (v2_r2 + v3_r2);
+            const f32v v5_r2 = f32_relu(v4_r2);
+            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v5_r2);
             fetch(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1120));
-            const f32v v18 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
-            const f32v v20 = (v18 + v19);
+            const f32v v0_r3 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
+            const f32v v2_r3 = (v0_r3 + v1_r3);
             fetch(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1120));
-            const f32v v21 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
-            const f32v v22 = (v20 + v21);
-            const f32v v23 = f32_relu(v22);
-            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v23);
+            const f32v v3_r3 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105));
+            const f32v v4_r3 = (v2_r3 + v3_r3);
+            const f32v v5_r3 = f32_relu(v4_r3);
+            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v5_r3);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
@@ -58,49 +58,49 @@ static void k_convolution_epilogue_nest0(void **b, const int64_t *s, int64_t beg
             const f32v v4 = (v2 + v3);
             const f32v v5 = f32_relu(v4);
             f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v5, i2_rest);
-            const f32v v6 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v8 = (v6 + v7);
-            const f32v v9 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
-            const f32v v10 = (v8 + v9);
-            const f32v v11 = f32_relu(v10);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v11, i2_rest);
-            const f32v v12 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v14 = (v12 + v13);
-            const f32v v15 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
-            const f32v v16 = (v14 + v15);
-            const f32v v17 = f32_relu(v16);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v17, i2_rest);
-            const f32v v18 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v20 = (v18 + v19);
-            const f32v v21 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
-            const f32v v22 = (v20 + v21);
-            const f32v v23 = f32_relu(v22);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v23, i2_rest);
+            const f32v v0_r1 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v2_r1 = (v0_r1 + v1_r1);
+            const f32v v3_r1 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), i2_rest);
+            const f32v v4_r1 = (v2_r1 + v3_r1);
+            const f32v v5_r1 = f32_relu(v4_r1);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(35), v5_r1, i2_rest);
+            const f32v v0_r2 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v2_r2 = (v0_r2 + v1_r2);
+            const f32v v3_r2 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), i2_rest);
+            const f32v v4_r2 = (v2_r2 + v3_r2);
+            const f32v v5_r2 = f32_relu(v4_r2);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(70), v5_r2, i2_rest);
+            const f32v v0_r3 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v2_r3 = (v0_r3 + v1_r3);
+            const f32v v3_r3 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), i2_rest);
+            const f32v v4_r3 = (v2_r3 + v3_r3);
+            const f32v v5_r3 = f32_relu(v4_r3);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(105), v5_r3, i2_rest);
           }
         }
       }
       for (; i1 < INT64_C(6); i1++) {
-        const f32v v25 = f32_one(p1 + i1);
+        const f32v v1 = f32_one(p1 + i1);
         {
           int64_t i2 = 0;
           for (; i2 + LANES <= INT64_C(35); i2 += LANES) {
             fetch(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v24 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v26 = (v24 + v25);
+            const f32v v0 = f32_load(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v2 = (v0 + v1);
             fetch(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2 + INT64_C(1015));
-            const f32v v27 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
-            const f32v v28 = (v26 + v27);
-            const f32v v29 = f32_relu(v28);
-            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v29);
+            const f32v v3 = f32_load(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2);
+            const f32v v4 = (v2 + v3);
+            const f32v v5 = f32_relu(v4);
+            f32_store(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v5);
           }
           if (i2 < INT64_C(35)) {
             const int i2_rest = (int)(INT64_C(35) - i2);
-            const f32v v24 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v26 = (v24 + v25);
-            const f32v v27 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
-            const f32v v28 = (v26 + v27);
-            const f32v v29 = f32_relu(v28);
-            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v29, i2_rest);
+            const f32v v0 = f32_load_part(p0 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v2 = (v0 + v1);
+            const f32v v3 = f32_load_part(p2 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, i2_rest);
+            const f32v v4 = (v2 + v3);
+            const f32v v5 = f32_relu(v4);
+            f32_store_part(p3 + INT64_C(210)*i0 + INT64_C(35)*i1 + i2, v5, i2_rest);
           }
         }
       }

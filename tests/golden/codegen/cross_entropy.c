@@ -4,143 +4,143 @@ static void k_cross_entropy_nest0(void **b, const int64_t *s, int64_t begin, int
   float *p0 = (float *)b[0];
   int32_t *p1 = (int32_t *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row24[12];
-  _Alignas(64) float row14[12];
+  _Alignas(64) float row18[12];
+  _Alignas(64) float row8[12];
   f32v a0 = SPLAT(f32v, 0x0.0p+0f);
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a1 = SPLAT(f32v, -__builtin_inff());
-    f32v a2 = SPLAT(f32v, -__builtin_inff());
-    f32v a3 = SPLAT(f32v, -__builtin_inff());
-    f32v a4 = SPLAT(f32v, -__builtin_inff());
+    f32v a1_1 = SPLAT(f32v, -__builtin_inff());
+    f32v a1_2 = SPLAT(f32v, -__builtin_inff());
+    f32v a1_3 = SPLAT(f32v, -__builtin_inff());
     {
       int64_t i2 = 0;
       for (; i2 + 4*LANES <= INT64_C(12); i2 += 4*LANES) {
         {
-          const f32v v5 = f32_load(p0 + i2 + INT64_C(12)*i0);
-          a1 = f32_above(v5, a1);
+          const f32v v2 = f32_load(p0 + i2 + INT64_C(12)*i0);
+          a1 = f32_above(v2, a1);
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v5 = f32_load(p0 + i2_1 + INT64_C(12)*i0);
-          a2 = f32_above(v5, a2);
+          const f32v v2 = f32_load(p0 + i2_1 + INT64_C(12)*i0);
+          a1_1 = f32_above(v2, a1_1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v5 = f32_load(p0 + i2_2 + INT64_C(12)*i0);
-          a3 = f32_above(v5, a3);
+          const f32v v2 = f32_load(p0 + i2_2 + INT64_C(12)*i0);
+          a1_2 = f32_above(v2, a1_2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v5 = f32_load(p0 + i2_3 + INT64_C(12)*i0);
-          a4 = f32_above(v5, a4);
+          const f32v v2 = f32_load(p0 + i2_3 + INT64_C(12)*i0);
+          a1_3 = f32_above(v2, a1_3);
         }
       }
       for (; i2 + LANES <= INT64_C(12); i2 += LANES) {
-        const f32v v5 = f32_load(p0 + i2 + INT64_C(12)*i0);
-        a1 = f32_above(v5, a1);
+        const f32v v2 = f32_load(p0 + i2 + INT64_C(12)*i0);
+        a1 = f32_above(v2, a1);
       }
       if (i2 < INT64_C(12)) {
         const int i2_rest = (int)(INT64_C(12) - i2);
-        const f32v v5 = f32_load_part(p0 + i2 + INT64_C(12)*i0, i2_rest);
-        a1 = f32_above(f32_select(lanes_below(i2_rest), v5, SPLAT(f32v, -__builtin_inff())), a1);
+        const f32v v2 = f32_load_part(p0 + i2 + INT64_C(12)*i0, i2_rest);
+        a1 = f32_above(f32_select(lanes_below(i2_rest), v2, SPLAT(f32v, -__builtin_inff())), a1);
       }
     }
-    const f32v v6 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a1, a2), a3), a4)));
-    f32v a7 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a8 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a9 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a10 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v3 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a1, a1_1), a1_2), a1_3)));
+    f32v a4 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a4_1 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a4_2 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a4_3 = SPLAT(f32v, 0x0.0p+0f);
     {
       int64_t i3 = 0;
       for (; i3 + 4*LANES <= INT64_C(12); i3 += 4*LANES) {
         {
           fetch_of(0, p0 + i3 + INT64_C(12)*i0 + INT64_C(1020));
-          const f32v v11 = f32_load(p0 + i3 + INT64_C(12)*i0);
-          const f32v v12 = (v11 - v6);
-          const f32v v13 = f32_exp_of_deficit(v12);
-          f32_store(row14 + i3, v13);
-          a7 = (a7 + v13);
+          const f32v v5 = f32_load(p0 + i3 + INT64_C(12)*i0);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = f32_exp_of_deficit(v6);
+          f32_store(row8 + i3, v7);
+          a4 = (a4 + v7);
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
           fetch_of(1, p0 + i3_1 + INT64_C(12)*i0 + INT64_C(1020));
-          const f32v v11 = f32_load(p0 + i3_1 + INT64_C(12)*i0);
-          const f32v v12 = (v11 - v6);
-          const f32v v13 = f32_exp_of_deficit(v12);
-          f32_store(row14 + i3_1, v13);
-          a8 = (a8 + v13);
+          const f32v v5 = f32_load(p0 + i3_1 + INT64_C(12)*i0);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = f32_exp_of_deficit(v6);
+          f32_store(row8 + i3_1, v7);
+          a4_1 = (a4_1 + v7);
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
           fetch_of(2, p0 + i3_2 + INT64_C(12)*i0 + INT64_C(1020));
-          const f32v v11 = f32_load(p0 + i3_2 + INT64_C(12)*i0);
-          const f32v v12 = (v11 - v6);
-          const f32v v13 = f32_exp_of_deficit(v12);
-          f32_store(row14 + i3_2, v13);
-          a9 = (a9 + v13);
+          const f32v v5 = f32_load(p0 + i3_2 + INT64_C(12)*i0);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = f32_exp_of_deficit(v6);
+          f32_store(row8 + i3_2, v7);
+          a4_2 = (a4_2 + v7);
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
           fetch_of(3, p0 + i3_3 + INT64_C(12)*i0 + INT64_C(1020));
-          const f32v v11 = f32_load(p0 + i3_3 + INT64_C(12)*i0);
-          const f32v v12 = (v11 - v6);
-          const f32v v13 = f32_exp_of_deficit(v12);
-          f32_store(row14 + i3_3, v13);
-          a10 = (a10 + v13);
+          const f32v v5 = f32_load(p0 + i3_3 + INT64_C(12)*i0);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = f32_exp_of_deficit(v6);
+          f32_store(row8 + i3_3, v7);
+          a4_3 = (a4_3 + v7);
         }
       }
       for (; i3 + LANES <= INT64_C(12); i3 += LANES) {
         fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1020));
-        const f32v v11 = f32_load(p0 + i3 + INT64_C(12)*i0);
-        const f32v v12 = (v11 - v6);
-        const f32v v13 = f32_exp_of_deficit(v12);
-        f32_store(row14 + i3, v13);
-        a7 = (a7 + v13);
+        const f32v v5 = f32_load(p0 + i3 + INT64_C(12)*i0);
+        const f32v v6 = (v5 - v3);
+        const f32v v7 = f32_exp_of_deficit(v6);
+        f32_store(row8 + i3, v7);
+        a4 = (a4 + v7);
       }
       if (i3 < INT64_C(12)) {
         const int i3_rest = (int)(INT64_C(12) - i3);
-        const f32v v11 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
-        const f32v v12 = (v11 - v6);
-        const f32v v13 = f32_exp_of_deficit(v12);
-        f32_store_part(row14 + i3, v13, i3_rest);
-        a7 = (a7 + f32_select(lanes_below(i3_rest), v13, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v5 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
+        const f32v v6 = (v5 - v3);
+        const f32v v7 = f32_exp_of_deficit(v6);
+        f32_store_part(row8 + i3, v7, i3_rest);
+        a4 = (a4 + f32_select(lanes_below(i3_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v15 = SPLAT(f32v, f32_sum((((a7 + a8) + a9) + a10)));
-    const i32v v16 = i32_one(p1 + i0);
-    const f32v v21 = f32_rec(v15);
-    const int v22 = f32_is_far(v21);
+    const f32v v9 = SPLAT(f32v, f32_sum((((a4 + a4_1) + a4_2) + a4_3)));
+    const i32v v10 = i32_one(p1 + i0);
+    const f32v v15 = f32_rec(v9);
+    const int v16 = f32_is_far(v15);
     {
       int64_t i1 = 0;
       for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-        const i32v v17 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-        const i32v v18 = (v16 == v17);
-        const f32v v19 = f32_select(v18, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-        const f32v v20 = f32_load(row14 + i1);
-        const f32v v23 = f32_nearly_over(v20, v15, v21, v22);
-        f32_store(row24 + i1, v23);
-        const f32v v25 = (v23 + SPLAT(f32v, 0x1.19799812dea11p-40f));
-        const f32v v26 = f32_log(v25);
-        const f32v v27 = (v19 * v26);
-        a0 = (a0 + v27);
+        const i32v v11 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+        const i32v v12 = (v10 == v11);
+        const f32v v13 = f32_select(v12, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+        const f32v v14 = f32_load(row8 + i1);
+        const f32v v17 = f32_nearly_over(v14, v9, v15, v16);
+        f32_store(row18 + i1, v17);
+        const f32v v19 = (v17 + SPLAT(f32v, 0x1.19799812dea11p-40f));
+        const f32v v20 = f32_log(v19);
+        const f32v v21 = (v13 * v20);
+        a0 = (a0 + v21);
       }
       if (i1 < INT64_C(12)) {
         const int i1_rest = (int)(INT64_C(12) - i1);
-        const i32v v17 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-        const i32v v18 = (v16 == v17);
-        const f32v v19 = f32_select(v18, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-        const f32v v20 = f32_load_part(row14 + i1, i1_rest);
-        const f32v v23 = f32_nearly_over(v20, v15, v21, v22);
-        f32_store_part(row24 + i1, v23, i1_rest);
-        const f32v v25 = (v23 + SPLAT(f32v, 0x1.19799812dea11p-40f));
-        const f32v v26 = f32_log(v25);
-        const f32v v27 = (v19 * v26);
-        a0 = (a0 + f32_select(lanes_below(i1_rest), v27, SPLAT(f32v, 0x0.0p+0f)));
+        const i32v v11 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+        const i32v v12 = (v10 == v11);
+        const f32v v13 = f32_select(v12, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+        const f32v v14 = f32_load_part(row8 + i1, i1_rest);
+        const f32v v17 = f32_nearly_over(v14, v9, v15, v16);
+        f32_store_part(row18 + i1, v17, i1_rest);
+        const f32v v19 = (v17 + SPLAT(f32v, 0x1.19799812dea11p-40f));
+        const f32v v20 = f32_log(v19);
+        const f32v v21 = (v13 * v20);
+        a0 = (a0 + f32_select(lanes_below(i1_rest), v21, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
   }
-  const f32v v28 = SPLAT(f32v, f32_sum(a0));
-  *part_result = v28;
+  const f32v v22 = SPLAT(f32v, f32_sum(a0));
+  *part_result = v22;
 }
 static void k_cross_entropy_nest1(void **b, const int64_t *s, int64_t begin, int64_t end, const int stream) {
   float *p2 = (float *)b[2];
@@ -155,246 +155,245 @@ static void k_cross_entropy_nest2(void **b, const int64_t *s, int64_t begin, int
   int32_t *p1 = (int32_t *)b[1];
   float *p3 = (float *)b[3];
   (void)b; (void)s; (void)begin; (void)end;
-  _Alignas(64) float row80[12];
-  _Alignas(64) float row31[12];
-  _Alignas(64) float row27[12];
-  _Alignas(64) float row23[12];
-  _Alignas(64) float row19[12];
+  _Alignas(64) float row7_r1[12];
+  _Alignas(64) float row7_r2[12];
+  _Alignas(64) float row7_r3[12];
+  _Alignas(64) float row7[12];
   {
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       f32v a0 = SPLAT(f32v, -__builtin_inff());
-      f32v a1 = SPLAT(f32v, -__builtin_inff());
-      f32v a2 = SPLAT(f32v, -__builtin_inff());
-      f32v a3 = SPLAT(f32v, -__builtin_inff());
+      f32v a0_r1 = SPLAT(f32v, -__builtin_inff());
+      f32v a0_r2 = SPLAT(f32v, -__builtin_inff());
+      f32v a0_r3 = SPLAT(f32v, -__builtin_inff());
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(12); i2 += LANES) {
-          const f32v v4 = f32_load(p0 + i2 + INT64_C(12)*i0);
-          a0 = f32_above(v4, a0);
-          const f32v v5 = f32_load(p0 + i2 + INT64_C(12)*i0 + INT64_C(12));
-          a1 = f32_above(v5, a1);
-          const f32v v6 = f32_load(p0 + i2 + INT64_C(12)*i0 + INT64_C(24));
-          a2 = f32_above(v6, a2);
-          const f32v v7 = f32_load(p0 + i2 + INT64_C(12)*i0 + INT64_C(36));
-          a3 = f32_above(v7, a3);
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(12)*i0);
+          a0 = f32_above(v1, a0);
+          const f32v v1_r1 = f32_load(p0 + i2 + INT64_C(12)*i0 + INT64_C(12));
+          a0_r1 = f32_above(v1_r1, a0_r1);
+          const f32v v1_r2 = f32_load(p0 + i2 + INT64_C(12)*i0 + INT64_C(24));
+          a0_r2 = f32_above(v1_r2, a0_r2);
+          const f32v v1_r3 = f32_load(p0 + i2 + INT64_C(12)*i0 + INT64_C(36));
+          a0_r3 = f32_above(v1_r3, a0_r3);
         }
         if (i2 < INT64_C(12)) {
           const int i2_rest = (int)(INT64_C(12) - i2);
-          const f32v v4 = f32_load_part(p0 + i2 + INT64_C(12)*i0, i2_rest);
-          a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
-          const f32v v5 = f32_load_part(p0 + i2 + INT64_C(12)*i0 + INT64_C(12), i2_rest);
-          a1 = f32_above(f32_select(lanes_below(i2_rest), v5, SPLAT(f32v, -__builtin_inff())), a1);
-          const f32v v6 = f32_load_part(p0 + i2 + INT64_C(12)*i0 + INT64_C(24), i2_rest);
-          a2 = f32_above(f32_select(lanes_below(i2_rest), v6, SPLAT(f32v, -__builtin_inff())), a2);
-          const f32v v7 = f32_load_part(p0 + i2 + INT64_C(12)*i0 + INT64_C(36), i2_rest);
-          a3 = f32_above(f32_select(lanes_below(i2_rest), v7, SPLAT(f32v, -__builtin_inff())), a3);
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(12)*i0, i2_rest);
+          a0 = f32_above(f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())), a0);
+          const f32v v1_r1 = f32_load_part(p0 + i2 + INT64_C(12)*i0 + INT64_C(12), i2_rest);
+          a0_r1 = f32_above(f32_select(lanes_below(i2_rest), v1_r1, SPLAT(f32v, -__builtin_inff())), a0_r1);
+          const f32v v1_r2 = f32_load_part(p0 + i2 + INT64_C(12)*i0 + INT64_C(24), i2_rest);
+          a0_r2 = f32_above(f32_select(lanes_below(i2_rest), v1_r2, SPLAT(f32v, -__builtin_inff())), a0_r2);
+          const f32v v1_r3 = f32_load_part(p0 + i2 + INT64_C(12)*i0 + INT64_C(36), i2_rest);
+          a0_r3 = f32_above(f32_select(lanes_below(i2_rest), v1_r3, SPLAT(f32v, -__builtin_inff())), a0_r3);
         }
       }
-      const f32v v8 = SPLAT(f32v, f32_max(a0));
-      const f32v v9 = SPLAT(f32v, f32_max(a1));
-      const f32v v10 = SPLAT(f32v, f32_max(a2));
-      const f32v v11 = SPLAT(f32v, f32_max(a3));
-      f32v a12 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a14 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a15 = SPLAT(f32v, 0x0.0p+0f);
+      const f32v v2 = SPLAT(f32v, f32_max(a0));
+      const f32v v2_r1 = SPLAT(f32v, f32_max(a0_r1));
+      const f32v v2_r2 = SPLAT(f32v, f32_max(a0_r2));
+      const f32v v2_r3 = SPLAT(f32v, f32_max(a0_r3));
+      f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a3_r1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a3_r2 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a3_r3 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i3 = 0;
         for (; i3 + LANES <= INT64_C(12); i3 += LANES) {
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1020));
-          const f32v v16 = f32_load(p0 + i3 + INT64_C(12)*i0);
-          const f32v v17 = (v16 - v8);
-          const f32v v18 = f32_exp_of_deficit(v17);
-          f32_store(row19 + i3, v18);
-          a12 = (a12 + v18);
+          const f32v v4 = f32_load(p0 + i3 + INT64_C(12)*i0);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store(row7 + i3, v6);
+          a3 = (a3 + v6);
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1032));
-          const f32v v20 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(12));
-          const f32v v21 = (v20 - v9);
-          const f32v v22 = f32_exp_of_deficit(v21);
-          f32_store(row23 + i3, v22);
-          a13 = (a13 + v22);
+          const f32v v4_r1 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(12));
+          const f32v v5_r1 = (v4_r1 - v2_r1);
+          const f32v v6_r1 = f32_exp_of_deficit(v5_r1);
+          f32_store(row7_r1 + i3, v6_r1);
+          a3_r1 = (a3_r1 + v6_r1);
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1044));
-          const f32v v24 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(24));
-          const f32v v25 = (v24 - v10);
-          const f32v v26 = f32_exp_of_deficit(v25);
-          f32_store(row27 + i3, v26);
-          a14 = (a14 + v26);
+          const f32v v4_r2 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(24));
+          const f32v v5_r2 = (v4_r2 - v2_r2);
+          const f32v v6_r2 = f32_exp_of_deficit(v5_r2);
+          f32_store(row7_r2 + i3, v6_r2);
+          a3_r2 = (a3_r2 + v6_r2);
           fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1056));
-          const f32v v28 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(36));
-          const f32v v29 = (v28 - v11);
-          const f32v v30 = f32_exp_of_deficit(v29);
-          f32_store(row31 + i3, v30);
-          a15 = (a15 + v30);
+          const f32v v4_r3 = f32_load(p0 + i3 + INT64_C(12)*i0 + INT64_C(36));
+          const f32v v5_r3 = (v4_r3 - v2_r3);
+          const f32v v6_r3 = f32_exp_of_deficit(v5_r3);
+          f32_store(row7_r3 + i3, v6_r3);
+          a3_r3 = (a3_r3 + v6_r3);
         }
         if (i3 < INT64_C(12)) {
           const int i3_rest = (int)(INT64_C(12) - i3);
-          const f32v v16 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
-          const f32v v17 = (v16 - v8);
-          const f32v v18 = f32_exp_of_deficit(v17);
-          f32_store_part(row19 + i3, v18, i3_rest);
-          a12 = (a12 + f32_select(lanes_below(i3_rest), v18, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v20 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(12), i3_rest);
-          const f32v v21 = (v20 - v9);
-          const f32v v22 = f32_exp_of_deficit(v21);
-          f32_store_part(row23 + i3, v22, i3_rest);
-          a13 = (a13 + f32_select(lanes_below(i3_rest), v22, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v24 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(24), i3_rest);
-          const f32v v25 = (v24 - v10);
-          const f32v v26 = f32_exp_of_deficit(v25);
-          f32_store_part(row27 + i3, v26, i3_rest);
-          a14 = (a14 + f32_select(lanes_below(i3_rest), v26, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v28 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(36), i3_rest);
-          const f32v v29 = (v28 - v11);
-          const f32v v30 = f32_exp_of_deficit(v29);
-          f32_store_part(row31 + i3, v30, i3_rest);
-          a15 = (a15 + f32_select(lanes_below(i3_rest), v30, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store_part(row7 + i3, v6, i3_rest);
+          a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4_r1 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(12), i3_rest);
+          const f32v v5_r1 = (v4_r1 - v2_r1);
+          const f32v v6_r1 = f32_exp_of_deficit(v5_r1);
+          f32_store_part(row7_r1 + i3, v6_r1, i3_rest);
+          a3_r1 = (a3_r1 + f32_select(lanes_below(i3_rest), v6_r1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4_r2 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(24), i3_rest);
+          const f32v v5_r2 = (v4_r2 - v2_r2);
+          const f32v v6_r2 = f32_exp_of_deficit(v5_r2);
+          f32_store_part(row7_r2 + i3, v6_r2, i3_rest);
+          a3_r2 = (a3_r2 + f32_select(lanes_below(i3_rest), v6_r2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v4_r3 = f32_load_part(p0 + i3 + INT64_C(12)*i0 + INT64_C(36), i3_rest);
+          const f32v v5_r3 = (v4_r3 - v2_r3);
+          const f32v v6_r3 = f32_exp_of_deficit(v5_r3);
+          f32_store_part(row7_r3 + i3, v6_r3, i3_rest);
+          a3_r3 = (a3_r3 + f32_select(lanes_below(i3_rest), v6_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v32 = SPLAT(f32v, f32_sum(a12));
-      const f32v v33 = SPLAT(f32v, f32_sum(a13));
-      const f32v v34 = SPLAT(f32v, f32_sum(a14));
-      const f32v v35 = SPLAT(f32v, f32_sum(a15));
-      const f32v v37 = f32_rec(v32);
-      const int v38 = f32_is_far(v37);
-      const i32v v40 = i32_one(p1 + i0);
-      const f32v v47 = f32_rec(v33);
-      const int v48 = f32_is_far(v47);
-      const i32v v50 = i32_one(p1 + i0 + INT64_C(1));
-      const f32v v56 = f32_rec(v34);
-      const int v57 = f32_is_far(v56);
-      const i32v v59 = i32_one(p1 + i0 + INT64_C(2));
-      const f32v v65 = f32_rec(v35);
-      const int v66 = f32_is_far(v65);
-      const i32v v68 = i32_one(p1 + i0 + INT64_C(3));
+      const f32v v8 = SPLAT(f32v, f32_sum(a3));
+      const f32v v8_r1 = SPLAT(f32v, f32_sum(a3_r1));
+      const f32v v8_r2 = SPLAT(f32v, f32_sum(a3_r2));
+      const f32v v8_r3 = SPLAT(f32v, f32_sum(a3_r3));
+      const f32v v10 = f32_rec(v8);
+      const int v11 = f32_is_far(v10);
+      const i32v v13 = i32_one(p1 + i0);
+      const f32v v10_r1 = f32_rec(v8_r1);
+      const int v11_r1 = f32_is_far(v10_r1);
+      const i32v v13_r1 = i32_one(p1 + i0 + INT64_C(1));
+      const f32v v10_r2 = f32_rec(v8_r2);
+      const int v11_r2 = f32_is_far(v10_r2);
+      const i32v v13_r2 = i32_one(p1 + i0 + INT64_C(2));
+      const f32v v10_r3 = f32_rec(v8_r3);
+      const int v11_r3 = f32_is_far(v10_r3);
+      const i32v v13_r3 = i32_one(p1 + i0 + INT64_C(3));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-          const f32v v36 = f32_load(row19 + i1);
-          const f32v v39 = f32_nearly_over(v36, v32, v37, v38);
-          const i32v v41 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v42 = (v40 == v41);
-          const f32v v43 = f32_select(v42, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v44 = (v39 - v43);
-          const f32v v45 = (v44 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1, v45);
-          const f32v v46 = f32_load(row23 + i1);
-          const f32v v49 = f32_nearly_over(v46, v33, v47, v48);
-          const i32v v51 = (v50 == v41);
-          const f32v v52 = f32_select(v51, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v53 = (v49 - v52);
-          const f32v v54 = (v53 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v54);
-          const f32v v55 = f32_load(row27 + i1);
-          const f32v v58 = f32_nearly_over(v55, v34, v56, v57);
-          const i32v v60 = (v59 == v41);
-          const f32v v61 = f32_select(v60, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v62 = (v58 - v61);
-          const f32v v63 = (v62 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v63);
-          const f32v v64 = f32_load(row31 + i1);
-          const f32v v67 = f32_nearly_over(v64, v35, v65, v66);
-          const i32v v69 = (v68 == v41);
-          const f32v v70 = f32_select(v69, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v71 = (v67 - v70);
-          const f32v v72 = (v71 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v72);
+          const f32v v9 = f32_load(row7 + i1);
+          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v15 = (v13 == v14);
+          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17 = (v12 - v16);
+          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1, v18);
+          const f32v v9_r1 = f32_load(row7_r1 + i1);
+          const f32v v12_r1 = f32_nearly_over(v9_r1, v8_r1, v10_r1, v11_r1);
+          const i32v v15_r1 = (v13_r1 == v14);
+          const f32v v16_r1 = f32_select(v15_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17_r1 = (v12_r1 - v16_r1);
+          const f32v v18_r1 = (v17_r1 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v18_r1);
+          const f32v v9_r2 = f32_load(row7_r2 + i1);
+          const f32v v12_r2 = f32_nearly_over(v9_r2, v8_r2, v10_r2, v11_r2);
+          const i32v v15_r2 = (v13_r2 == v14);
+          const f32v v16_r2 = f32_select(v15_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17_r2 = (v12_r2 - v16_r2);
+          const f32v v18_r2 = (v17_r2 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v18_r2);
+          const f32v v9_r3 = f32_load(row7_r3 + i1);
+          const f32v v12_r3 = f32_nearly_over(v9_r3, v8_r3, v10_r3, v11_r3);
+          const i32v v15_r3 = (v13_r3 == v14);
+          const f32v v16_r3 = f32_select(v15_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17_r3 = (v12_r3 - v16_r3);
+          const f32v v18_r3 = (v17_r3 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v18_r3);
         }
         if (i1 < INT64_C(12)) {
           const int i1_rest = (int)(INT64_C(12) - i1);
-          const f32v v36 = f32_load_part(row19 + i1, i1_rest);
-          const f32v v39 = f32_nearly_over(v36, v32, v37, v38);
-          const i32v v41 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v42 = (v40 == v41);
-          const f32v v43 = f32_select(v42, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v44 = (v39 - v43);
-          const f32v v45 = (v44 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1, v45, i1_rest);
-          const f32v v46 = f32_load_part(row23 + i1, i1_rest);
-          const f32v v49 = f32_nearly_over(v46, v33, v47, v48);
-          const i32v v51 = (v50 == v41);
-          const f32v v52 = f32_select(v51, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v53 = (v49 - v52);
-          const f32v v54 = (v53 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v54, i1_rest);
-          const f32v v55 = f32_load_part(row27 + i1, i1_rest);
-          const f32v v58 = f32_nearly_over(v55, v34, v56, v57);
-          const i32v v60 = (v59 == v41);
-          const f32v v61 = f32_select(v60, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v62 = (v58 - v61);
-          const f32v v63 = (v62 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v63, i1_rest);
-          const f32v v64 = f32_load_part(row31 + i1, i1_rest);
-          const f32v v67 = f32_nearly_over(v64, v35, v65, v66);
-          const i32v v69 = (v68 == v41);
-          const f32v v70 = f32_select(v69, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v71 = (v67 - v70);
-          const f32v v72 = (v71 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v72, i1_rest);
+          const f32v v9 = f32_load_part(row7 + i1, i1_rest);
+          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v15 = (v13 == v14);
+          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17 = (v12 - v16);
+          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1, v18, i1_rest);
+          const f32v v9_r1 = f32_load_part(row7_r1 + i1, i1_rest);
+          const f32v v12_r1 = f32_nearly_over(v9_r1, v8_r1, v10_r1, v11_r1);
+          const i32v v15_r1 = (v13_r1 == v14);
+          const f32v v16_r1 = f32_select(v15_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17_r1 = (v12_r1 - v16_r1);
+          const f32v v18_r1 = (v17_r1 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(12), v18_r1, i1_rest);
+          const f32v v9_r2 = f32_load_part(row7_r2 + i1, i1_rest);
+          const f32v v12_r2 = f32_nearly_over(v9_r2, v8_r2, v10_r2, v11_r2);
+          const i32v v15_r2 = (v13_r2 == v14);
+          const f32v v16_r2 = f32_select(v15_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17_r2 = (v12_r2 - v16_r2);
+          const f32v v18_r2 = (v17_r2 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(24), v18_r2, i1_rest);
+          const f32v v9_r3 = f32_load_part(row7_r3 + i1, i1_rest);
+          const f32v v12_r3 = f32_nearly_over(v9_r3, v8_r3, v10_r3, v11_r3);
+          const i32v v15_r3 = (v13_r3 == v14);
+          const f32v v16_r3 = f32_select(v15_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17_r3 = (v12_r3 - v16_r3);
+          const f32v v18_r3 = (v17_r3 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1 + INT64_C(36), v18_r3, i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      f32v a73 = SPLAT(f32v, -__builtin_inff());
+      f32v a0 = SPLAT(f32v, -__builtin_inff());
       {
-        int64_t i4 = 0;
-        for (; i4 + LANES <= INT64_C(12); i4 += LANES) {
-          const f32v v74 = f32_load(p0 + i4 + INT64_C(12)*i0);
-          a73 = f32_above(v74, a73);
+        int64_t i2 = 0;
+        for (; i2 + LANES <= INT64_C(12); i2 += LANES) {
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(12)*i0);
+          a0 = f32_above(v1, a0);
         }
-        if (i4 < INT64_C(12)) {
-          const int i4_rest = (int)(INT64_C(12) - i4);
-          const f32v v74 = f32_load_part(p0 + i4 + INT64_C(12)*i0, i4_rest);
-          a73 = f32_above(f32_select(lanes_below(i4_rest), v74, SPLAT(f32v, -__builtin_inff())), a73);
+        if (i2 < INT64_C(12)) {
+          const int i2_rest = (int)(INT64_C(12) - i2);
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(12)*i0, i2_rest);
+          a0 = f32_above(f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())), a0);
         }
       }
-      const f32v v75 = SPLAT(f32v, f32_max(a73));
-      f32v a76 = SPLAT(f32v, 0x0.0p+0f);
+      const f32v v2 = SPLAT(f32v, f32_max(a0));
+      f32v a3 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i5 = 0;
-        for (; i5 + LANES <= INT64_C(12); i5 += LANES) {
-          fetch(p0 + i5 + INT64_C(12)*i0 + INT64_C(1020));
-          const f32v v77 = f32_load(p0 + i5 + INT64_C(12)*i0);
-          const f32v v78 = (v77 - v75);
-          const f32v v79 = f32_exp_of_deficit(v78);
-          f32_store(row80 + i5, v79);
-          a76 = (a76 + v79);
+        int64_t i3 = 0;
+        for (; i3 + LANES <= INT64_C(12); i3 += LANES) {
+          fetch(p0 + i3 + INT64_C(12)*i0 + INT64_C(1020));
+          const f32v v4 = f32_load(p0 + i3 + INT64_C(12)*i0);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store(row7 + i3, v6);
+          a3 = (a3 + v6);
         }
-        if (i5 < INT64_C(12)) {
-          const int i5_rest = (int)(INT64_C(12) - i5);
-          const f32v v77 = f32_load_part(p0 + i5 + INT64_C(12)*i0, i5_rest);
-          const f32v v78 = (v77 - v75);
-          const f32v v79 = f32_exp_of_deficit(v78);
-          f32_store_part(row80 + i5, v79, i5_rest);
-          a76 = (a76 + f32_select(lanes_below(i5_rest), v79, SPLAT(f32v, 0x0.0p+0f)));
+        if (i3 < INT64_C(12)) {
+          const int i3_rest = (int)(INT64_C(12) - i3);
+          const f32v v4 = f32_load_part(p0 + i3 + INT64_C(12)*i0, i3_rest);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store_part(row7 + i3, v6, i3_rest);
+          a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v81 = SPLAT(f32v, f32_sum(a76));
-      const f32v v83 = f32_rec(v81);
-      const int v84 = f32_is_far(v83);
-      const i32v v86 = i32_one(p1 + i0);
+      const f32v v8 = SPLAT(f32v, f32_sum(a3));
+      const f32v v10 = f32_rec(v8);
+      const int v11 = f32_is_far(v10);
+      const i32v v13 = i32_one(p1 + i0);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(12); i1 += LANES) {
-          const f32v v82 = f32_load(row80 + i1);
-          const f32v v85 = f32_nearly_over(v82, v81, v83, v84);
-          const i32v v87 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v88 = (v86 == v87);
-          const f32v v89 = f32_select(v88, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v90 = (v85 - v89);
-          const f32v v91 = (v90 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store(p3 + INT64_C(12)*i0 + i1, v91);
+          const f32v v9 = f32_load(row7 + i1);
+          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v15 = (v13 == v14);
+          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17 = (v12 - v16);
+          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store(p3 + INT64_C(12)*i0 + i1, v18);
         }
         if (i1 < INT64_C(12)) {
           const int i1_rest = (int)(INT64_C(12) - i1);
-          const f32v v82 = f32_load_part(row80 + i1, i1_rest);
-          const f32v v85 = f32_nearly_over(v82, v81, v83, v84);
-          const i32v v87 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v88 = (v86 == v87);
-          const f32v v89 = f32_select(v88, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          const f32v v90 = (v85 - v89);
-          const f32v v91 = (v90 * SPLAT(f32v, 0x1.999999999999ap-3f));
-          f32_store_part(p3 + INT64_C(12)*i0 + i1, v91, i1_rest);
+          const f32v v9 = f32_load_part(row7 + i1, i1_rest);
+          const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v15 = (v13 == v14);
+          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          const f32v v17 = (v12 - v16);
+          const f32v v18 = (v17 * SPLAT(f32v, 0x1.999999999999ap-3f));
+          f32_store_part(p3 + INT64_C(12)*i0 + i1, v18, i1_rest);
         }
       }
     }

@@ -21,23 +21,23 @@ static void k_dequantised_nest0(void **b, const int64_t *s, int64_t begin, int64
           const f32v v5 = (v3 + v4);
           f32_store(p3 + INT64_C(37)*i0 + i1, v5);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4107));
-          const i8v v6 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
-          const f32v v7 = f32_from_i8(v6);
-          const f32v v8 = (v7 * v2);
-          const f32v v9 = (v8 + v4);
-          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v9);
+          const i8v v0_r1 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
+          const f32v v1_r1 = f32_from_i8(v0_r1);
+          const f32v v3_r1 = (v1_r1 * v2);
+          const f32v v5_r1 = (v3_r1 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v5_r1);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4144));
-          const i8v v10 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
-          const f32v v11 = f32_from_i8(v10);
-          const f32v v12 = (v11 * v2);
-          const f32v v13 = (v12 + v4);
-          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v13);
+          const i8v v0_r2 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
+          const f32v v1_r2 = f32_from_i8(v0_r2);
+          const f32v v3_r2 = (v1_r2 * v2);
+          const f32v v5_r2 = (v3_r2 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v5_r2);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4181));
-          const i8v v14 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
-          const f32v v15 = f32_from_i8(v14);
-          const f32v v16 = (v15 * v2);
-          const f32v v17 = (v16 + v4);
-          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v17);
+          const i8v v0_r3 = i8_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
+          const f32v v1_r3 = f32_from_i8(v0_r3);
+          const f32v v3_r3 = (v1_r3 * v2);
+          const f32v v5_r3 = (v3_r3 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v5_r3);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
@@ -48,21 +48,21 @@ static void k_dequantised_nest0(void **b, const int64_t *s, int64_t begin, int64
           const f32v v4 = f32_load_part(p2 + i1, i1_rest);
           const f32v v5 = (v3 + v4);
           f32_store_part(p3 + INT64_C(37)*i0 + i1, v5, i1_rest);
-          const i8v v6 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
-          const f32v v7 = f32_from_i8(v6);
-          const f32v v8 = (v7 * v2);
-          const f32v v9 = (v8 + v4);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v9, i1_rest);
-          const i8v v10 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
-          const f32v v11 = f32_from_i8(v10);
-          const f32v v12 = (v11 * v2);
-          const f32v v13 = (v12 + v4);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v13, i1_rest);
-          const i8v v14 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
-          const f32v v15 = f32_from_i8(v14);
-          const f32v v16 = (v15 * v2);
-          const f32v v17 = (v16 + v4);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v17, i1_rest);
+          const i8v v0_r1 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v1_r1 = f32_from_i8(v0_r1);
+          const f32v v3_r1 = (v1_r1 * v2);
+          const f32v v5_r1 = (v3_r1 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(37), v5_r1, i1_rest);
+          const i8v v0_r2 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v1_r2 = f32_from_i8(v0_r2);
+          const f32v v3_r2 = (v1_r2 * v2);
+          const f32v v5_r2 = (v3_r2 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(74), v5_r2, i1_rest);
+          const i8v v0_r3 = i8_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v1_r3 = f32_from_i8(v0_r3);
+          const f32v v3_r3 = (v1_r3 * v2);
+          const f32v v5_r3 = (v3_r3 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1 + INT64_C(111), v5_r3, i1_rest);
         }
       }
     }
@@ -71,23 +71,23 @@ static void k_dequantised_nest0(void **b, const int64_t *s, int64_t begin, int64
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(4070));
-          const i8v v18 = i8_load(p0 + INT64_C(37)*i0 + i1);
-          const f32v v19 = f32_from_i8(v18);
-          const f32v v20 = f32_load(p1 + i1);
-          const f32v v21 = (v19 * v20);
-          const f32v v22 = f32_load(p2 + i1);
-          const f32v v23 = (v21 + v22);
-          f32_store(p3 + INT64_C(37)*i0 + i1, v23);
+          const i8v v0 = i8_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v1 = f32_from_i8(v0);
+          const f32v v2 = f32_load(p1 + i1);
+          const f32v v3 = (v1 * v2);
+          const f32v v4 = f32_load(p2 + i1);
+          const f32v v5 = (v3 + v4);
+          f32_store(p3 + INT64_C(37)*i0 + i1, v5);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const i8v v18 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v19 = f32_from_i8(v18);
-          const f32v v20 = f32_load_part(p1 + i1, i1_rest);
-          const f32v v21 = (v19 * v20);
-          const f32v v22 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v23 = (v21 + v22);
-          f32_store_part(p3 + INT64_C(37)*i0 + i1, v23, i1_rest);
+          const i8v v0 = i8_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v1 = f32_from_i8(v0);
+          const f32v v2 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v3 = (v1 * v2);
+          const f32v v4 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v5 = (v3 + v4);
+          f32_store_part(p3 + INT64_C(37)*i0 + i1, v5, i1_rest);
         }
       }
     }

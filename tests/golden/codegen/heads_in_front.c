@@ -16,25 +16,25 @@ static void k_heads_in_front_nest0(void **b, const int64_t *s, int64_t begin, in
               const f32v v0 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3);
               f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v0);
               fetch(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(2064));
-              const f32v v1 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(24));
-              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(8), v1);
+              const f32v v0_r1 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(24));
+              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(8), v0_r1);
               fetch(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(2088));
-              const f32v v2 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(48));
-              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(16), v2);
+              const f32v v0_r2 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(48));
+              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(16), v0_r2);
               fetch(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(2112));
-              const f32v v3 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(72));
-              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(24), v3);
+              const f32v v0_r3 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(72));
+              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(24), v0_r3);
             }
             if (i3 < INT64_C(8)) {
               const int i3_rest = (int)(INT64_C(8) - i3);
               const f32v v0 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
               f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v0, i3_rest);
-              const f32v v1 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(24), i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(8), v1, i3_rest);
-              const f32v v2 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(48), i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(16), v2, i3_rest);
-              const f32v v3 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(72), i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(24), v3, i3_rest);
+              const f32v v0_r1 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(24), i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(8), v0_r1, i3_rest);
+              const f32v v0_r2 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(48), i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(16), v0_r2, i3_rest);
+              const f32v v0_r3 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(72), i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3 + INT64_C(24), v0_r3, i3_rest);
             }
           }
         }
@@ -43,13 +43,13 @@ static void k_heads_in_front_nest0(void **b, const int64_t *s, int64_t begin, in
             int64_t i3 = 0;
             for (; i3 + LANES <= INT64_C(8); i3 += LANES) {
               fetch(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3 + INT64_C(2040));
-              const f32v v4 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3);
-              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v4);
+              const f32v v0 = f16_load(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3);
+              f16_store(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v0);
             }
             if (i3 < INT64_C(8)) {
               const int i3_rest = (int)(INT64_C(8) - i3);
-              const f32v v4 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
-              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v4, i3_rest);
+              const f32v v0 = f16_load_part(p0 + INT64_C(120)*i0 + INT64_C(8)*i1 + INT64_C(24)*i2 + i3, i3_rest);
+              f16_store_part(p1 + INT64_C(120)*i0 + INT64_C(40)*i1 + INT64_C(8)*i2 + i3, v0, i3_rest);
             }
           }
         }

@@ -16,20 +16,20 @@ static void k_integer_sums_both_ways_nest0(void **b, const int64_t *s, int64_t b
           fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1015));
           const i32v v0 = i32_load(p0 + INT64_C(29)*i0 + i1);
           fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1044));
-          const i32v v1 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(29));
+          const i32v v0_r1 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(29));
           fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1073));
-          const i32v v2 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(58));
+          const i32v v0_r2 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(58));
           fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1102));
-          const i32v v3 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(87));
-          i32_store(c0 + i1, ((((i32_load(c0 + i1) + v0) + v1) + v2) + v3));
+          const i32v v0_r3 = i32_load(p0 + INT64_C(29)*i0 + i1 + INT64_C(87));
+          i32_store(c0 + i1, ((((i32_load(c0 + i1) + v0) + v0_r1) + v0_r2) + v0_r3));
         }
         if (i1 < INT64_C(29)) {
           const int i1_rest = (int)(INT64_C(29) - i1);
           const i32v v0 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
-          const i32v v1 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(29), i1_rest);
-          const i32v v2 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(58), i1_rest);
-          const i32v v3 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(87), i1_rest);
-          i32_store_part(c0 + i1, ((((i32_load_part(c0 + i1, i1_rest) + v0) + v1) + v2) + v3), i1_rest);
+          const i32v v0_r1 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(29), i1_rest);
+          const i32v v0_r2 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(58), i1_rest);
+          const i32v v0_r3 = i32_load_part(p0 + INT64_C(29)*i0 + i1 + INT64_C(87), i1_rest);
+          i32_store_part(c0 + i1, ((((i32_load_part(c0 + i1, i1_rest) + v0) + v0_r1) + v0_r2) + v0_r3), i1_rest);
         }
       }
     }
@@ -38,13 +38,13 @@ static void k_integer_sums_both_ways_nest0(void **b, const int64_t *s, int64_t b
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
           fetch(p0 + INT64_C(29)*i0 + i1 + INT64_C(1015));
-          const i32v v4 = i32_load(p0 + INT64_C(29)*i0 + i1);
-          i32_store(c0 + i1, (i32_load(c0 + i1) + v4));
+          const i32v v0 = i32_load(p0 + INT64_C(29)*i0 + i1);
+          i32_store(c0 + i1, (i32_load(c0 + i1) + v0));
         }
         if (i1 < INT64_C(29)) {
           const int i1_rest = (int)(INT64_C(29) - i1);
-          const i32v v4 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
-          i32_store_part(c0 + i1, (i32_load_part(c0 + i1, i1_rest) + v4), i1_rest);
+          const i32v v0 = i32_load_part(p0 + INT64_C(29)*i0 + i1, i1_rest);
+          i32_store_part(c0 + i1, (i32_load_part(c0 + i1, i1_rest) + v0), i1_rest);
         }
       }
     }
@@ -74,58 +74,58 @@ static void k_integer_sums_both_ways_nest1(void **b, const int64_t *s, int64_t b
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       i32v a0 = SPLAT(i32v, INT64_C(0));
-      i32v a1 = SPLAT(i32v, INT64_C(0));
-      i32v a2 = SPLAT(i32v, INT64_C(0));
-      i32v a3 = SPLAT(i32v, INT64_C(0));
+      i32v a0_r1 = SPLAT(i32v, INT64_C(0));
+      i32v a0_r2 = SPLAT(i32v, INT64_C(0));
+      i32v a0_r3 = SPLAT(i32v, INT64_C(0));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
-          const i32v v4 = i32_load(p0 + i1 + INT64_C(29)*i0);
-          a0 = (a0 + v4);
-          const i32v v5 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(29));
-          a1 = (a1 + v5);
-          const i32v v6 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(58));
-          a2 = (a2 + v6);
-          const i32v v7 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(87));
-          a3 = (a3 + v7);
+          const i32v v1 = i32_load(p0 + i1 + INT64_C(29)*i0);
+          a0 = (a0 + v1);
+          const i32v v1_r1 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(29));
+          a0_r1 = (a0_r1 + v1_r1);
+          const i32v v1_r2 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(58));
+          a0_r2 = (a0_r2 + v1_r2);
+          const i32v v1_r3 = i32_load(p0 + i1 + INT64_C(29)*i0 + INT64_C(87));
+          a0_r3 = (a0_r3 + v1_r3);
         }
         if (i1 < INT64_C(29)) {
           const int i1_rest = (int)(INT64_C(29) - i1);
-          const i32v v4 = i32_load_part(p0 + i1 + INT64_C(29)*i0, i1_rest);
-          a0 = (a0 + i32_select(lanes_below(i1_rest), v4, SPLAT(i32v, INT64_C(0))));
-          const i32v v5 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(29), i1_rest);
-          a1 = (a1 + i32_select(lanes_below(i1_rest), v5, SPLAT(i32v, INT64_C(0))));
-          const i32v v6 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(58), i1_rest);
-          a2 = (a2 + i32_select(lanes_below(i1_rest), v6, SPLAT(i32v, INT64_C(0))));
-          const i32v v7 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(87), i1_rest);
-          a3 = (a3 + i32_select(lanes_below(i1_rest), v7, SPLAT(i32v, INT64_C(0))));
+          const i32v v1 = i32_load_part(p0 + i1 + INT64_C(29)*i0, i1_rest);
+          a0 = (a0 + i32_select(lanes_below(i1_rest), v1, SPLAT(i32v, INT64_C(0))));
+          const i32v v1_r1 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(29), i1_rest);
+          a0_r1 = (a0_r1 + i32_select(lanes_below(i1_rest), v1_r1, SPLAT(i32v, INT64_C(0))));
+          const i32v v1_r2 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(58), i1_rest);
+          a0_r2 = (a0_r2 + i32_select(lanes_below(i1_rest), v1_r2, SPLAT(i32v, INT64_C(0))));
+          const i32v v1_r3 = i32_load_part(p0 + i1 + INT64_C(29)*i0 + INT64_C(87), i1_rest);
+          a0_r3 = (a0_r3 + i32_select(lanes_below(i1_rest), v1_r3, SPLAT(i32v, INT64_C(0))));
         }
       }
-      const i32v v8 = SPLAT(i32v, i32_sum(a0));
-      const i32v v9 = SPLAT(i32v, i32_sum(a1));
-      const i32v v10 = SPLAT(i32v, i32_sum(a2));
-      const i32v v11 = SPLAT(i32v, i32_sum(a3));
-      i32_store_part(p2 + i0, v8, 1);
-      i32_store_part(p2 + i0 + INT64_C(1), v9, 1);
-      i32_store_part(p2 + i0 + INT64_C(2), v10, 1);
-      i32_store_part(p2 + i0 + INT64_C(3), v11, 1);
+      const i32v v2 = SPLAT(i32v, i32_sum(a0));
+      const i32v v2_r1 = SPLAT(i32v, i32_sum(a0_r1));
+      const i32v v2_r2 = SPLAT(i32v, i32_sum(a0_r2));
+      const i32v v2_r3 = SPLAT(i32v, i32_sum(a0_r3));
+      i32_store_part(p2 + i0, v2, 1);
+      i32_store_part(p2 + i0 + INT64_C(1), v2_r1, 1);
+      i32_store_part(p2 + i0 + INT64_C(2), v2_r2, 1);
+      i32_store_part(p2 + i0 + INT64_C(3), v2_r3, 1);
     }
     for (; i0 < end; i0++) {
-      i32v a12 = SPLAT(i32v, INT64_C(0));
+      i32v a0 = SPLAT(i32v, INT64_C(0));
       {
-        int64_t i2 = 0;
-        for (; i2 + LANES <= INT64_C(29); i2 += LANES) {
-          const i32v v13 = i32_load(p0 + i2 + INT64_C(29)*i0);
-          a12 = (a12 + v13);
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(29); i1 += LANES) {
+          const i32v v1 = i32_load(p0 + i1 + INT64_C(29)*i0);
+          a0 = (a0 + v1);
         }
-        if (i2 < INT64_C(29)) {
-          const int i2_rest = (int)(INT64_C(29) - i2);
-          const i32v v13 = i32_load_part(p0 + i2 + INT64_C(29)*i0, i2_rest);
-          a12 = (a12 + i32_select(lanes_below(i2_rest), v13, SPLAT(i32v, INT64_C(0))));
+        if (i1 < INT64_C(29)) {
+          const int i1_rest = (int)(INT64_C(29) - i1);
+          const i32v v1 = i32_load_part(p0 + i1 + INT64_C(29)*i0, i1_rest);
+          a0 = (a0 + i32_select(lanes_below(i1_rest), v1, SPLAT(i32v, INT64_C(0))));
         }
       }
-      const i32v v14 = SPLAT(i32v, i32_sum(a12));
-      i32_store_part(p2 + i0, v14, 1);
+      const i32v v2 = SPLAT(i32v, i32_sum(a0));
+      i32_store_part(p2 + i0, v2, 1);
     }
   }
 }

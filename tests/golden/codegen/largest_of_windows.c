@@ -10,48 +10,48 @@ static void k_largest_of_windows_nest0(void **b, const int64_t *s, int64_t begin
         int64_t i2 = 0;
         for (; i2 + 4 <= INT64_C(9); i2 += 4) {
           f32v a0 = SPLAT(f32v, -__builtin_inff());
-          f32v a1 = SPLAT(f32v, -__builtin_inff());
-          f32v a2 = SPLAT(f32v, -__builtin_inff());
-          f32v a3 = SPLAT(f32v, -__builtin_inff());
+          f32v a0_r1 = SPLAT(f32v, -__builtin_inff());
+          f32v a0_r2 = SPLAT(f32v, -__builtin_inff());
+          f32v a0_r3 = SPLAT(f32v, -__builtin_inff());
           for (int64_t i3 = 0; i3 < INT64_C(2); i3++) {
             {
               int64_t i4 = 0;
               if (i4 < INT64_C(2)) {
                 const int i4_rest = (int)(INT64_C(2) - i4);
-                const f32v v4 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2, i4_rest);
-                a0 = f32_max_so_far(a0, f32_select(lanes_below(i4_rest), v4, SPLAT(f32v, -__builtin_inff())));
-                const f32v v5 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(2), i4_rest);
-                a1 = f32_max_so_far(a1, f32_select(lanes_below(i4_rest), v5, SPLAT(f32v, -__builtin_inff())));
-                const f32v v6 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(4), i4_rest);
-                a2 = f32_max_so_far(a2, f32_select(lanes_below(i4_rest), v6, SPLAT(f32v, -__builtin_inff())));
-                const f32v v7 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(6), i4_rest);
-                a3 = f32_max_so_far(a3, f32_select(lanes_below(i4_rest), v7, SPLAT(f32v, -__builtin_inff())));
+                const f32v v1 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2, i4_rest);
+                a0 = f32_max_so_far(a0, f32_select(lanes_below(i4_rest), v1, SPLAT(f32v, -__builtin_inff())));
+                const f32v v1_r1 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(2), i4_rest);
+                a0_r1 = f32_max_so_far(a0_r1, f32_select(lanes_below(i4_rest), v1_r1, SPLAT(f32v, -__builtin_inff())));
+                const f32v v1_r2 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(4), i4_rest);
+                a0_r2 = f32_max_so_far(a0_r2, f32_select(lanes_below(i4_rest), v1_r2, SPLAT(f32v, -__builtin_inff())));
+                const f32v v1_r3 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2 + INT64_C(6), i4_rest);
+                a0_r3 = f32_max_so_far(a0_r3, f32_select(lanes_below(i4_rest), v1_r3, SPLAT(f32v, -__builtin_inff())));
               }
             }
           }
-          const f32v v8 = SPLAT(f32v, f32_max(a0));
-          const f32v v9 = SPLAT(f32v, f32_max(a1));
-          const f32v v10 = SPLAT(f32v, f32_max(a2));
-          const f32v v11 = SPLAT(f32v, f32_max(a3));
-          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2, v8, 1);
-          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(1), v9, 1);
-          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(2), v10, 1);
-          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(3), v11, 1);
+          const f32v v2 = SPLAT(f32v, f32_max(a0));
+          const f32v v2_r1 = SPLAT(f32v, f32_max(a0_r1));
+          const f32v v2_r2 = SPLAT(f32v, f32_max(a0_r2));
+          const f32v v2_r3 = SPLAT(f32v, f32_max(a0_r3));
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2, v2, 1);
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(1), v2_r1, 1);
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(2), v2_r2, 1);
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2 + INT64_C(3), v2_r3, 1);
         }
         for (; i2 < INT64_C(9); i2++) {
-          f32v a12 = SPLAT(f32v, -__builtin_inff());
-          for (int64_t i5 = 0; i5 < INT64_C(2); i5++) {
+          f32v a0 = SPLAT(f32v, -__builtin_inff());
+          for (int64_t i3 = 0; i3 < INT64_C(2); i3++) {
             {
-              int64_t i6 = 0;
-              if (i6 < INT64_C(2)) {
-                const int i6_rest = (int)(INT64_C(2) - i6);
-                const f32v v13 = f32_load_part(p0 + INT64_C(18)*i5 + i6 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2, i6_rest);
-                a12 = f32_max_so_far(a12, f32_select(lanes_below(i6_rest), v13, SPLAT(f32v, -__builtin_inff())));
+              int64_t i4 = 0;
+              if (i4 < INT64_C(2)) {
+                const int i4_rest = (int)(INT64_C(2) - i4);
+                const f32v v1 = f32_load_part(p0 + INT64_C(18)*i3 + i4 + INT64_C(144)*i0 + INT64_C(36)*i1 + INT64_C(2)*i2, i4_rest);
+                a0 = f32_max_so_far(a0, f32_select(lanes_below(i4_rest), v1, SPLAT(f32v, -__builtin_inff())));
               }
             }
           }
-          const f32v v14 = SPLAT(f32v, f32_max(a12));
-          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2, v14, 1);
+          const f32v v2 = SPLAT(f32v, f32_max(a0));
+          f32_store_part(p1 + INT64_C(36)*i0 + INT64_C(9)*i1 + i2, v2, 1);
         }
       }
     }

@@ -12,236 +12,236 @@ static void k_layer_norm_nest0(void **b, const int64_t *s, int64_t begin, int64_
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r2 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r3 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(50); i2 += LANES) {
-          const f32v v4 = f32_load(p0 + i2 + INT64_C(50)*i0);
-          a0 = (a0 + v4);
-          const f32v v5 = f32_load(p0 + i2 + INT64_C(50)*i0 + INT64_C(50));
-          a1 = (a1 + v5);
-          const f32v v6 = f32_load(p0 + i2 + INT64_C(50)*i0 + INT64_C(100));
-          a2 = (a2 + v6);
-          const f32v v7 = f32_load(p0 + i2 + INT64_C(50)*i0 + INT64_C(150));
-          a3 = (a3 + v7);
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(50)*i0);
+          a0 = (a0 + v1);
+          const f32v v1_r1 = f32_load(p0 + i2 + INT64_C(50)*i0 + INT64_C(50));
+          a0_r1 = (a0_r1 + v1_r1);
+          const f32v v1_r2 = f32_load(p0 + i2 + INT64_C(50)*i0 + INT64_C(100));
+          a0_r2 = (a0_r2 + v1_r2);
+          const f32v v1_r3 = f32_load(p0 + i2 + INT64_C(50)*i0 + INT64_C(150));
+          a0_r3 = (a0_r3 + v1_r3);
         }
         if (i2 < INT64_C(50)) {
           const int i2_rest = (int)(INT64_C(50) - i2);
-          const f32v v4 = f32_load_part(p0 + i2 + INT64_C(50)*i0, i2_rest);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v5 = f32_load_part(p0 + i2 + INT64_C(50)*i0 + INT64_C(50), i2_rest);
-          a1 = (a1 + f32_select(lanes_below(i2_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v6 = f32_load_part(p0 + i2 + INT64_C(50)*i0 + INT64_C(100), i2_rest);
-          a2 = (a2 + f32_select(lanes_below(i2_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v7 = f32_load_part(p0 + i2 + INT64_C(50)*i0 + INT64_C(150), i2_rest);
-          a3 = (a3 + f32_select(lanes_below(i2_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(50)*i0, i2_rest);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r1 = f32_load_part(p0 + i2 + INT64_C(50)*i0 + INT64_C(50), i2_rest);
+          a0_r1 = (a0_r1 + f32_select(lanes_below(i2_rest), v1_r1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r2 = f32_load_part(p0 + i2 + INT64_C(50)*i0 + INT64_C(100), i2_rest);
+          a0_r2 = (a0_r2 + f32_select(lanes_below(i2_rest), v1_r2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r3 = f32_load_part(p0 + i2 + INT64_C(50)*i0 + INT64_C(150), i2_rest);
+          a0_r3 = (a0_r3 + f32_select(lanes_below(i2_rest), v1_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v8 = SPLAT(f32v, f32_sum(a0));
-      const f32v v9 = SPLAT(f32v, f32_sum(a1));
-      const f32v v10 = SPLAT(f32v, f32_sum(a2));
-      const f32v v11 = SPLAT(f32v, f32_sum(a3));
-      const f32v v12 = (v8 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      f32_store_part(p4 + i0, v12, 1);
-      const f32v v13 = (v9 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      f32_store_part(p4 + i0 + INT64_C(1), v13, 1);
-      const f32v v14 = (v10 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      f32_store_part(p4 + i0 + INT64_C(2), v14, 1);
-      const f32v v15 = (v11 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      f32_store_part(p4 + i0 + INT64_C(3), v15, 1);
-      f32v a16 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a17 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a18 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a19 = SPLAT(f32v, 0x0.0p+0f);
+      const f32v v2 = SPLAT(f32v, f32_sum(a0));
+      const f32v v2_r1 = SPLAT(f32v, f32_sum(a0_r1));
+      const f32v v2_r2 = SPLAT(f32v, f32_sum(a0_r2));
+      const f32v v2_r3 = SPLAT(f32v, f32_sum(a0_r3));
+      const f32v v3 = (v2 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      f32_store_part(p4 + i0, v3, 1);
+      const f32v v3_r1 = (v2_r1 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      f32_store_part(p4 + i0 + INT64_C(1), v3_r1, 1);
+      const f32v v3_r2 = (v2_r2 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      f32_store_part(p4 + i0 + INT64_C(2), v3_r2, 1);
+      const f32v v3_r3 = (v2_r3 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      f32_store_part(p4 + i0 + INT64_C(3), v3_r3, 1);
+      f32v a4 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a4_r1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a4_r2 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a4_r3 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i3 = 0;
         for (; i3 + LANES <= INT64_C(50); i3 += LANES) {
-          const f32v v20 = f32_load(p0 + i3 + INT64_C(50)*i0);
-          const f32v v21 = (v20 - v12);
-          const f32v v22 = (v21 * v21);
-          a16 = (a16 + v22);
-          const f32v v23 = f32_load(p0 + i3 + INT64_C(50)*i0 + INT64_C(50));
-          const f32v v24 = (v23 - v13);
-          const f32v v25 = (v24 * v24);
-          a17 = (a17 + v25);
-          const f32v v26 = f32_load(p0 + i3 + INT64_C(50)*i0 + INT64_C(100));
-          const f32v v27 = (v26 - v14);
-          const f32v v28 = (v27 * v27);
-          a18 = (a18 + v28);
-          const f32v v29 = f32_load(p0 + i3 + INT64_C(50)*i0 + INT64_C(150));
-          const f32v v30 = (v29 - v15);
-          const f32v v31 = (v30 * v30);
-          a19 = (a19 + v31);
+          const f32v v5 = f32_load(p0 + i3 + INT64_C(50)*i0);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = (v6 * v6);
+          a4 = (a4 + v7);
+          const f32v v5_r1 = f32_load(p0 + i3 + INT64_C(50)*i0 + INT64_C(50));
+          const f32v v6_r1 = (v5_r1 - v3_r1);
+          const f32v v7_r1 = (v6_r1 * v6_r1);
+          a4_r1 = (a4_r1 + v7_r1);
+          const f32v v5_r2 = f32_load(p0 + i3 + INT64_C(50)*i0 + INT64_C(100));
+          const f32v v6_r2 = (v5_r2 - v3_r2);
+          const f32v v7_r2 = (v6_r2 * v6_r2);
+          a4_r2 = (a4_r2 + v7_r2);
+          const f32v v5_r3 = f32_load(p0 + i3 + INT64_C(50)*i0 + INT64_C(150));
+          const f32v v6_r3 = (v5_r3 - v3_r3);
+          const f32v v7_r3 = (v6_r3 * v6_r3);
+          a4_r3 = (a4_r3 + v7_r3);
         }
         if (i3 < INT64_C(50)) {
           const int i3_rest = (int)(INT64_C(50) - i3);
-          const f32v v20 = f32_load_part(p0 + i3 + INT64_C(50)*i0, i3_rest);
-          const f32v v21 = (v20 - v12);
-          const f32v v22 = (v21 * v21);
-          a16 = (a16 + f32_select(lanes_below(i3_rest), v22, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v23 = f32_load_part(p0 + i3 + INT64_C(50)*i0 + INT64_C(50), i3_rest);
-          const f32v v24 = (v23 - v13);
-          const f32v v25 = (v24 * v24);
-          a17 = (a17 + f32_select(lanes_below(i3_rest), v25, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v26 = f32_load_part(p0 + i3 + INT64_C(50)*i0 + INT64_C(100), i3_rest);
-          const f32v v27 = (v26 - v14);
-          const f32v v28 = (v27 * v27);
-          a18 = (a18 + f32_select(lanes_below(i3_rest), v28, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v29 = f32_load_part(p0 + i3 + INT64_C(50)*i0 + INT64_C(150), i3_rest);
-          const f32v v30 = (v29 - v15);
-          const f32v v31 = (v30 * v30);
-          a19 = (a19 + f32_select(lanes_below(i3_rest), v31, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v5 = f32_load_part(p0 + i3 + INT64_C(50)*i0, i3_rest);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = (v6 * v6);
+          a4 = (a4 + f32_select(lanes_below(i3_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v5_r1 = f32_load_part(p0 + i3 + INT64_C(50)*i0 + INT64_C(50), i3_rest);
+          const f32v v6_r1 = (v5_r1 - v3_r1);
+          const f32v v7_r1 = (v6_r1 * v6_r1);
+          a4_r1 = (a4_r1 + f32_select(lanes_below(i3_rest), v7_r1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v5_r2 = f32_load_part(p0 + i3 + INT64_C(50)*i0 + INT64_C(100), i3_rest);
+          const f32v v6_r2 = (v5_r2 - v3_r2);
+          const f32v v7_r2 = (v6_r2 * v6_r2);
+          a4_r2 = (a4_r2 + f32_select(lanes_below(i3_rest), v7_r2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v5_r3 = f32_load_part(p0 + i3 + INT64_C(50)*i0 + INT64_C(150), i3_rest);
+          const f32v v6_r3 = (v5_r3 - v3_r3);
+          const f32v v7_r3 = (v6_r3 * v6_r3);
+          a4_r3 = (a4_r3 + f32_select(lanes_below(i3_rest), v7_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v32 = SPLAT(f32v, f32_sum(a16));
-      const f32v v33 = SPLAT(f32v, f32_sum(a17));
-      const f32v v34 = SPLAT(f32v, f32_sum(a18));
-      const f32v v35 = SPLAT(f32v, f32_sum(a19));
-      const f32v v36 = (v32 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      const f32v v37 = (v36 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
-      const f32v v38 = f32_rsqrt(v37);
-      f32_store_part(p5 + i0, v38, 1);
-      const f32v v39 = (v33 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      const f32v v40 = (v39 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
-      const f32v v41 = f32_rsqrt(v40);
-      f32_store_part(p5 + i0 + INT64_C(1), v41, 1);
-      const f32v v42 = (v34 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      const f32v v43 = (v42 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
-      const f32v v44 = f32_rsqrt(v43);
-      f32_store_part(p5 + i0 + INT64_C(2), v44, 1);
-      const f32v v45 = (v35 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      const f32v v46 = (v45 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
-      const f32v v47 = f32_rsqrt(v46);
-      f32_store_part(p5 + i0 + INT64_C(3), v47, 1);
+      const f32v v8 = SPLAT(f32v, f32_sum(a4));
+      const f32v v8_r1 = SPLAT(f32v, f32_sum(a4_r1));
+      const f32v v8_r2 = SPLAT(f32v, f32_sum(a4_r2));
+      const f32v v8_r3 = SPLAT(f32v, f32_sum(a4_r3));
+      const f32v v9 = (v8 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      const f32v v10 = (v9 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v11 = f32_rsqrt(v10);
+      f32_store_part(p5 + i0, v11, 1);
+      const f32v v9_r1 = (v8_r1 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      const f32v v10_r1 = (v9_r1 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v11_r1 = f32_rsqrt(v10_r1);
+      f32_store_part(p5 + i0 + INT64_C(1), v11_r1, 1);
+      const f32v v9_r2 = (v8_r2 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      const f32v v10_r2 = (v9_r2 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v11_r2 = f32_rsqrt(v10_r2);
+      f32_store_part(p5 + i0 + INT64_C(2), v11_r2, 1);
+      const f32v v9_r3 = (v8_r3 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      const f32v v10_r3 = (v9_r3 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v11_r3 = f32_rsqrt(v10_r3);
+      f32_store_part(p5 + i0 + INT64_C(3), v11_r3, 1);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(50); i1 += LANES) {
           fetch(p0 + INT64_C(50)*i0 + i1 + INT64_C(1000));
-          const f32v v48 = f32_load(p0 + INT64_C(50)*i0 + i1);
-          const f32v v49 = (v48 - v12);
-          const f32v v50 = (v49 * v38);
-          const f32v v51 = f32_load(p1 + i1);
-          const f32v v52 = (v50 * v51);
-          const f32v v53 = f32_load(p2 + i1);
-          const f32v v54 = (v52 + v53);
-          f32_store(p3 + INT64_C(50)*i0 + i1, v54);
+          const f32v v12 = f32_load(p0 + INT64_C(50)*i0 + i1);
+          const f32v v13 = (v12 - v3);
+          const f32v v14 = (v13 * v11);
+          const f32v v15 = f32_load(p1 + i1);
+          const f32v v16 = (v14 * v15);
+          const f32v v17 = f32_load(p2 + i1);
+          const f32v v18 = (v16 + v17);
+          f32_store(p3 + INT64_C(50)*i0 + i1, v18);
           fetch(p0 + INT64_C(50)*i0 + i1 + INT64_C(1050));
-          const f32v v55 = f32_load(p0 + INT64_C(50)*i0 + i1 + INT64_C(50));
-          const f32v v56 = (v55 - v13);
-          const f32v v57 = (v56 * v41);
-          const f32v v58 = (v57 * v51);
-          const f32v v59 = (v58 + v53);
-          f32_store(p3 + INT64_C(50)*i0 + i1 + INT64_C(50), v59);
+          const f32v v12_r1 = f32_load(p0 + INT64_C(50)*i0 + i1 + INT64_C(50));
+          const f32v v13_r1 = (v12_r1 - v3_r1);
+          const f32v v14_r1 = (v13_r1 * v11_r1);
+          const f32v v16_r1 = (v14_r1 * v15);
+          const f32v v18_r1 = (v16_r1 + v17);
+          f32_store(p3 + INT64_C(50)*i0 + i1 + INT64_C(50), v18_r1);
           fetch(p0 + INT64_C(50)*i0 + i1 + INT64_C(1100));
-          const f32v v60 = f32_load(p0 + INT64_C(50)*i0 + i1 + INT64_C(100));
-          const f32v v61 = (v60 - v14);
-          const f32v v62 = (v61 * v44);
-          const f32v v63 = (v62 * v51);
-          const f32v v64 = (v63 + v53);
-          f32_store(p3 + INT64_C(50)*i0 + i1 + INT64_C(100), v64);
+          const f32v v12_r2 = f32_load(p0 + INT64_C(50)*i0 + i1 + INT64_C(100));
+          const f32v v13_r2 = (v12_r2 - v3_r2);
+          const f32v v14_r2 = (v13_r2 * v11_r2);
+          const f32v v16_r2 = (v14_r2 * v15);
+          const f32v v18_r2 = (v16_r2 + v17);
+          f32_store(p3 + INT64_C(50)*i0 + i1 + INT64_C(100), v18_r2);
           fetch(p0 + INT64_C(50)*i0 + i1 + INT64_C(1150));
-          const f32v v65 = f32_load(p0 + INT64_C(50)*i0 + i1 + INT64_C(150));
-          const f32v v66 = (v65 - v15);
-          const f32v v67 = (v66 * v47);
-          const f32v v68 = (v67 * v51);
-          const f32v v69 = (v68 + v53);
-          f32_store(p3 + INT64_C(50)*i0 + i1 + INT64_C(150), v69);
+          const f32v v12_r3 = f32_load(p0 + INT64_C(50)*i0 + i1 + INT64_C(150));
+          const f32v v13_r3 = (v12_r3 - v3_r3);
+          const f32v v14_r3 = (v13_r3 * v11_r3);
+          const f32v v16_r3 = (v14_r3 * v15);
+          const f32v v18_r3 = (v16_r3 + v17);
+          f32_store(p3 + INT64_C(50)*i0 + i1 + INT64_C(150), v18_r3);
         }
         if (i1 < INT64_C(50)) {
           const int i1_rest = (int)(INT64_C(50) - i1);
-          const f32v v48 = f32_load_part(p0 + INT64_C(50)*i0 + i1, i1_rest);
-          const f32v v49 = (v48 - v12);
-          const f32v v50 = (v49 * v38);
-          const f32v v51 = f32_load_part(p1 + i1, i1_rest);
-          const f32v v52 = (v50 * v51);
-          const f32v v53 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v54 = (v52 + v53);
-          f32_store_part(p3 + INT64_C(50)*i0 + i1, v54, i1_rest);
-          const f32v v55 = f32_load_part(p0 + INT64_C(50)*i0 + i1 + INT64_C(50), i1_rest);
-          const f32v v56 = (v55 - v13);
-          const f32v v57 = (v56 * v41);
-          const f32v v58 = (v57 * v51);
-          const f32v v59 = (v58 + v53);
-          f32_store_part(p3 + INT64_C(50)*i0 + i1 + INT64_C(50), v59, i1_rest);
-          const f32v v60 = f32_load_part(p0 + INT64_C(50)*i0 + i1 + INT64_C(100), i1_rest);
-          const f32v v61 = (v60 - v14);
-          const f32v v62 = (v61 * v44);
-          const f32v v63 = (v62 * v51);
-          const f32v v64 = (v63 + v53);
-          f32_store_part(p3 + INT64_C(50)*i0 + i1 + INT64_C(100), v64, i1_rest);
-          const f32v v65 = f32_load_part(p0 + INT64_C(50)*i0 + i1 + INT64_C(150), i1_rest);
-          const f32v v66 = (v65 - v15);
-          const f32v v67 = (v66 * v47);
-          const f32v v68 = (v67 * v51);
-          const f32v v69 = (v68 + v53);
-          f32_store_part(p3 + INT64_C(50)*i0 + i1 + INT64_C(150), v69, i1_rest);
+          const f32v v12 = f32_load_part(p0 + INT64_C(50)*i0 + i1, i1_rest);
+          const f32v v13 = (v12 - v3);
+          const f32v v14 = (v13 * v11);
+          const f32v v15 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v16 = (v14 * v15);
+          const f32v v17 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v18 = (v16 + v17);
+          f32_store_part(p3 + INT64_C(50)*i0 + i1, v18, i1_rest);
+          const f32v v12_r1 = f32_load_part(p0 + INT64_C(50)*i0 + i1 + INT64_C(50), i1_rest);
+          const f32v v13_r1 = (v12_r1 - v3_r1);
+          const f32v v14_r1 = (v13_r1 * v11_r1);
+          const f32v v16_r1 = (v14_r1 * v15);
+          const f32v v18_r1 = (v16_r1 + v17);
+          f32_store_part(p3 + INT64_C(50)*i0 + i1 + INT64_C(50), v18_r1, i1_rest);
+          const f32v v12_r2 = f32_load_part(p0 + INT64_C(50)*i0 + i1 + INT64_C(100), i1_rest);
+          const f32v v13_r2 = (v12_r2 - v3_r2);
+          const f32v v14_r2 = (v13_r2 * v11_r2);
+          const f32v v16_r2 = (v14_r2 * v15);
+          const f32v v18_r2 = (v16_r2 + v17);
+          f32_store_part(p3 + INT64_C(50)*i0 + i1 + INT64_C(100), v18_r2, i1_rest);
+          const f32v v12_r3 = f32_load_part(p0 + INT64_C(50)*i0 + i1 + INT64_C(150), i1_rest);
+          const f32v v13_r3 = (v12_r3 - v3_r3);
+          const f32v v14_r3 = (v13_r3 * v11_r3);
+          const f32v v16_r3 = (v14_r3 * v15);
+          const f32v v18_r3 = (v16_r3 + v17);
+          f32_store_part(p3 + INT64_C(50)*i0 + i1 + INT64_C(150), v18_r3, i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      f32v a70 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i4 = 0;
-        for (; i4 + LANES <= INT64_C(50); i4 += LANES) {
-          const f32v v71 = f32_load(p0 + i4 + INT64_C(50)*i0);
-          a70 = (a70 + v71);
+        int64_t i2 = 0;
+        for (; i2 + LANES <= INT64_C(50); i2 += LANES) {
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(50)*i0);
+          a0 = (a0 + v1);
         }
-        if (i4 < INT64_C(50)) {
-          const int i4_rest = (int)(INT64_C(50) - i4);
-          const f32v v71 = f32_load_part(p0 + i4 + INT64_C(50)*i0, i4_rest);
-          a70 = (a70 + f32_select(lanes_below(i4_rest), v71, SPLAT(f32v, 0x0.0p+0f)));
+        if (i2 < INT64_C(50)) {
+          const int i2_rest = (int)(INT64_C(50) - i2);
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(50)*i0, i2_rest);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v72 = SPLAT(f32v, f32_sum(a70));
-      const f32v v73 = (v72 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      f32_store_part(p4 + i0, v73, 1);
-      f32v a74 = SPLAT(f32v, 0x0.0p+0f);
+      const f32v v2 = SPLAT(f32v, f32_sum(a0));
+      const f32v v3 = (v2 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      f32_store_part(p4 + i0, v3, 1);
+      f32v a4 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i5 = 0;
-        for (; i5 + LANES <= INT64_C(50); i5 += LANES) {
-          const f32v v75 = f32_load(p0 + i5 + INT64_C(50)*i0);
-          const f32v v76 = (v75 - v73);
-          const f32v v77 = (v76 * v76);
-          a74 = (a74 + v77);
+        int64_t i3 = 0;
+        for (; i3 + LANES <= INT64_C(50); i3 += LANES) {
+          const f32v v5 = f32_load(p0 + i3 + INT64_C(50)*i0);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = (v6 * v6);
+          a4 = (a4 + v7);
         }
-        if (i5 < INT64_C(50)) {
-          const int i5_rest = (int)(INT64_C(50) - i5);
-          const f32v v75 = f32_load_part(p0 + i5 + INT64_C(50)*i0, i5_rest);
-          const f32v v76 = (v75 - v73);
-          const f32v v77 = (v76 * v76);
-          a74 = (a74 + f32_select(lanes_below(i5_rest), v77, SPLAT(f32v, 0x0.0p+0f)));
+        if (i3 < INT64_C(50)) {
+          const int i3_rest = (int)(INT64_C(50) - i3);
+          const f32v v5 = f32_load_part(p0 + i3 + INT64_C(50)*i0, i3_rest);
+          const f32v v6 = (v5 - v3);
+          const f32v v7 = (v6 * v6);
+          a4 = (a4 + f32_select(lanes_below(i3_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v78 = SPLAT(f32v, f32_sum(a74));
-      const f32v v79 = (v78 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
-      const f32v v80 = (v79 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
-      const f32v v81 = f32_rsqrt(v80);
-      f32_store_part(p5 + i0, v81, 1);
+      const f32v v8 = SPLAT(f32v, f32_sum(a4));
+      const f32v v9 = (v8 * SPLAT(f32v, 0x1.47ae147ae147bp-6f));
+      const f32v v10 = (v9 + SPLAT(f32v, 0x1.4f8b588e368f1p-17f));
+      const f32v v11 = f32_rsqrt(v10);
+      f32_store_part(p5 + i0, v11, 1);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(50); i1 += LANES) {
           fetch(p0 + INT64_C(50)*i0 + i1 + INT64_C(1000));
-          const f32v v82 = f32_load(p0 + INT64_C(50)*i0 + i1);
-          const f32v v83 = (v82 - v73);
-          const f32v v84 = (v83 * v81);
-          const f32v v85 = f32_load(p1 + i1);
-          const f32v v86 = (v84 * v85);
-          const f32v v87 = f32_load(p2 + i1);
-          const f32v v88 = (v86 + v87);
-          f32_store(p3 + INT64_C(50)*i0 + i1, v88);
+          const f32v v12 = f32_load(p0 + INT64_C(50)*i0 + i1);
+          const f32v v13 = (v12 - v3);
+          const f32v v14 = (v13 * v11);
+          const f32v v15 = f32_load(p1 + i1);
+          const f32v v16 = (v14 * v15);
+          const f32v v17 = f32_load(p2 + i1);
+          const f32v v18 = (v16 + v17);
+          f32_store(p3 + INT64_C(50)*i0 + i1, v18);
         }
         if (i1 < INT64_C(50)) {
           const int i1_rest = (int)(INT64_C(50) - i1);
-          const f32v v82 = f32_load_part(p0 + INT64_C(50)*i0 + i1, i1_rest);
-          const f32v v83 = (v82 - v73);
-          const f32v v84 = (v83 * v81);
-          const f32v v85 = f32_load_part(p1 + i1, i1_rest);
-          const f32v v86 = (v84 * v85);
-          const f32v v87 = f32_load_part(p2 + i1, i1_rest);
-          const f32v v88 = (v86 + v87);
-          f32_store_part(p3 + INT64_C(50)*i0 + i1, v88, i1_rest);
+          const f32v v12 = f32_load_part(p0 + INT64_C(50)*i0 + i1, i1_rest);
+          const f32v v13 = (v12 - v3);
+          const f32v v14 = (v13 * v11);
+          const f32v v15 = f32_load_part(p1 + i1, i1_rest);
+          const f32v v16 = (v14 * v15);
+          const f32v v17 = f32_load_part(p2 + i1, i1_rest);
+          const f32v v18 = (v16 + v17);
+          f32_store_part(p3 + INT64_C(50)*i0 + i1, v18, i1_rest);
         }
       }
     }

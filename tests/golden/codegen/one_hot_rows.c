@@ -8,9 +8,9 @@ static void k_one_hot_rows_nest0(void **b, const int64_t *s, int64_t begin, int6
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       const i32v v0 = i32_one(p0 + i0);
-      const i32v v4 = i32_one(p0 + i0 + INT64_C(1));
-      const i32v v7 = i32_one(p0 + i0 + INT64_C(2));
-      const i32v v10 = i32_one(p0 + i0 + INT64_C(3));
+      const i32v v0_r1 = i32_one(p0 + i0 + INT64_C(1));
+      const i32v v0_r2 = i32_one(p0 + i0 + INT64_C(2));
+      const i32v v0_r3 = i32_one(p0 + i0 + INT64_C(3));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(6); i1 += LANES) {
@@ -18,15 +18,15 @@ static void k_one_hot_rows_nest0(void **b, const int64_t *s, int64_t begin, int6
           const i32v v2 = (v0 == v1);
           const f32v v3 = f32_select(v2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
           f32_store(p1 + INT64_C(6)*i0 + i1, v3);
-          const i32v v5 = (v4 == v1);
-          const f32v v6 = f32_select(v5, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store(p1 + INT64_C(6)*i0 + i1 + INT64_C(6), v6);
-          const i32v v8 = (v7 == v1);
-          const f32v v9 = f32_select(v8, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store(p1 + INT64_C(6)*i0 + i1 + INT64_C(12), v9);
-          const i32v v11 = (v10 == v1);
-          const f32v v12 = f32_select(v11, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store(p1 + INT64_C(6)*i0 + i1 + INT64_C(18), v12);
+          const i32v v2_r1 = (v0_r1 == v1);
+          const f32v v3_r1 = f32_select(v2_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store(p1 + INT64_C(6)*i0 + i1 + INT64_C(6), v3_r1);
+          const i32v v2_r2 = (v0_r2 == v1);
+          const f32v v3_r2 = f32_select(v2_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store(p1 + INT64_C(6)*i0 + i1 + INT64_C(12), v3_r2);
+          const i32v v2_r3 = (v0_r3 == v1);
+          const f32v v3_r3 = f32_select(v2_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store(p1 + INT64_C(6)*i0 + i1 + INT64_C(18), v3_r3);
         }
         if (i1 < INT64_C(6)) {
           const int i1_rest = (int)(INT64_C(6) - i1);
@@ -34,34 +34,34 @@ static void k_one_hot_rows_nest0(void **b, const int64_t *s, int64_t begin, int6
           const i32v v2 = (v0 == v1);
           const f32v v3 = f32_select(v2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
           f32_store_part(p1 + INT64_C(6)*i0 + i1, v3, i1_rest);
-          const i32v v5 = (v4 == v1);
-          const f32v v6 = f32_select(v5, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(6), v6, i1_rest);
-          const i32v v8 = (v7 == v1);
-          const f32v v9 = f32_select(v8, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(12), v9, i1_rest);
-          const i32v v11 = (v10 == v1);
-          const f32v v12 = f32_select(v11, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(18), v12, i1_rest);
+          const i32v v2_r1 = (v0_r1 == v1);
+          const f32v v3_r1 = f32_select(v2_r1, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(6), v3_r1, i1_rest);
+          const i32v v2_r2 = (v0_r2 == v1);
+          const f32v v3_r2 = f32_select(v2_r2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(12), v3_r2, i1_rest);
+          const i32v v2_r3 = (v0_r3 == v1);
+          const f32v v3_r3 = f32_select(v2_r3, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1 + INT64_C(18), v3_r3, i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      const i32v v13 = i32_one(p0 + i0);
+      const i32v v0 = i32_one(p0 + i0);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(6); i1 += LANES) {
-          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v15 = (v13 == v14);
-          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store(p1 + INT64_C(6)*i0 + i1, v16);
+          const i32v v1 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v2 = (v0 == v1);
+          const f32v v3 = f32_select(v2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store(p1 + INT64_C(6)*i0 + i1, v3);
         }
         if (i1 < INT64_C(6)) {
           const int i1_rest = (int)(INT64_C(6) - i1);
-          const i32v v14 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v15 = (v13 == v14);
-          const f32v v16 = f32_select(v15, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
-          f32_store_part(p1 + INT64_C(6)*i0 + i1, v16, i1_rest);
+          const i32v v1 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v2 = (v0 == v1);
+          const f32v v3 = f32_select(v2, SPLAT(f32v, 0x1.0000000000000p+0f), SPLAT(f32v, 0x0.0p+0f));
+          f32_store_part(p1 + INT64_C(6)*i0 + i1, v3, i1_rest);
         }
       }
     }

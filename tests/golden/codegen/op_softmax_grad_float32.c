@@ -9,147 +9,147 @@ static void k_op_softmax_grad_float32_nest0(void **b, const int64_t *s, int64_t 
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r2 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r3 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(37); i2 += LANES) {
-          const f32v v4 = f32_load(p0 + i2 + INT64_C(37)*i0);
-          const f32v v5 = f32_load(p1 + i2 + INT64_C(37)*i0);
-          const f32v v6 = (v4 * v5);
-          a0 = (a0 + v6);
-          const f32v v7 = f32_load(p0 + i2 + INT64_C(37)*i0 + INT64_C(37));
-          const f32v v8 = f32_load(p1 + i2 + INT64_C(37)*i0 + INT64_C(37));
-          const f32v v9 = (v7 * v8);
-          a1 = (a1 + v9);
-          const f32v v10 = f32_load(p0 + i2 + INT64_C(37)*i0 + INT64_C(74));
-          const f32v v11 = f32_load(p1 + i2 + INT64_C(37)*i0 + INT64_C(74));
-          const f32v v12 = (v10 * v11);
-          a2 = (a2 + v12);
-          const f32v v13 = f32_load(p0 + i2 + INT64_C(37)*i0 + INT64_C(111));
-          const f32v v14 = f32_load(p1 + i2 + INT64_C(37)*i0 + INT64_C(111));
-          const f32v v15 = (v13 * v14);
-          a3 = (a3 + v15);
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(37)*i0);
+          const f32v v2 = f32_load(p1 + i2 + INT64_C(37)*i0);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + v3);
+          const f32v v1_r1 = f32_load(p0 + i2 + INT64_C(37)*i0 + INT64_C(37));
+          const f32v v2_r1 = f32_load(p1 + i2 + INT64_C(37)*i0 + INT64_C(37));
+          const f32v v3_r1 = (v1_r1 * v2_r1);
+          a0_r1 = (a0_r1 + v3_r1);
+          const f32v v1_r2 = f32_load(p0 + i2 + INT64_C(37)*i0 + INT64_C(74));
+          const f32v v2_r2 = f32_load(p1 + i2 + INT64_C(37)*i0 + INT64_C(74));
+          const f32v v3_r2 = (v1_r2 * v2_r2);
+          a0_r2 = (a0_r2 + v3_r2);
+          const f32v v1_r3 = f32_load(p0 + i2 + INT64_C(37)*i0 + INT64_C(111));
+          const f32v v2_r3 = f32_load(p1 + i2 + INT64_C(37)*i0 + INT64_C(111));
+          const f32v v3_r3 = (v1_r3 * v2_r3);
+          a0_r3 = (a0_r3 + v3_r3);
         }
         if (i2 < INT64_C(37)) {
           const int i2_rest = (int)(INT64_C(37) - i2);
-          const f32v v4 = f32_load_part(p0 + i2 + INT64_C(37)*i0, i2_rest);
-          const f32v v5 = f32_load_part(p1 + i2 + INT64_C(37)*i0, i2_rest);
-          const f32v v6 = (v4 * v5);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v7 = f32_load_part(p0 + i2 + INT64_C(37)*i0 + INT64_C(37), i2_rest);
-          const f32v v8 = f32_load_part(p1 + i2 + INT64_C(37)*i0 + INT64_C(37), i2_rest);
-          const f32v v9 = (v7 * v8);
-          a1 = (a1 + f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v10 = f32_load_part(p0 + i2 + INT64_C(37)*i0 + INT64_C(74), i2_rest);
-          const f32v v11 = f32_load_part(p1 + i2 + INT64_C(37)*i0 + INT64_C(74), i2_rest);
-          const f32v v12 = (v10 * v11);
-          a2 = (a2 + f32_select(lanes_below(i2_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v13 = f32_load_part(p0 + i2 + INT64_C(37)*i0 + INT64_C(111), i2_rest);
-          const f32v v14 = f32_load_part(p1 + i2 + INT64_C(37)*i0 + INT64_C(111), i2_rest);
-          const f32v v15 = (v13 * v14);
-          a3 = (a3 + f32_select(lanes_below(i2_rest), v15, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(37)*i0, i2_rest);
+          const f32v v2 = f32_load_part(p1 + i2 + INT64_C(37)*i0, i2_rest);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v3, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r1 = f32_load_part(p0 + i2 + INT64_C(37)*i0 + INT64_C(37), i2_rest);
+          const f32v v2_r1 = f32_load_part(p1 + i2 + INT64_C(37)*i0 + INT64_C(37), i2_rest);
+          const f32v v3_r1 = (v1_r1 * v2_r1);
+          a0_r1 = (a0_r1 + f32_select(lanes_below(i2_rest), v3_r1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r2 = f32_load_part(p0 + i2 + INT64_C(37)*i0 + INT64_C(74), i2_rest);
+          const f32v v2_r2 = f32_load_part(p1 + i2 + INT64_C(37)*i0 + INT64_C(74), i2_rest);
+          const f32v v3_r2 = (v1_r2 * v2_r2);
+          a0_r2 = (a0_r2 + f32_select(lanes_below(i2_rest), v3_r2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r3 = f32_load_part(p0 + i2 + INT64_C(37)*i0 + INT64_C(111), i2_rest);
+          const f32v v2_r3 = f32_load_part(p1 + i2 + INT64_C(37)*i0 + INT64_C(111), i2_rest);
+          const f32v v3_r3 = (v1_r3 * v2_r3);
+          a0_r3 = (a0_r3 + f32_select(lanes_below(i2_rest), v3_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v16 = SPLAT(f32v, f32_sum(a0));
-      const f32v v17 = SPLAT(f32v, f32_sum(a1));
-      const f32v v18 = SPLAT(f32v, f32_sum(a2));
-      const f32v v19 = SPLAT(f32v, f32_sum(a3));
+      const f32v v4 = SPLAT(f32v, f32_sum(a0));
+      const f32v v4_r1 = SPLAT(f32v, f32_sum(a0_r1));
+      const f32v v4_r2 = SPLAT(f32v, f32_sum(a0_r2));
+      const f32v v4_r3 = SPLAT(f32v, f32_sum(a0_r3));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(999));
-          const f32v v20 = f32_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v5 = f32_load(p0 + INT64_C(37)*i0 + i1);
           fetch(p1 + INT64_C(37)*i0 + i1 + INT64_C(999));
-          const f32v v21 = f32_load(p1 + INT64_C(37)*i0 + i1);
-          const f32v v22 = (v21 - v16);
-          const f32v v23 = (v20 * v22);
-          f32_store(p2 + INT64_C(37)*i0 + i1, v23);
+          const f32v v6 = f32_load(p1 + INT64_C(37)*i0 + i1);
+          const f32v v7 = (v6 - v4);
+          const f32v v8 = (v5 * v7);
+          f32_store(p2 + INT64_C(37)*i0 + i1, v8);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(1036));
-          const f32v v24 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
+          const f32v v5_r1 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
           fetch(p1 + INT64_C(37)*i0 + i1 + INT64_C(1036));
-          const f32v v25 = f32_load(p1 + INT64_C(37)*i0 + i1 + INT64_C(37));
-          const f32v v26 = (v25 - v17);
-          const f32v v27 = (v24 * v26);
-          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), v27);
+          const f32v v6_r1 = f32_load(p1 + INT64_C(37)*i0 + i1 + INT64_C(37));
+          const f32v v7_r1 = (v6_r1 - v4_r1);
+          const f32v v8_r1 = (v5_r1 * v7_r1);
+          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), v8_r1);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(1073));
-          const f32v v28 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
+          const f32v v5_r2 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
           fetch(p1 + INT64_C(37)*i0 + i1 + INT64_C(1073));
-          const f32v v29 = f32_load(p1 + INT64_C(37)*i0 + i1 + INT64_C(74));
-          const f32v v30 = (v29 - v18);
-          const f32v v31 = (v28 * v30);
-          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), v31);
+          const f32v v6_r2 = f32_load(p1 + INT64_C(37)*i0 + i1 + INT64_C(74));
+          const f32v v7_r2 = (v6_r2 - v4_r2);
+          const f32v v8_r2 = (v5_r2 * v7_r2);
+          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), v8_r2);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(1110));
-          const f32v v32 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
+          const f32v v5_r3 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
           fetch(p1 + INT64_C(37)*i0 + i1 + INT64_C(1110));
-          const f32v v33 = f32_load(p1 + INT64_C(37)*i0 + i1 + INT64_C(111));
-          const f32v v34 = (v33 - v19);
-          const f32v v35 = (v32 * v34);
-          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), v35);
+          const f32v v6_r3 = f32_load(p1 + INT64_C(37)*i0 + i1 + INT64_C(111));
+          const f32v v7_r3 = (v6_r3 - v4_r3);
+          const f32v v8_r3 = (v5_r3 * v7_r3);
+          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), v8_r3);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v20 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v21 = f32_load_part(p1 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v22 = (v21 - v16);
-          const f32v v23 = (v20 * v22);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1, v23, i1_rest);
-          const f32v v24 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
-          const f32v v25 = f32_load_part(p1 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
-          const f32v v26 = (v25 - v17);
-          const f32v v27 = (v24 * v26);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), v27, i1_rest);
-          const f32v v28 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
-          const f32v v29 = f32_load_part(p1 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
-          const f32v v30 = (v29 - v18);
-          const f32v v31 = (v28 * v30);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), v31, i1_rest);
-          const f32v v32 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
-          const f32v v33 = f32_load_part(p1 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
-          const f32v v34 = (v33 - v19);
-          const f32v v35 = (v32 * v34);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), v35, i1_rest);
+          const f32v v5 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v6 = f32_load_part(p1 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v7 = (v6 - v4);
+          const f32v v8 = (v5 * v7);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1, v8, i1_rest);
+          const f32v v5_r1 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v6_r1 = f32_load_part(p1 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v7_r1 = (v6_r1 - v4_r1);
+          const f32v v8_r1 = (v5_r1 * v7_r1);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), v8_r1, i1_rest);
+          const f32v v5_r2 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v6_r2 = f32_load_part(p1 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v7_r2 = (v6_r2 - v4_r2);
+          const f32v v8_r2 = (v5_r2 * v7_r2);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), v8_r2, i1_rest);
+          const f32v v5_r3 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v6_r3 = f32_load_part(p1 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v7_r3 = (v6_r3 - v4_r3);
+          const f32v v8_r3 = (v5_r3 * v7_r3);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), v8_r3, i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      f32v a36 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i3 = 0;
-        for (; i3 + LANES <= INT64_C(37); i3 += LANES) {
-          const f32v v37 = f32_load(p0 + i3 + INT64_C(37)*i0);
-          const f32v v38 = f32_load(p1 + i3 + INT64_C(37)*i0);
-          const f32v v39 = (v37 * v38);
-          a36 = (a36 + v39);
+        int64_t i2 = 0;
+        for (; i2 + LANES <= INT64_C(37); i2 += LANES) {
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(37)*i0);
+          const f32v v2 = f32_load(p1 + i2 + INT64_C(37)*i0);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + v3);
         }
-        if (i3 < INT64_C(37)) {
-          const int i3_rest = (int)(INT64_C(37) - i3);
-          const f32v v37 = f32_load_part(p0 + i3 + INT64_C(37)*i0, i3_rest);
-          const f32v v38 = f32_load_part(p1 + i3 + INT64_C(37)*i0, i3_rest);
-          const f32v v39 = (v37 * v38);
-          a36 = (a36 + f32_select(lanes_below(i3_rest), v39, SPLAT(f32v, 0x0.0p+0f)));
+        if (i2 < INT64_C(37)) {
+          const int i2_rest = (int)(INT64_C(37) - i2);
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(37)*i0, i2_rest);
+          const f32v v2 = f32_load_part(p1 + i2 + INT64_C(37)*i0, i2_rest);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v40 = SPLAT(f32v, f32_sum(a36));
+      const f32v v4 = SPLAT(f32v, f32_sum(a0));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(999));
-          const f32v v41 = f32_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v5 = f32_load(p0 + INT64_C(37)*i0 + i1);
           fetch(p1 + INT64_C(37)*i0 + i1 + INT64_C(999));
-          const f32v v42 = f32_load(p1 + INT64_C(37)*i0 + i1);
-          const f32v v43 = (v42 - v40);
-          const f32v v44 = (v41 * v43);
-          f32_store(p2 + INT64_C(37)*i0 + i1, v44);
+          const f32v v6 = f32_load(p1 + INT64_C(37)*i0 + i1);
+          const f32v v7 = (v6 - v4);
+          const f32v v8 = (v5 * v7);
+          f32_store(p2 + INT64_C(37)*i0 + i1, v8);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v41 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v42 = f32_load_part(p1 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v43 = (v42 - v40);
-          const f32v v44 = (v41 * v43);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1, v44, i1_rest);
+          const f32v v5 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v6 = f32_load_part(p1 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v7 = (v6 - v4);
+          const f32v v8 = (v5 * v7);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1, v8, i1_rest);
         }
       }
     }

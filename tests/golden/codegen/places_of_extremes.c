@@ -8,148 +8,148 @@ static void k_places_of_extremes_nest0(void **b, const int64_t *s, int64_t begin
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       f32v a0 = SPLAT(f32v, -__builtin_inff());
-      f32v a1 = SPLAT(f32v, -__builtin_inff());
-      f32v a2 = SPLAT(f32v, -__builtin_inff());
-      f32v a3 = SPLAT(f32v, -__builtin_inff());
+      f32v a0_r1 = SPLAT(f32v, -__builtin_inff());
+      f32v a0_r2 = SPLAT(f32v, -__builtin_inff());
+      f32v a0_r3 = SPLAT(f32v, -__builtin_inff());
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(43); i2 += LANES) {
-          const f32v v4 = f32_load(p0 + i2 + INT64_C(43)*i0);
-          a0 = f32_max_so_far(a0, v4);
-          const f32v v5 = f32_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(43));
-          a1 = f32_max_so_far(a1, v5);
-          const f32v v6 = f32_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(86));
-          a2 = f32_max_so_far(a2, v6);
-          const f32v v7 = f32_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(129));
-          a3 = f32_max_so_far(a3, v7);
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(43)*i0);
+          a0 = f32_max_so_far(a0, v1);
+          const f32v v1_r1 = f32_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(43));
+          a0_r1 = f32_max_so_far(a0_r1, v1_r1);
+          const f32v v1_r2 = f32_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(86));
+          a0_r2 = f32_max_so_far(a0_r2, v1_r2);
+          const f32v v1_r3 = f32_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(129));
+          a0_r3 = f32_max_so_far(a0_r3, v1_r3);
         }
         if (i2 < INT64_C(43)) {
           const int i2_rest = (int)(INT64_C(43) - i2);
-          const f32v v4 = f32_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
-          a0 = f32_max_so_far(a0, f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())));
-          const f32v v5 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
-          a1 = f32_max_so_far(a1, f32_select(lanes_below(i2_rest), v5, SPLAT(f32v, -__builtin_inff())));
-          const f32v v6 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
-          a2 = f32_max_so_far(a2, f32_select(lanes_below(i2_rest), v6, SPLAT(f32v, -__builtin_inff())));
-          const f32v v7 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
-          a3 = f32_max_so_far(a3, f32_select(lanes_below(i2_rest), v7, SPLAT(f32v, -__builtin_inff())));
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
+          a0 = f32_max_so_far(a0, f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())));
+          const f32v v1_r1 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
+          a0_r1 = f32_max_so_far(a0_r1, f32_select(lanes_below(i2_rest), v1_r1, SPLAT(f32v, -__builtin_inff())));
+          const f32v v1_r2 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
+          a0_r2 = f32_max_so_far(a0_r2, f32_select(lanes_below(i2_rest), v1_r2, SPLAT(f32v, -__builtin_inff())));
+          const f32v v1_r3 = f32_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
+          a0_r3 = f32_max_so_far(a0_r3, f32_select(lanes_below(i2_rest), v1_r3, SPLAT(f32v, -__builtin_inff())));
         }
       }
-      const f32v v8 = SPLAT(f32v, f32_max(a0));
-      const f32v v9 = SPLAT(f32v, f32_max(a1));
-      const f32v v10 = SPLAT(f32v, f32_max(a2));
-      const f32v v11 = SPLAT(f32v, f32_max(a3));
-      i32v a12 = SPLAT(i32v, INT64_C(2147483647));
-      i32v a13 = SPLAT(i32v, INT64_C(2147483647));
-      i32v a14 = SPLAT(i32v, INT64_C(2147483647));
-      i32v a15 = SPLAT(i32v, INT64_C(2147483647));
+      const f32v v2 = SPLAT(f32v, f32_max(a0));
+      const f32v v2_r1 = SPLAT(f32v, f32_max(a0_r1));
+      const f32v v2_r2 = SPLAT(f32v, f32_max(a0_r2));
+      const f32v v2_r3 = SPLAT(f32v, f32_max(a0_r3));
+      i32v a3 = SPLAT(i32v, INT64_C(2147483647));
+      i32v a3_r1 = SPLAT(i32v, INT64_C(2147483647));
+      i32v a3_r2 = SPLAT(i32v, INT64_C(2147483647));
+      i32v a3_r3 = SPLAT(i32v, INT64_C(2147483647));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
-          const f32v v16 = f32_load(p0 + INT64_C(43)*i0 + i1);
-          const i32v v17 = (v16 == v8);
-          const i32v v18 = f32_isnan(v16);
-          const i32v v19 = (v17 | v18);
-          const i32v v20 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v21 = i32_select(v19, v20, SPLAT(i32v, INT64_C(43)));
-          a12 = i32_minimum(a12, v21);
-          const f32v v22 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
-          const i32v v23 = (v22 == v9);
-          const i32v v24 = f32_isnan(v22);
-          const i32v v25 = (v23 | v24);
-          const i32v v26 = i32_select(v25, v20, SPLAT(i32v, INT64_C(43)));
-          a13 = i32_minimum(a13, v26);
-          const f32v v27 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(86));
-          const i32v v28 = (v27 == v10);
-          const i32v v29 = f32_isnan(v27);
-          const i32v v30 = (v28 | v29);
-          const i32v v31 = i32_select(v30, v20, SPLAT(i32v, INT64_C(43)));
-          a14 = i32_minimum(a14, v31);
-          const f32v v32 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(129));
-          const i32v v33 = (v32 == v11);
-          const i32v v34 = f32_isnan(v32);
-          const i32v v35 = (v33 | v34);
-          const i32v v36 = i32_select(v35, v20, SPLAT(i32v, INT64_C(43)));
-          a15 = i32_minimum(a15, v36);
+          const f32v v4 = f32_load(p0 + INT64_C(43)*i0 + i1);
+          const i32v v5 = (v4 == v2);
+          const i32v v6 = f32_isnan(v4);
+          const i32v v7 = (v5 | v6);
+          const i32v v8 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v9 = i32_select(v7, v8, SPLAT(i32v, INT64_C(43)));
+          a3 = i32_minimum(a3, v9);
+          const f32v v4_r1 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
+          const i32v v5_r1 = (v4_r1 == v2_r1);
+          const i32v v6_r1 = f32_isnan(v4_r1);
+          const i32v v7_r1 = (v5_r1 | v6_r1);
+          const i32v v9_r1 = i32_select(v7_r1, v8, SPLAT(i32v, INT64_C(43)));
+          a3_r1 = i32_minimum(a3_r1, v9_r1);
+          const f32v v4_r2 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(86));
+          const i32v v5_r2 = (v4_r2 == v2_r2);
+          const i32v v6_r2 = f32_isnan(v4_r2);
+          const i32v v7_r2 = (v5_r2 | v6_r2);
+          const i32v v9_r2 = i32_select(v7_r2, v8, SPLAT(i32v, INT64_C(43)));
+          a3_r2 = i32_minimum(a3_r2, v9_r2);
+          const f32v v4_r3 = f32_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(129));
+          const i32v v5_r3 = (v4_r3 == v2_r3);
+          const i32v v6_r3 = f32_isnan(v4_r3);
+          const i32v v7_r3 = (v5_r3 | v6_r3);
+          const i32v v9_r3 = i32_select(v7_r3, v8, SPLAT(i32v, INT64_C(43)));
+          a3_r3 = i32_minimum(a3_r3, v9_r3);
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v16 = f32_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
-          const i32v v17 = (v16 == v8);
-          const i32v v18 = f32_isnan(v16);
-          const i32v v19 = (v17 | v18);
-          const i32v v20 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v21 = i32_select(v19, v20, SPLAT(i32v, INT64_C(43)));
-          a12 = i32_minimum(a12, i32_select(lanes_below(i1_rest), v21, SPLAT(i32v, INT64_C(2147483647))));
-          const f32v v22 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
-          const i32v v23 = (v22 == v9);
-          const i32v v24 = f32_isnan(v22);
-          const i32v v25 = (v23 | v24);
-          const i32v v26 = i32_select(v25, v20, SPLAT(i32v, INT64_C(43)));
-          a13 = i32_minimum(a13, i32_select(lanes_below(i1_rest), v26, SPLAT(i32v, INT64_C(2147483647))));
-          const f32v v27 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
-          const i32v v28 = (v27 == v10);
-          const i32v v29 = f32_isnan(v27);
-          const i32v v30 = (v28 | v29);
-          const i32v v31 = i32_select(v30, v20, SPLAT(i32v, INT64_C(43)));
-          a14 = i32_minimum(a14, i32_select(lanes_below(i1_rest), v31, SPLAT(i32v, INT64_C(2147483647))));
-          const f32v v32 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
-          const i32v v33 = (v32 == v11);
-          const i32v v34 = f32_isnan(v32);
-          const i32v v35 = (v33 | v34);
-          const i32v v36 = i32_select(v35, v20, SPLAT(i32v, INT64_C(43)));
-          a15 = i32_minimum(a15, i32_select(lanes_below(i1_rest), v36, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v4 = f32_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
+          const i32v v5 = (v4 == v2);
+          const i32v v6 = f32_isnan(v4);
+          const i32v v7 = (v5 | v6);
+          const i32v v8 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v9 = i32_select(v7, v8, SPLAT(i32v, INT64_C(43)));
+          a3 = i32_minimum(a3, i32_select(lanes_below(i1_rest), v9, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v4_r1 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
+          const i32v v5_r1 = (v4_r1 == v2_r1);
+          const i32v v6_r1 = f32_isnan(v4_r1);
+          const i32v v7_r1 = (v5_r1 | v6_r1);
+          const i32v v9_r1 = i32_select(v7_r1, v8, SPLAT(i32v, INT64_C(43)));
+          a3_r1 = i32_minimum(a3_r1, i32_select(lanes_below(i1_rest), v9_r1, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v4_r2 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
+          const i32v v5_r2 = (v4_r2 == v2_r2);
+          const i32v v6_r2 = f32_isnan(v4_r2);
+          const i32v v7_r2 = (v5_r2 | v6_r2);
+          const i32v v9_r2 = i32_select(v7_r2, v8, SPLAT(i32v, INT64_C(43)));
+          a3_r2 = i32_minimum(a3_r2, i32_select(lanes_below(i1_rest), v9_r2, SPLAT(i32v, INT64_C(2147483647))));
+          const f32v v4_r3 = f32_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
+          const i32v v5_r3 = (v4_r3 == v2_r3);
+          const i32v v6_r3 = f32_isnan(v4_r3);
+          const i32v v7_r3 = (v5_r3 | v6_r3);
+          const i32v v9_r3 = i32_select(v7_r3, v8, SPLAT(i32v, INT64_C(43)));
+          a3_r3 = i32_minimum(a3_r3, i32_select(lanes_below(i1_rest), v9_r3, SPLAT(i32v, INT64_C(2147483647))));
         }
       }
-      const i32v v37 = SPLAT(i32v, i32_min(a12));
-      const i32v v38 = SPLAT(i32v, i32_min(a13));
-      const i32v v39 = SPLAT(i32v, i32_min(a14));
-      const i32v v40 = SPLAT(i32v, i32_min(a15));
-      i32_store_part(p1 + i0, v37, 1);
-      i32_store_part(p1 + i0 + INT64_C(1), v38, 1);
-      i32_store_part(p1 + i0 + INT64_C(2), v39, 1);
-      i32_store_part(p1 + i0 + INT64_C(3), v40, 1);
+      const i32v v10 = SPLAT(i32v, i32_min(a3));
+      const i32v v10_r1 = SPLAT(i32v, i32_min(a3_r1));
+      const i32v v10_r2 = SPLAT(i32v, i32_min(a3_r2));
+      const i32v v10_r3 = SPLAT(i32v, i32_min(a3_r3));
+      i32_store_part(p1 + i0, v10, 1);
+      i32_store_part(p1 + i0 + INT64_C(1), v10_r1, 1);
+      i32_store_part(p1 + i0 + INT64_C(2), v10_r2, 1);
+      i32_store_part(p1 + i0 + INT64_C(3), v10_r3, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a41 = SPLAT(f32v, -__builtin_inff());
+      f32v a0 = SPLAT(f32v, -__builtin_inff());
       {
-        int64_t i4 = 0;
-        for (; i4 + LANES <= INT64_C(43); i4 += LANES) {
-          const f32v v42 = f32_load(p0 + i4 + INT64_C(43)*i0);
-          a41 = f32_max_so_far(a41, v42);
+        int64_t i2 = 0;
+        for (; i2 + LANES <= INT64_C(43); i2 += LANES) {
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(43)*i0);
+          a0 = f32_max_so_far(a0, v1);
         }
-        if (i4 < INT64_C(43)) {
-          const int i4_rest = (int)(INT64_C(43) - i4);
-          const f32v v42 = f32_load_part(p0 + i4 + INT64_C(43)*i0, i4_rest);
-          a41 = f32_max_so_far(a41, f32_select(lanes_below(i4_rest), v42, SPLAT(f32v, -__builtin_inff())));
+        if (i2 < INT64_C(43)) {
+          const int i2_rest = (int)(INT64_C(43) - i2);
+          const f32v v1 = f32_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
+          a0 = f32_max_so_far(a0, f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())));
         }
       }
-      const f32v v43 = SPLAT(f32v, f32_max(a41));
-      i32v a44 = SPLAT(i32v, INT64_C(2147483647));
+      const f32v v2 = SPLAT(f32v, f32_max(a0));
+      i32v a3 = SPLAT(i32v, INT64_C(2147483647));
       {
-        int64_t i3 = 0;
-        for (; i3 + LANES <= INT64_C(43); i3 += LANES) {
-          const f32v v45 = f32_load(p0 + INT64_C(43)*i0 + i3);
-          const i32v v46 = (v45 == v43);
-          const i32v v47 = f32_isnan(v45);
-          const i32v v48 = (v46 | v47);
-          const i32v v49 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v50 = i32_select(v48, v49, SPLAT(i32v, INT64_C(43)));
-          a44 = i32_minimum(a44, v50);
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
+          const f32v v4 = f32_load(p0 + INT64_C(43)*i0 + i1);
+          const i32v v5 = (v4 == v2);
+          const i32v v6 = f32_isnan(v4);
+          const i32v v7 = (v5 | v6);
+          const i32v v8 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v9 = i32_select(v7, v8, SPLAT(i32v, INT64_C(43)));
+          a3 = i32_minimum(a3, v9);
         }
-        if (i3 < INT64_C(43)) {
-          const int i3_rest = (int)(INT64_C(43) - i3);
-          const f32v v45 = f32_load_part(p0 + INT64_C(43)*i0 + i3, i3_rest);
-          const i32v v46 = (v45 == v43);
-          const i32v v47 = f32_isnan(v45);
-          const i32v v48 = (v46 | v47);
-          const i32v v49 = i32_from_i64((SPLAT(i64v, (i3)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
-          const i32v v50 = i32_select(v48, v49, SPLAT(i32v, INT64_C(43)));
-          a44 = i32_minimum(a44, i32_select(lanes_below(i3_rest), v50, SPLAT(i32v, INT64_C(2147483647))));
+        if (i1 < INT64_C(43)) {
+          const int i1_rest = (int)(INT64_C(43) - i1);
+          const f32v v4 = f32_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
+          const i32v v5 = (v4 == v2);
+          const i32v v6 = f32_isnan(v4);
+          const i32v v7 = (v5 | v6);
+          const i32v v8 = i32_from_i64((SPLAT(i64v, (i1)) + (i64_iota() * SPLAT(i64v, (INT64_C(1))))));
+          const i32v v9 = i32_select(v7, v8, SPLAT(i32v, INT64_C(43)));
+          a3 = i32_minimum(a3, i32_select(lanes_below(i1_rest), v9, SPLAT(i32v, INT64_C(2147483647))));
         }
       }
-      const i32v v51 = SPLAT(i32v, i32_min(a44));
-      i32_store_part(p1 + i0, v51, 1);
+      const i32v v10 = SPLAT(i32v, i32_min(a3));
+      i32_store_part(p1 + i0, v10, 1);
     }
   }
 }
@@ -173,20 +173,20 @@ static void k_places_of_extremes_nest1(void **b, const int64_t *s, int64_t begin
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(989));
           const f32v v0 = f32_load(p0 + i1 + INT64_C(43)*i0);
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(1032));
-          const f32v v1 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(43));
+          const f32v v0_r1 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(43));
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(1075));
-          const f32v v2 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(86));
+          const f32v v0_r2 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(86));
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(1118));
-          const f32v v3 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(129));
-          f32_store(c0 + i1, f32_minimum(f32_minimum(f32_minimum(f32_minimum(f32_load(c0 + i1), v0), v1), v2), v3));
+          const f32v v0_r3 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(129));
+          f32_store(c0 + i1, f32_minimum(f32_minimum(f32_minimum(f32_minimum(f32_load(c0 + i1), v0), v0_r1), v0_r2), v0_r3));
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
           const f32v v0 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
-          const f32v v1 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
-          const f32v v2 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
-          const f32v v3 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
-          f32_store_part(c0 + i1, f32_minimum(f32_minimum(f32_minimum(f32_minimum(f32_load_part(c0 + i1, i1_rest), v0), v1), v2), v3), i1_rest);
+          const f32v v0_r1 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
+          const f32v v0_r2 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
+          const f32v v0_r3 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
+          f32_store_part(c0 + i1, f32_minimum(f32_minimum(f32_minimum(f32_minimum(f32_load_part(c0 + i1, i1_rest), v0), v0_r1), v0_r2), v0_r3), i1_rest);
         }
       }
     }
@@ -195,13 +195,13 @@ static void k_places_of_extremes_nest1(void **b, const int64_t *s, int64_t begin
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(989));
-          const f32v v4 = f32_load(p0 + i1 + INT64_C(43)*i0);
-          f32_store(c0 + i1, f32_minimum(f32_load(c0 + i1), v4));
+          const f32v v0 = f32_load(p0 + i1 + INT64_C(43)*i0);
+          f32_store(c0 + i1, f32_minimum(f32_load(c0 + i1), v0));
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v4 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
-          f32_store_part(c0 + i1, f32_minimum(f32_load_part(c0 + i1, i1_rest), v4), i1_rest);
+          const f32v v0 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
+          f32_store_part(c0 + i1, f32_minimum(f32_load_part(c0 + i1, i1_rest), v0), i1_rest);
         }
       }
     }
@@ -235,9 +235,9 @@ static void k_places_of_extremes_nest2(void **b, const int64_t *s, int64_t begin
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       const i32v v5 = i32_from_i64(SPLAT(i64v, (i0)));
-      const i32v v11 = i32_from_i64(SPLAT(i64v, (i0 + INT64_C(1))));
-      const i32v v17 = i32_from_i64(SPLAT(i64v, (i0 + INT64_C(2))));
-      const i32v v23 = i32_from_i64(SPLAT(i64v, (i0 + INT64_C(3))));
+      const i32v v5_r1 = i32_from_i64(SPLAT(i64v, (i0 + INT64_C(1))));
+      const i32v v5_r2 = i32_from_i64(SPLAT(i64v, (i0 + INT64_C(2))));
+      const i32v v5_r3 = i32_from_i64(SPLAT(i64v, (i0 + INT64_C(3))));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
@@ -249,24 +249,24 @@ static void k_places_of_extremes_nest2(void **b, const int64_t *s, int64_t begin
           const i32v v4 = (v2 | v3);
           const i32v v6 = i32_select(v4, v5, SPLAT(i32v, INT64_C(5)));
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(1032));
-          const f32v v7 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(43));
-          const i32v v8 = (v7 == v1);
-          const i32v v9 = f32_isnan(v7);
-          const i32v v10 = (v8 | v9);
-          const i32v v12 = i32_select(v10, v11, SPLAT(i32v, INT64_C(5)));
+          const f32v v0_r1 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(43));
+          const i32v v2_r1 = (v0_r1 == v1);
+          const i32v v3_r1 = f32_isnan(v0_r1);
+          const i32v v4_r1 = (v2_r1 | v3_r1);
+          const i32v v6_r1 = i32_select(v4_r1, v5_r1, SPLAT(i32v, INT64_C(5)));
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(1075));
-          const f32v v13 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(86));
-          const i32v v14 = (v13 == v1);
-          const i32v v15 = f32_isnan(v13);
-          const i32v v16 = (v14 | v15);
-          const i32v v18 = i32_select(v16, v17, SPLAT(i32v, INT64_C(5)));
+          const f32v v0_r2 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(86));
+          const i32v v2_r2 = (v0_r2 == v1);
+          const i32v v3_r2 = f32_isnan(v0_r2);
+          const i32v v4_r2 = (v2_r2 | v3_r2);
+          const i32v v6_r2 = i32_select(v4_r2, v5_r2, SPLAT(i32v, INT64_C(5)));
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(1118));
-          const f32v v19 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(129));
-          const i32v v20 = (v19 == v1);
-          const i32v v21 = f32_isnan(v19);
-          const i32v v22 = (v20 | v21);
-          const i32v v24 = i32_select(v22, v23, SPLAT(i32v, INT64_C(5)));
-          i32_store(c0 + i1, i32_minimum(i32_minimum(i32_minimum(i32_minimum(i32_load(c0 + i1), v6), v12), v18), v24));
+          const f32v v0_r3 = f32_load(p0 + i1 + INT64_C(43)*i0 + INT64_C(129));
+          const i32v v2_r3 = (v0_r3 == v1);
+          const i32v v3_r3 = f32_isnan(v0_r3);
+          const i32v v4_r3 = (v2_r3 | v3_r3);
+          const i32v v6_r3 = i32_select(v4_r3, v5_r3, SPLAT(i32v, INT64_C(5)));
+          i32_store(c0 + i1, i32_minimum(i32_minimum(i32_minimum(i32_minimum(i32_load(c0 + i1), v6), v6_r1), v6_r2), v6_r3));
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
@@ -276,48 +276,48 @@ static void k_places_of_extremes_nest2(void **b, const int64_t *s, int64_t begin
           const i32v v3 = f32_isnan(v0);
           const i32v v4 = (v2 | v3);
           const i32v v6 = i32_select(v4, v5, SPLAT(i32v, INT64_C(5)));
-          const f32v v7 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
-          const i32v v8 = (v7 == v1);
-          const i32v v9 = f32_isnan(v7);
-          const i32v v10 = (v8 | v9);
-          const i32v v12 = i32_select(v10, v11, SPLAT(i32v, INT64_C(5)));
-          const f32v v13 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
-          const i32v v14 = (v13 == v1);
-          const i32v v15 = f32_isnan(v13);
-          const i32v v16 = (v14 | v15);
-          const i32v v18 = i32_select(v16, v17, SPLAT(i32v, INT64_C(5)));
-          const f32v v19 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
-          const i32v v20 = (v19 == v1);
-          const i32v v21 = f32_isnan(v19);
-          const i32v v22 = (v20 | v21);
-          const i32v v24 = i32_select(v22, v23, SPLAT(i32v, INT64_C(5)));
-          i32_store_part(c0 + i1, i32_minimum(i32_minimum(i32_minimum(i32_minimum(i32_load_part(c0 + i1, i1_rest), v6), v12), v18), v24), i1_rest);
+          const f32v v0_r1 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(43), i1_rest);
+          const i32v v2_r1 = (v0_r1 == v1);
+          const i32v v3_r1 = f32_isnan(v0_r1);
+          const i32v v4_r1 = (v2_r1 | v3_r1);
+          const i32v v6_r1 = i32_select(v4_r1, v5_r1, SPLAT(i32v, INT64_C(5)));
+          const f32v v0_r2 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(86), i1_rest);
+          const i32v v2_r2 = (v0_r2 == v1);
+          const i32v v3_r2 = f32_isnan(v0_r2);
+          const i32v v4_r2 = (v2_r2 | v3_r2);
+          const i32v v6_r2 = i32_select(v4_r2, v5_r2, SPLAT(i32v, INT64_C(5)));
+          const f32v v0_r3 = f32_load_part(p0 + i1 + INT64_C(43)*i0 + INT64_C(129), i1_rest);
+          const i32v v2_r3 = (v0_r3 == v1);
+          const i32v v3_r3 = f32_isnan(v0_r3);
+          const i32v v4_r3 = (v2_r3 | v3_r3);
+          const i32v v6_r3 = i32_select(v4_r3, v5_r3, SPLAT(i32v, INT64_C(5)));
+          i32_store_part(c0 + i1, i32_minimum(i32_minimum(i32_minimum(i32_minimum(i32_load_part(c0 + i1, i1_rest), v6), v6_r1), v6_r2), v6_r3), i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      const i32v v30 = i32_from_i64(SPLAT(i64v, (i0)));
+      const i32v v5 = i32_from_i64(SPLAT(i64v, (i0)));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
           fetch(p0 + i1 + INT64_C(43)*i0 + INT64_C(989));
-          const f32v v25 = f32_load(p0 + i1 + INT64_C(43)*i0);
-          const f32v v26 = f32_load(p3 + i1);
-          const i32v v27 = (v25 == v26);
-          const i32v v28 = f32_isnan(v25);
-          const i32v v29 = (v27 | v28);
-          const i32v v31 = i32_select(v29, v30, SPLAT(i32v, INT64_C(5)));
-          i32_store(c0 + i1, i32_minimum(i32_load(c0 + i1), v31));
+          const f32v v0 = f32_load(p0 + i1 + INT64_C(43)*i0);
+          const f32v v1 = f32_load(p3 + i1);
+          const i32v v2 = (v0 == v1);
+          const i32v v3 = f32_isnan(v0);
+          const i32v v4 = (v2 | v3);
+          const i32v v6 = i32_select(v4, v5, SPLAT(i32v, INT64_C(5)));
+          i32_store(c0 + i1, i32_minimum(i32_load(c0 + i1), v6));
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v25 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
-          const f32v v26 = f32_load_part(p3 + i1, i1_rest);
-          const i32v v27 = (v25 == v26);
-          const i32v v28 = f32_isnan(v25);
-          const i32v v29 = (v27 | v28);
-          const i32v v31 = i32_select(v29, v30, SPLAT(i32v, INT64_C(5)));
-          i32_store_part(c0 + i1, i32_minimum(i32_load_part(c0 + i1, i1_rest), v31), i1_rest);
+          const f32v v0 = f32_load_part(p0 + i1 + INT64_C(43)*i0, i1_rest);
+          const f32v v1 = f32_load_part(p3 + i1, i1_rest);
+          const i32v v2 = (v0 == v1);
+          const i32v v3 = f32_isnan(v0);
+          const i32v v4 = (v2 | v3);
+          const i32v v6 = i32_select(v4, v5, SPLAT(i32v, INT64_C(5)));
+          i32_store_part(c0 + i1, i32_minimum(i32_load_part(c0 + i1, i1_rest), v6), i1_rest);
         }
       }
     }

@@ -31,54 +31,54 @@ static void k_schedule_stored_nest1(void **b, const int64_t *s, int64_t begin, i
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a0_r2 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a0_r3 = SPLAT(f32v, 0x0.0p+0f);
           for (int64_t i2 = 0; i2 < INT64_C(20); i2++) {
-            const f32v v4 = f32_one(p3 + i2 + INT64_C(20)*i0);
-            const f32v v5 = f32_load(p1 + INT64_C(37)*i2 + i1);
-            const f32v v6 = (v4 * v5);
-            a0 = (a0 + v6);
-            const f32v v7 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(20));
-            const f32v v8 = (v7 * v5);
-            a1 = (a1 + v8);
-            const f32v v9 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(40));
-            const f32v v10 = (v9 * v5);
-            a2 = (a2 + v10);
-            const f32v v11 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(60));
-            const f32v v12 = (v11 * v5);
-            a3 = (a3 + v12);
+            const f32v v1 = f32_one(p3 + i2 + INT64_C(20)*i0);
+            const f32v v2 = f32_load(p1 + INT64_C(37)*i2 + i1);
+            const f32v v3 = (v1 * v2);
+            a0 = (a0 + v3);
+            const f32v v1_r1 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(20));
+            const f32v v3_r1 = (v1_r1 * v2);
+            a0_r1 = (a0_r1 + v3_r1);
+            const f32v v1_r2 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(40));
+            const f32v v3_r2 = (v1_r2 * v2);
+            a0_r2 = (a0_r2 + v3_r2);
+            const f32v v1_r3 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(60));
+            const f32v v3_r3 = (v1_r3 * v2);
+            a0_r3 = (a0_r3 + v3_r3);
           }
           f32_store(p2 + INT64_C(37)*i0 + i1, a0);
-          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), a1);
-          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), a2);
-          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), a3);
+          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), a0_r1);
+          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), a0_r2);
+          f32_store(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), a0_r3);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
           f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-          f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a0_r2 = SPLAT(f32v, 0x0.0p+0f);
+          f32v a0_r3 = SPLAT(f32v, 0x0.0p+0f);
           for (int64_t i2 = 0; i2 < INT64_C(20); i2++) {
-            const f32v v4 = f32_one(p3 + i2 + INT64_C(20)*i0);
-            const f32v v5 = f32_load_part(p1 + INT64_C(37)*i2 + i1, i1_rest);
-            const f32v v6 = (v4 * v5);
-            a0 = (a0 + v6);
-            const f32v v7 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(20));
-            const f32v v8 = (v7 * v5);
-            a1 = (a1 + v8);
-            const f32v v9 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(40));
-            const f32v v10 = (v9 * v5);
-            a2 = (a2 + v10);
-            const f32v v11 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(60));
-            const f32v v12 = (v11 * v5);
-            a3 = (a3 + v12);
+            const f32v v1 = f32_one(p3 + i2 + INT64_C(20)*i0);
+            const f32v v2 = f32_load_part(p1 + INT64_C(37)*i2 + i1, i1_rest);
+            const f32v v3 = (v1 * v2);
+            a0 = (a0 + v3);
+            const f32v v1_r1 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(20));
+            const f32v v3_r1 = (v1_r1 * v2);
+            a0_r1 = (a0_r1 + v3_r1);
+            const f32v v1_r2 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(40));
+            const f32v v3_r2 = (v1_r2 * v2);
+            a0_r2 = (a0_r2 + v3_r2);
+            const f32v v1_r3 = f32_one(p3 + i2 + INT64_C(20)*i0 + INT64_C(60));
+            const f32v v3_r3 = (v1_r3 * v2);
+            a0_r3 = (a0_r3 + v3_r3);
           }
           f32_store_part(p2 + INT64_C(37)*i0 + i1, a0, i1_rest);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), a1, i1_rest);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), a2, i1_rest);
-          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), a3, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(37), a0_r1, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(74), a0_r2, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1 + INT64_C(111), a0_r3, i1_rest);
         }
       }
     }
@@ -86,25 +86,25 @@ static void k_schedule_stored_nest1(void **b, const int64_t *s, int64_t begin, i
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
-          f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
-            const f32v v14 = f32_one(p3 + i3 + INT64_C(20)*i0);
-            const f32v v15 = f32_load(p1 + INT64_C(37)*i3 + i1);
-            const f32v v16 = (v14 * v15);
-            a13 = (a13 + v16);
+          f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i2 = 0; i2 < INT64_C(20); i2++) {
+            const f32v v1 = f32_one(p3 + i2 + INT64_C(20)*i0);
+            const f32v v2 = f32_load(p1 + INT64_C(37)*i2 + i1);
+            const f32v v3 = (v1 * v2);
+            a0 = (a0 + v3);
           }
-          f32_store(p2 + INT64_C(37)*i0 + i1, a13);
+          f32_store(p2 + INT64_C(37)*i0 + i1, a0);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          f32v a13 = SPLAT(f32v, 0x0.0p+0f);
-          for (int64_t i3 = 0; i3 < INT64_C(20); i3++) {
-            const f32v v14 = f32_one(p3 + i3 + INT64_C(20)*i0);
-            const f32v v15 = f32_load_part(p1 + INT64_C(37)*i3 + i1, i1_rest);
-            const f32v v16 = (v14 * v15);
-            a13 = (a13 + v16);
+          f32v a0 = SPLAT(f32v, 0x0.0p+0f);
+          for (int64_t i2 = 0; i2 < INT64_C(20); i2++) {
+            const f32v v1 = f32_one(p3 + i2 + INT64_C(20)*i0);
+            const f32v v2 = f32_load_part(p1 + INT64_C(37)*i2 + i1, i1_rest);
+            const f32v v3 = (v1 * v2);
+            a0 = (a0 + v3);
           }
-          f32_store_part(p2 + INT64_C(37)*i0 + i1, a13, i1_rest);
+          f32_store_part(p2 + INT64_C(37)*i0 + i1, a0, i1_rest);
         }
       }
     }

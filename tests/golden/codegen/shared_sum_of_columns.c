@@ -17,27 +17,27 @@ static void k_shared_sum_of_columns_nest0(void **b, const int64_t *s, int64_t be
           const f32v v0 = f32_load(p0 + INT64_C(48)*i0 + i1);
           const f32v v1 = f32_exp(v0);
           fetch(p0 + INT64_C(48)*i0 + i1 + INT64_C(1056));
-          const f32v v2 = f32_load(p0 + INT64_C(48)*i0 + i1 + INT64_C(48));
-          const f32v v3 = f32_exp(v2);
+          const f32v v0_r1 = f32_load(p0 + INT64_C(48)*i0 + i1 + INT64_C(48));
+          const f32v v1_r1 = f32_exp(v0_r1);
           fetch(p0 + INT64_C(48)*i0 + i1 + INT64_C(1104));
-          const f32v v4 = f32_load(p0 + INT64_C(48)*i0 + i1 + INT64_C(96));
-          const f32v v5 = f32_exp(v4);
+          const f32v v0_r2 = f32_load(p0 + INT64_C(48)*i0 + i1 + INT64_C(96));
+          const f32v v1_r2 = f32_exp(v0_r2);
           fetch(p0 + INT64_C(48)*i0 + i1 + INT64_C(1152));
-          const f32v v6 = f32_load(p0 + INT64_C(48)*i0 + i1 + INT64_C(144));
-          const f32v v7 = f32_exp(v6);
-          f32_store(c0 + i1, ((((f32_load(c0 + i1) + v1) + v3) + v5) + v7));
+          const f32v v0_r3 = f32_load(p0 + INT64_C(48)*i0 + i1 + INT64_C(144));
+          const f32v v1_r3 = f32_exp(v0_r3);
+          f32_store(c0 + i1, ((((f32_load(c0 + i1) + v1) + v1_r1) + v1_r2) + v1_r3));
         }
         if (i1 < INT64_C(48)) {
           const int i1_rest = (int)(INT64_C(48) - i1);
           const f32v v0 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
           const f32v v1 = f32_exp(v0);
-          const f32v v2 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(48), i1_rest);
-          const f32v v3 = f32_exp(v2);
-          const f32v v4 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(96), i1_rest);
-          const f32v v5 = f32_exp(v4);
-          const f32v v6 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(144), i1_rest);
-          const f32v v7 = f32_exp(v6);
-          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v1) + v3) + v5) + v7), i1_rest);
+          const f32v v0_r1 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(48), i1_rest);
+          const f32v v1_r1 = f32_exp(v0_r1);
+          const f32v v0_r2 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(96), i1_rest);
+          const f32v v1_r2 = f32_exp(v0_r2);
+          const f32v v0_r3 = f32_load_part(p0 + INT64_C(48)*i0 + i1 + INT64_C(144), i1_rest);
+          const f32v v1_r3 = f32_exp(v0_r3);
+          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v1) + v1_r1) + v1_r2) + v1_r3), i1_rest);
         }
       }
     }
@@ -46,15 +46,15 @@ static void k_shared_sum_of_columns_nest0(void **b, const int64_t *s, int64_t be
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(48); i1 += LANES) {
           fetch(p0 + INT64_C(48)*i0 + i1 + INT64_C(1008));
-          const f32v v8 = f32_load(p0 + INT64_C(48)*i0 + i1);
-          const f32v v9 = f32_exp(v8);
-          f32_store(c0 + i1, (f32_load(c0 + i1) + v9));
+          const f32v v0 = f32_load(p0 + INT64_C(48)*i0 + i1);
+          const f32v v1 = f32_exp(v0);
+          f32_store(c0 + i1, (f32_load(c0 + i1) + v1));
         }
         if (i1 < INT64_C(48)) {
           const int i1_rest = (int)(INT64_C(48) - i1);
-          const f32v v8 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
-          const f32v v9 = f32_exp(v8);
-          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
+          const f32v v0 = f32_load_part(p0 + INT64_C(48)*i0 + i1, i1_rest);
+          const f32v v1 = f32_exp(v0);
+          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v1), i1_rest);
         }
       }
     }

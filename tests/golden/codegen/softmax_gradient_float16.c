@@ -9,157 +9,157 @@ static void k_softmax_gradient_float16_nest0(void **b, const int64_t *s, int64_t
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r2 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r3 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i2 = 0;
         for (; i2 + LANES <= INT64_C(43); i2 += LANES) {
-          const f32v v4 = f16_load(p0 + i2 + INT64_C(43)*i0);
-          const f32v v5 = f16_load(p1 + i2 + INT64_C(43)*i0);
-          const f32v v6 = (v4 * v5);
-          a0 = (a0 + v6);
-          const f32v v7 = f16_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(43));
-          const f32v v8 = f16_load(p1 + i2 + INT64_C(43)*i0 + INT64_C(43));
-          const f32v v9 = (v7 * v8);
-          a1 = (a1 + v9);
-          const f32v v10 = f16_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(86));
-          const f32v v11 = f16_load(p1 + i2 + INT64_C(43)*i0 + INT64_C(86));
-          const f32v v12 = (v10 * v11);
-          a2 = (a2 + v12);
-          const f32v v13 = f16_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(129));
-          const f32v v14 = f16_load(p1 + i2 + INT64_C(43)*i0 + INT64_C(129));
-          const f32v v15 = (v13 * v14);
-          a3 = (a3 + v15);
+          const f32v v1 = f16_load(p0 + i2 + INT64_C(43)*i0);
+          const f32v v2 = f16_load(p1 + i2 + INT64_C(43)*i0);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + v3);
+          const f32v v1_r1 = f16_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(43));
+          const f32v v2_r1 = f16_load(p1 + i2 + INT64_C(43)*i0 + INT64_C(43));
+          const f32v v3_r1 = (v1_r1 * v2_r1);
+          a0_r1 = (a0_r1 + v3_r1);
+          const f32v v1_r2 = f16_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(86));
+          const f32v v2_r2 = f16_load(p1 + i2 + INT64_C(43)*i0 + INT64_C(86));
+          const f32v v3_r2 = (v1_r2 * v2_r2);
+          a0_r2 = (a0_r2 + v3_r2);
+          const f32v v1_r3 = f16_load(p0 + i2 + INT64_C(43)*i0 + INT64_C(129));
+          const f32v v2_r3 = f16_load(p1 + i2 + INT64_C(43)*i0 + INT64_C(129));
+          const f32v v3_r3 = (v1_r3 * v2_r3);
+          a0_r3 = (a0_r3 + v3_r3);
         }
         if (i2 < INT64_C(43)) {
           const int i2_rest = (int)(INT64_C(43) - i2);
-          const f32v v4 = f16_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
-          const f32v v5 = f16_load_part(p1 + i2 + INT64_C(43)*i0, i2_rest);
-          const f32v v6 = (v4 * v5);
-          a0 = (a0 + f32_select(lanes_below(i2_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v7 = f16_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
-          const f32v v8 = f16_load_part(p1 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
-          const f32v v9 = (v7 * v8);
-          a1 = (a1 + f32_select(lanes_below(i2_rest), v9, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v10 = f16_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
-          const f32v v11 = f16_load_part(p1 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
-          const f32v v12 = (v10 * v11);
-          a2 = (a2 + f32_select(lanes_below(i2_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v13 = f16_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
-          const f32v v14 = f16_load_part(p1 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
-          const f32v v15 = (v13 * v14);
-          a3 = (a3 + f32_select(lanes_below(i2_rest), v15, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f16_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
+          const f32v v2 = f16_load_part(p1 + i2 + INT64_C(43)*i0, i2_rest);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v3, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r1 = f16_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
+          const f32v v2_r1 = f16_load_part(p1 + i2 + INT64_C(43)*i0 + INT64_C(43), i2_rest);
+          const f32v v3_r1 = (v1_r1 * v2_r1);
+          a0_r1 = (a0_r1 + f32_select(lanes_below(i2_rest), v3_r1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r2 = f16_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
+          const f32v v2_r2 = f16_load_part(p1 + i2 + INT64_C(43)*i0 + INT64_C(86), i2_rest);
+          const f32v v3_r2 = (v1_r2 * v2_r2);
+          a0_r2 = (a0_r2 + f32_select(lanes_below(i2_rest), v3_r2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r3 = f16_load_part(p0 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
+          const f32v v2_r3 = f16_load_part(p1 + i2 + INT64_C(43)*i0 + INT64_C(129), i2_rest);
+          const f32v v3_r3 = (v1_r3 * v2_r3);
+          a0_r3 = (a0_r3 + f32_select(lanes_below(i2_rest), v3_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v16 = SPLAT(f32v, f32_sum(a0));
-      const f32v v17 = SPLAT(f32v, f32_sum(a1));
-      const f32v v18 = SPLAT(f32v, f32_sum(a2));
-      const f32v v19 = SPLAT(f32v, f32_sum(a3));
+      const f32v v4 = SPLAT(f32v, f32_sum(a0));
+      const f32v v4_r1 = SPLAT(f32v, f32_sum(a0_r1));
+      const f32v v4_r2 = SPLAT(f32v, f32_sum(a0_r2));
+      const f32v v4_r3 = SPLAT(f32v, f32_sum(a0_r3));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
           fetch(p0 + INT64_C(43)*i0 + i1 + INT64_C(2021));
-          const f32v v20 = f16_load(p0 + INT64_C(43)*i0 + i1);
-          const f32v v21 = (v20 - v16);
+          const f32v v5 = f16_load(p0 + INT64_C(43)*i0 + i1);
+          const f32v v6 = (v5 - v4);
           fetch(p1 + INT64_C(43)*i0 + i1 + INT64_C(2021));
-          const f32v v22 = f16_load(p1 + INT64_C(43)*i0 + i1);
-          const f32v v23 = (v21 * v22);
-          const f32v v24 = f32_round_f16(v23);
-          f16_store(p2 + INT64_C(43)*i0 + i1, v24);
+          const f32v v7 = f16_load(p1 + INT64_C(43)*i0 + i1);
+          const f32v v8 = (v6 * v7);
+          const f32v v9 = f32_round_f16(v8);
+          f16_store(p2 + INT64_C(43)*i0 + i1, v9);
           fetch(p0 + INT64_C(43)*i0 + i1 + INT64_C(2064));
-          const f32v v25 = f16_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
-          const f32v v26 = (v25 - v17);
+          const f32v v5_r1 = f16_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(43));
+          const f32v v6_r1 = (v5_r1 - v4_r1);
           fetch(p1 + INT64_C(43)*i0 + i1 + INT64_C(2064));
-          const f32v v27 = f16_load(p1 + INT64_C(43)*i0 + i1 + INT64_C(43));
-          const f32v v28 = (v26 * v27);
-          const f32v v29 = f32_round_f16(v28);
-          f16_store(p2 + INT64_C(43)*i0 + i1 + INT64_C(43), v29);
+          const f32v v7_r1 = f16_load(p1 + INT64_C(43)*i0 + i1 + INT64_C(43));
+          const f32v v8_r1 = (v6_r1 * v7_r1);
+          const f32v v9_r1 = f32_round_f16(v8_r1);
+          f16_store(p2 + INT64_C(43)*i0 + i1 + INT64_C(43), v9_r1);
           fetch(p0 + INT64_C(43)*i0 + i1 + INT64_C(2107));
-          const f32v v30 = f16_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(86));
-          const f32v v31 = (v30 - v18);
+          const f32v v5_r2 = f16_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(86));
+          const f32v v6_r2 = (v5_r2 - v4_r2);
           fetch(p1 + INT64_C(43)*i0 + i1 + INT64_C(2107));
-          const f32v v32 = f16_load(p1 + INT64_C(43)*i0 + i1 + INT64_C(86));
-          const f32v v33 = (v31 * v32);
-          const f32v v34 = f32_round_f16(v33);
-          f16_store(p2 + INT64_C(43)*i0 + i1 + INT64_C(86), v34);
+          const f32v v7_r2 = f16_load(p1 + INT64_C(43)*i0 + i1 + INT64_C(86));
+          const f32v v8_r2 = (v6_r2 * v7_r2);
+          const f32v v9_r2 = f32_round_f16(v8_r2);
+          f16_store(p2 + INT64_C(43)*i0 + i1 + INT64_C(86), v9_r2);
           fetch(p0 + INT64_C(43)*i0 + i1 + INT64_C(2150));
-          const f32v v35 = f16_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(129));
-          const f32v v36 = (v35 - v19);
+          const f32v v5_r3 = f16_load(p0 + INT64_C(43)*i0 + i1 + INT64_C(129));
+          const f32v v6_r3 = (v5_r3 - v4_r3);
           fetch(p1 + INT64_C(43)*i0 + i1 + INT64_C(2150));
-          const f32v v37 = f16_load(p1 + INT64_C(43)*i0 + i1 + INT64_C(129));
-          const f32v v38 = (v36 * v37);
-          const f32v v39 = f32_round_f16(v38);
-          f16_store(p2 + INT64_C(43)*i0 + i1 + INT64_C(129), v39);
+          const f32v v7_r3 = f16_load(p1 + INT64_C(43)*i0 + i1 + INT64_C(129));
+          const f32v v8_r3 = (v6_r3 * v7_r3);
+          const f32v v9_r3 = f32_round_f16(v8_r3);
+          f16_store(p2 + INT64_C(43)*i0 + i1 + INT64_C(129), v9_r3);
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v20 = f16_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
-          const f32v v21 = (v20 - v16);
-          const f32v v22 = f16_load_part(p1 + INT64_C(43)*i0 + i1, i1_rest);
-          const f32v v23 = (v21 * v22);
-          const f32v v24 = f32_round_f16(v23);
-          f16_store_part(p2 + INT64_C(43)*i0 + i1, v24, i1_rest);
-          const f32v v25 = f16_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
-          const f32v v26 = (v25 - v17);
-          const f32v v27 = f16_load_part(p1 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
-          const f32v v28 = (v26 * v27);
-          const f32v v29 = f32_round_f16(v28);
-          f16_store_part(p2 + INT64_C(43)*i0 + i1 + INT64_C(43), v29, i1_rest);
-          const f32v v30 = f16_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
-          const f32v v31 = (v30 - v18);
-          const f32v v32 = f16_load_part(p1 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
-          const f32v v33 = (v31 * v32);
-          const f32v v34 = f32_round_f16(v33);
-          f16_store_part(p2 + INT64_C(43)*i0 + i1 + INT64_C(86), v34, i1_rest);
-          const f32v v35 = f16_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
-          const f32v v36 = (v35 - v19);
-          const f32v v37 = f16_load_part(p1 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
-          const f32v v38 = (v36 * v37);
-          const f32v v39 = f32_round_f16(v38);
-          f16_store_part(p2 + INT64_C(43)*i0 + i1 + INT64_C(129), v39, i1_rest);
+          const f32v v5 = f16_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
+          const f32v v6 = (v5 - v4);
+          const f32v v7 = f16_load_part(p1 + INT64_C(43)*i0 + i1, i1_rest);
+          const f32v v8 = (v6 * v7);
+          const f32v v9 = f32_round_f16(v8);
+          f16_store_part(p2 + INT64_C(43)*i0 + i1, v9, i1_rest);
+          const f32v v5_r1 = f16_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
+          const f32v v6_r1 = (v5_r1 - v4_r1);
+          const f32v v7_r1 = f16_load_part(p1 + INT64_C(43)*i0 + i1 + INT64_C(43), i1_rest);
+          const f32v v8_r1 = (v6_r1 * v7_r1);
+          const f32v v9_r1 = f32_round_f16(v8_r1);
+          f16_store_part(p2 + INT64_C(43)*i0 + i1 + INT64_C(43), v9_r1, i1_rest);
+          const f32v v5_r2 = f16_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
+          const f32v v6_r2 = (v5_r2 - v4_r2);
+          const f32v v7_r2 = f16_load_part(p1 + INT64_C(43)*i0 + i1 + INT64_C(86), i1_rest);
+          const f32v v8_r2 = (v6_r2 * v7_r2);
+          const f32v v9_r2 = f32_round_f16(v8_r2);
+          f16_store_part(p2 + INT64_C(43)*i0 + i1 + INT64_C(86), v9_r2, i1_rest);
+          const f32v v5_r3 = f16_load_part(p0 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
+          const f32v v6_r3 = (v5_r3 - v4_r3);
+          const f32v v7_r3 = f16_load_part(p1 + INT64_C(43)*i0 + i1 + INT64_C(129), i1_rest);
+          const f32v v8_r3 = (v6_r3 * v7_r3);
+          const f32v v9_r3 = f32_round_f16(v8_r3);
+          f16_store_part(p2 + INT64_C(43)*i0 + i1 + INT64_C(129), v9_r3, i1_rest);
         }
       }
     }
     for (; i0 < end; i0++) {
-      f32v a40 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i3 = 0;
-        for (; i3 + LANES <= INT64_C(43); i3 += LANES) {
-          const f32v v41 = f16_load(p0 + i3 + INT64_C(43)*i0);
-          const f32v v42 = f16_load(p1 + i3 + INT64_C(43)*i0);
-          const f32v v43 = (v41 * v42);
-          a40 = (a40 + v43);
+        int64_t i2 = 0;
+        for (; i2 + LANES <= INT64_C(43); i2 += LANES) {
+          const f32v v1 = f16_load(p0 + i2 + INT64_C(43)*i0);
+          const f32v v2 = f16_load(p1 + i2 + INT64_C(43)*i0);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + v3);
         }
-        if (i3 < INT64_C(43)) {
-          const int i3_rest = (int)(INT64_C(43) - i3);
-          const f32v v41 = f16_load_part(p0 + i3 + INT64_C(43)*i0, i3_rest);
-          const f32v v42 = f16_load_part(p1 + i3 + INT64_C(43)*i0, i3_rest);
-          const f32v v43 = (v41 * v42);
-          a40 = (a40 + f32_select(lanes_below(i3_rest), v43, SPLAT(f32v, 0x0.0p+0f)));
+        if (i2 < INT64_C(43)) {
+          const int i2_rest = (int)(INT64_C(43) - i2);
+          const f32v v1 = f16_load_part(p0 + i2 + INT64_C(43)*i0, i2_rest);
+          const f32v v2 = f16_load_part(p1 + i2 + INT64_C(43)*i0, i2_rest);
+          const f32v v3 = (v1 * v2);
+          a0 = (a0 + f32_select(lanes_below(i2_rest), v3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v44 = SPLAT(f32v, f32_sum(a40));
+      const f32v v4 = SPLAT(f32v, f32_sum(a0));
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(43); i1 += LANES) {
           fetch(p0 + INT64_C(43)*i0 + i1 + INT64_C(2021));
-          const f32v v45 = f16_load(p0 + INT64_C(43)*i0 + i1);
-          const f32v v46 = (v45 - v44);
+          const f32v v5 = f16_load(p0 + INT64_C(43)*i0 + i1);
+          const f32v v6 = (v5 - v4);
           fetch(p1 + INT64_C(43)*i0 + i1 + INT64_C(2021));
-          const f32v v47 = f16_load(p1 + INT64_C(43)*i0 + i1);
-          const f32v v48 = (v46 * v47);
-          const f32v v49 = f32_round_f16(v48);
-          f16_store(p2 + INT64_C(43)*i0 + i1, v49);
+          const f32v v7 = f16_load(p1 + INT64_C(43)*i0 + i1);
+          const f32v v8 = (v6 * v7);
+          const f32v v9 = f32_round_f16(v8);
+          f16_store(p2 + INT64_C(43)*i0 + i1, v9);
         }
         if (i1 < INT64_C(43)) {
           const int i1_rest = (int)(INT64_C(43) - i1);
-          const f32v v45 = f16_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
-          const f32v v46 = (v45 - v44);
-          const f32v v47 = f16_load_part(p1 + INT64_C(43)*i0 + i1, i1_rest);
-          const f32v v48 = (v46 * v47);
-          const f32v v49 = f32_round_f16(v48);
-          f16_store_part(p2 + INT64_C(43)*i0 + i1, v49, i1_rest);
+          const f32v v5 = f16_load_part(p0 + INT64_C(43)*i0 + i1, i1_rest);
+          const f32v v6 = (v5 - v4);
+          const f32v v7 = f16_load_part(p1 + INT64_C(43)*i0 + i1, i1_rest);
+          const f32v v8 = (v6 * v7);
+          const f32v v9 = f32_round_f16(v8);
+          f16_store_part(p2 + INT64_C(43)*i0 + i1, v9, i1_rest);
         }
       }
     }

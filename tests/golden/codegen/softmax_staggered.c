@@ -5,31 +5,31 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   float *p1 = (float *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
   f32v p1_edge = {0};
-  _Alignas(64) float row13[1040];
+  _Alignas(64) float row7[1040];
   #if STAGGERS
   {
-    _Alignas(64) float row13_memory[7168];
-    float *const row13_rooms = row13_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row13_memory) % 4096 / 4;
+    _Alignas(64) float row7_memory[7168];
+    float *const row7_rooms = row7_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row7_memory) % 4096 / 4;
     f32v a0_at0 = {0};
     f32v a0_at1 = {0};
-    f32v a1_at0 = {0};
-    f32v a1_at1 = {0};
-    f32v a2_at0 = {0};
-    f32v a2_at1 = {0};
-    f32v a3_at0 = {0};
+    f32v a0_1_at0 = {0};
+    f32v a0_1_at1 = {0};
+    f32v a0_2_at0 = {0};
+    f32v a0_2_at1 = {0};
+    f32v a0_3_at0 = {0};
+    f32v a0_3_at1 = {0};
+    f32v v2_at1 = {0};
     f32v a3_at1 = {0};
-    f32v v5_at1 = {0};
-    f32v a6_at1 = {0};
-    f32v a6_at2 = {0};
-    f32v a7_at1 = {0};
-    f32v a7_at2 = {0};
-    f32v a8_at1 = {0};
-    f32v a8_at2 = {0};
-    f32v a9_at1 = {0};
-    f32v a9_at2 = {0};
-    f32v v14_at2 = {0};
-    f32v v16_at2 = {0};
-    int v17_at2 = {0};
+    f32v a3_at2 = {0};
+    f32v a3_1_at1 = {0};
+    f32v a3_1_at2 = {0};
+    f32v a3_2_at1 = {0};
+    f32v a3_2_at2 = {0};
+    f32v a3_3_at1 = {0};
+    f32v a3_3_at2 = {0};
+    f32v v8_at2 = {0};
+    f32v v10_at2 = {0};
+    int v11_at2 = {0};
     int together;
     {
       const int64_t i1 = 0;
@@ -42,34 +42,34 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
       const int has1 = i0_at1 >= begin && i0_at1 < end;
       const int64_t i0_at2 = turn - 2;
       const int has2 = i0_at2 >= begin && i0_at2 < end;
-      float *const row13_at0 = row13_rooms + (turn + 3) % 3*2048;
-      float *const row13_at1 = row13_rooms + (turn + 2) % 3*2048;
-      float *const row13_at2 = row13_rooms + (turn + 1) % 3*2048;
+      float *const row7_at0 = row7_rooms + (turn + 3) % 3*2048;
+      float *const row7_at1 = row7_rooms + (turn + 2) % 3*2048;
+      float *const row7_at2 = row7_rooms + (turn + 1) % 3*2048;
       if (has2) {
-        a6_at2 = a6_at1;
-        a7_at2 = a7_at1;
-        a8_at2 = a8_at1;
-        a9_at2 = a9_at1;
-        v14_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a6_at2) + f64_from_f32(a7_at2)) + f64_from_f32(a8_at2)) + f64_from_f32(a9_at2))));
-        v16_at2 = f32_rec(v14_at2);
-        v17_at2 = f32_is_far(v16_at2);
+        a3_at2 = a3_at1;
+        a3_1_at2 = a3_1_at1;
+        a3_2_at2 = a3_2_at1;
+        a3_3_at2 = a3_3_at1;
+        v8_at2 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a3_at2) + f64_from_f32(a3_1_at2)) + f64_from_f32(a3_2_at2)) + f64_from_f32(a3_3_at2))));
+        v10_at2 = f32_rec(v8_at2);
+        v11_at2 = f32_is_far(v10_at2);
       }
       if (has1) {
         a0_at1 = a0_at0;
-        a1_at1 = a1_at0;
-        a2_at1 = a2_at0;
-        a3_at1 = a3_at0;
-        v5_at1 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0_at1, a1_at1), a2_at1), a3_at1)));
-        a6_at1 = SPLAT(f32v, 0x0.0p+0f);
-        a7_at1 = SPLAT(f32v, 0x0.0p+0f);
-        a8_at1 = SPLAT(f32v, 0x0.0p+0f);
-        a9_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a0_1_at1 = a0_1_at0;
+        a0_2_at1 = a0_2_at0;
+        a0_3_at1 = a0_3_at0;
+        v2_at1 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0_at1, a0_1_at1), a0_2_at1), a0_3_at1)));
+        a3_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a3_1_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a3_2_at1 = SPLAT(f32v, 0x0.0p+0f);
+        a3_3_at1 = SPLAT(f32v, 0x0.0p+0f);
       }
       if (has0) {
         a0_at0 = SPLAT(f32v, -__builtin_inff());
-        a1_at0 = SPLAT(f32v, -__builtin_inff());
-        a2_at0 = SPLAT(f32v, -__builtin_inff());
-        a3_at0 = SPLAT(f32v, -__builtin_inff());
+        a0_1_at0 = SPLAT(f32v, -__builtin_inff());
+        a0_2_at0 = SPLAT(f32v, -__builtin_inff());
+        a0_3_at0 = SPLAT(f32v, -__builtin_inff());
       }
       if (together && has0 && has1 && has2) {
         const int stream = 1;
@@ -87,123 +87,123 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
           {
             const int64_t i1 = 0;
             const int i1_head = head;
-            const f32v v15 = f32_load_part(row13_at2 + i1, i1_head);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_head);
+            const f32v v9 = f32_load_part(row7_at2 + i1, i1_head);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v12, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_head);
           }
         }
         for (; step + 4*LANES <= INT64_C(1040); step += 4*LANES) {
           {
             const int64_t i2 = step;
-            const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
+            const f32v v1 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
-            const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
+            const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 0*LANES;
-            const f32v v15 = f32_load(row13_at2 + i1);
-            a0_at0 = f32_above(v4, a0_at0);
+            const f32v v9 = f32_load(row7_at2 + i1);
+            a0_at0 = f32_above(v1, a0_at0);
             fetch_of(0, p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-            const f32v v11 = (v10 - v5_at1);
-            const f32v v12 = f32_exp_of_deficit(v11);
-            f32_store(row13_at1 + i3, v12);
-            a6_at1 = (a6_at1 + v12);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
+            const f32v v5 = (v4 - v2_at1);
+            const f32v v6 = f32_exp_of_deficit(v5);
+            f32_store(row7_at1 + i3, v6);
+            a3_at1 = (a3_at1 + v6);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_1 = i2 + 1*LANES;
-            const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1040)*i0_at0);
+            const f32v v1 = f32_load(p0 + i2_1 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_1 = i3 + 1*LANES;
-            const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
+            const f32v v4 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 1*LANES;
-            const f32v v15 = f32_load(row13_at2 + i1);
-            a1_at0 = f32_above(v4, a1_at0);
+            const f32v v9 = f32_load(row7_at2 + i1);
+            a0_1_at0 = f32_above(v1, a0_1_at0);
             fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-            const f32v v11 = (v10 - v5_at1);
-            const f32v v12 = f32_exp_of_deficit(v11);
-            f32_store(row13_at1 + i3_1, v12);
-            a7_at1 = (a7_at1 + v12);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
+            const f32v v5 = (v4 - v2_at1);
+            const f32v v6 = f32_exp_of_deficit(v5);
+            f32_store(row7_at1 + i3_1, v6);
+            a3_1_at1 = (a3_1_at1 + v6);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_2 = i2 + 2*LANES;
-            const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1040)*i0_at0);
+            const f32v v1 = f32_load(p0 + i2_2 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_2 = i3 + 2*LANES;
-            const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
+            const f32v v4 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 2*LANES;
-            const f32v v15 = f32_load(row13_at2 + i1);
-            a2_at0 = f32_above(v4, a2_at0);
+            const f32v v9 = f32_load(row7_at2 + i1);
+            a0_2_at0 = f32_above(v1, a0_2_at0);
             fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-            const f32v v11 = (v10 - v5_at1);
-            const f32v v12 = f32_exp_of_deficit(v11);
-            f32_store(row13_at1 + i3_2, v12);
-            a8_at1 = (a8_at1 + v12);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
+            const f32v v5 = (v4 - v2_at1);
+            const f32v v6 = f32_exp_of_deficit(v5);
+            f32_store(row7_at1 + i3_2, v6);
+            a3_2_at1 = (a3_2_at1 + v6);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
           }
           {
             const int64_t i2 = step;
             const int64_t i2_3 = i2 + 3*LANES;
-            const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1040)*i0_at0);
+            const f32v v1 = f32_load(p0 + i2_3 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
             const int64_t i3_3 = i3 + 3*LANES;
-            const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
+            const f32v v4 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step + 3*LANES;
-            const f32v v15 = f32_load(row13_at2 + i1);
-            a3_at0 = f32_above(v4, a3_at0);
+            const f32v v9 = f32_load(row7_at2 + i1);
+            a0_3_at0 = f32_above(v1, a0_3_at0);
             fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-            const f32v v11 = (v10 - v5_at1);
-            const f32v v12 = f32_exp_of_deficit(v11);
-            f32_store(row13_at1 + i3_3, v12);
-            a9_at1 = (a9_at1 + v12);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
+            const f32v v5 = (v4 - v2_at1);
+            const f32v v6 = f32_exp_of_deficit(v5);
+            f32_store(row7_at1 + i3_3, v6);
+            a3_3_at1 = (a3_3_at1 + v6);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
           }
         }
         for (; step + LANES <= INT64_C(1040); step += LANES) {
           {
             const int64_t i2 = step;
-            const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
+            const f32v v1 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
             const int64_t i3 = step;
-            const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
+            const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
             const int64_t i1 = step;
-            const f32v v15 = f32_load(row13_at2 + i1);
-            a0_at0 = f32_above(v4, a0_at0);
+            const f32v v9 = f32_load(row7_at2 + i1);
+            a0_at0 = f32_above(v1, a0_at0);
             fetch(p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-            const f32v v11 = (v10 - v5_at1);
-            const f32v v12 = f32_exp_of_deficit(v11);
-            f32_store(row13_at1 + i3, v12);
-            a6_at1 = (a6_at1 + v12);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
+            const f32v v5 = (v4 - v2_at1);
+            const f32v v6 = f32_exp_of_deficit(v5);
+            f32_store(row7_at1 + i3, v6);
+            a3_at1 = (a3_at1 + v6);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
           }
         }
         if (step < INT64_C(1040)) {
           {
             const int64_t i2 = step;
             const int i2_rest = (int)(INT64_C(1040) - step);
-            const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1040)*i0_at0, i2_rest);
-            a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0_at0);
+            const f32v v1 = f32_load_part(p0 + i2 + INT64_C(1040)*i0_at0, i2_rest);
+            a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())), a0_at0);
           }
           {
             const int64_t i3 = step;
             const int i3_rest = (int)(INT64_C(1040) - step);
-            const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
-            const f32v v11 = (v10 - v5_at1);
-            const f32v v12 = f32_exp_of_deficit(v11);
-            f32_store_part(row13_at1 + i3, v12, i3_rest);
-            a6_at1 = (a6_at1 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
+            const f32v v4 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
+            const f32v v5 = (v4 - v2_at1);
+            const f32v v6 = f32_exp_of_deficit(v5);
+            f32_store_part(row7_at1 + i3, v6, i3_rest);
+            a3_at1 = (a3_at1 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
           }
           {
             const int64_t i1 = step;
             const int i1_rest = (int)(INT64_C(1040) - step);
-            const f32v v15 = f32_load_part(row13_at2 + i1, i1_rest);
-            const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-            if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_rest);
+            const f32v v9 = f32_load_part(row7_at2 + i1, i1_rest);
+            const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+            if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v12; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_rest);
           }
         }
       } else {
@@ -212,33 +212,33 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             int64_t i2 = 0;
             for (; i2 + 4*LANES <= INT64_C(1040); i2 += 4*LANES) {
               {
-                const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
-                a0_at0 = f32_above(v4, a0_at0);
+                const f32v v1 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
+                a0_at0 = f32_above(v1, a0_at0);
               }
               {
                 const int64_t i2_1 = i2 + 1*LANES;
-                const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1040)*i0_at0);
-                a1_at0 = f32_above(v4, a1_at0);
+                const f32v v1 = f32_load(p0 + i2_1 + INT64_C(1040)*i0_at0);
+                a0_1_at0 = f32_above(v1, a0_1_at0);
               }
               {
                 const int64_t i2_2 = i2 + 2*LANES;
-                const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1040)*i0_at0);
-                a2_at0 = f32_above(v4, a2_at0);
+                const f32v v1 = f32_load(p0 + i2_2 + INT64_C(1040)*i0_at0);
+                a0_2_at0 = f32_above(v1, a0_2_at0);
               }
               {
                 const int64_t i2_3 = i2 + 3*LANES;
-                const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1040)*i0_at0);
-                a3_at0 = f32_above(v4, a3_at0);
+                const f32v v1 = f32_load(p0 + i2_3 + INT64_C(1040)*i0_at0);
+                a0_3_at0 = f32_above(v1, a0_3_at0);
               }
             }
             for (; i2 + LANES <= INT64_C(1040); i2 += LANES) {
-              const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
-              a0_at0 = f32_above(v4, a0_at0);
+              const f32v v1 = f32_load(p0 + i2 + INT64_C(1040)*i0_at0);
+              a0_at0 = f32_above(v1, a0_at0);
             }
             if (i2 < INT64_C(1040)) {
               const int i2_rest = (int)(INT64_C(1040) - i2);
-              const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1040)*i0_at0, i2_rest);
-              a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0_at0);
+              const f32v v1 = f32_load_part(p0 + i2 + INT64_C(1040)*i0_at0, i2_rest);
+              a0_at0 = f32_above(f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())), a0_at0);
             }
           }
         }
@@ -248,55 +248,55 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             for (; i3 + 4*LANES <= INT64_C(1040); i3 += 4*LANES) {
               {
                 fetch_of(0, p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-                const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
-                const f32v v11 = (v10 - v5_at1);
-                const f32v v12 = f32_exp_of_deficit(v11);
-                f32_store(row13_at1 + i3, v12);
-                a6_at1 = (a6_at1 + v12);
+                const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
+                const f32v v5 = (v4 - v2_at1);
+                const f32v v6 = f32_exp_of_deficit(v5);
+                f32_store(row7_at1 + i3, v6);
+                a3_at1 = (a3_at1 + v6);
               }
               {
                 const int64_t i3_1 = i3 + 1*LANES;
                 fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-                const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
-                const f32v v11 = (v10 - v5_at1);
-                const f32v v12 = f32_exp_of_deficit(v11);
-                f32_store(row13_at1 + i3_1, v12);
-                a7_at1 = (a7_at1 + v12);
+                const f32v v4 = f32_load(p0 + i3_1 + INT64_C(1040)*i0_at1);
+                const f32v v5 = (v4 - v2_at1);
+                const f32v v6 = f32_exp_of_deficit(v5);
+                f32_store(row7_at1 + i3_1, v6);
+                a3_1_at1 = (a3_1_at1 + v6);
               }
               {
                 const int64_t i3_2 = i3 + 2*LANES;
                 fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-                const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
-                const f32v v11 = (v10 - v5_at1);
-                const f32v v12 = f32_exp_of_deficit(v11);
-                f32_store(row13_at1 + i3_2, v12);
-                a8_at1 = (a8_at1 + v12);
+                const f32v v4 = f32_load(p0 + i3_2 + INT64_C(1040)*i0_at1);
+                const f32v v5 = (v4 - v2_at1);
+                const f32v v6 = f32_exp_of_deficit(v5);
+                f32_store(row7_at1 + i3_2, v6);
+                a3_2_at1 = (a3_2_at1 + v6);
               }
               {
                 const int64_t i3_3 = i3 + 3*LANES;
                 fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-                const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
-                const f32v v11 = (v10 - v5_at1);
-                const f32v v12 = f32_exp_of_deficit(v11);
-                f32_store(row13_at1 + i3_3, v12);
-                a9_at1 = (a9_at1 + v12);
+                const f32v v4 = f32_load(p0 + i3_3 + INT64_C(1040)*i0_at1);
+                const f32v v5 = (v4 - v2_at1);
+                const f32v v6 = f32_exp_of_deficit(v5);
+                f32_store(row7_at1 + i3_3, v6);
+                a3_3_at1 = (a3_3_at1 + v6);
               }
             }
             for (; i3 + LANES <= INT64_C(1040); i3 += LANES) {
               fetch(p0 + i3 + INT64_C(1040)*i0_at0 + INT64_C(1040));
-              const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
-              const f32v v11 = (v10 - v5_at1);
-              const f32v v12 = f32_exp_of_deficit(v11);
-              f32_store(row13_at1 + i3, v12);
-              a6_at1 = (a6_at1 + v12);
+              const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0_at1);
+              const f32v v5 = (v4 - v2_at1);
+              const f32v v6 = f32_exp_of_deficit(v5);
+              f32_store(row7_at1 + i3, v6);
+              a3_at1 = (a3_at1 + v6);
             }
             if (i3 < INT64_C(1040)) {
               const int i3_rest = (int)(INT64_C(1040) - i3);
-              const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
-              const f32v v11 = (v10 - v5_at1);
-              const f32v v12 = f32_exp_of_deficit(v11);
-              f32_store_part(row13_at1 + i3, v12, i3_rest);
-              a6_at1 = (a6_at1 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
+              const f32v v4 = f32_load_part(p0 + i3 + INT64_C(1040)*i0_at1, i3_rest);
+              const f32v v5 = (v4 - v2_at1);
+              const f32v v6 = f32_exp_of_deficit(v5);
+              f32_store_part(row7_at1 + i3, v6, i3_rest);
+              a3_at1 = (a3_at1 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
             }
           }
         }
@@ -305,21 +305,21 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
             int64_t i1 = 0;
             const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1040) - i1);
             if (i1_head > 0) {
-              const f32v v15 = f32_load_part(row13_at2 + i1, i1_head);
-              const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-              if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_head);
+              const f32v v9 = f32_load_part(row7_at2 + i1, i1_head);
+              const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+              if (stream && 1040 % LANES == 0 && i0_at2 > begin) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1 + i1_head - LANES, f32_joined(p1_edge, v12, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_head);
               i1 += i1_head;
             }
             for (; i1 + LANES <= INT64_C(1040); i1 += LANES) {
-              const f32v v15 = f32_load(row13_at2 + i1);
-              const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-              if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v18);
+              const f32v v9 = f32_load(row7_at2 + i1);
+              const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+              if (stream) f32_stream(p1 + INT64_C(1040)*i0_at2 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0_at2 + i1, v12);
             }
             if (i1 < INT64_C(1040)) {
               const int i1_rest = (int)(INT64_C(1040) - i1);
-              const f32v v15 = f32_load_part(row13_at2 + i1, i1_rest);
-              const f32v v18 = f32_nearly_over(v15, v14_at2, v16_at2, v17_at2);
-              if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v18, i1_rest);
+              const f32v v9 = f32_load_part(row7_at2 + i1, i1_rest);
+              const f32v v12 = f32_nearly_over(v9, v8_at2, v10_at2, v11_at2);
+              if (stream && 1040 % LANES == 0 && i0_at2 + 1 < end) p1_edge = v12; else f32_store_part(p1 + INT64_C(1040)*i0_at2 + i1, v12, i1_rest);
             }
           }
         }
@@ -329,125 +329,125 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   #else
   for (int64_t i0 = begin; i0 < end; i0++) {
     f32v a0 = SPLAT(f32v, -__builtin_inff());
-    f32v a1 = SPLAT(f32v, -__builtin_inff());
-    f32v a2 = SPLAT(f32v, -__builtin_inff());
-    f32v a3 = SPLAT(f32v, -__builtin_inff());
+    f32v a0_1 = SPLAT(f32v, -__builtin_inff());
+    f32v a0_2 = SPLAT(f32v, -__builtin_inff());
+    f32v a0_3 = SPLAT(f32v, -__builtin_inff());
     {
       int64_t i2 = 0;
       for (; i2 + 4*LANES <= INT64_C(1040); i2 += 4*LANES) {
         {
-          const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0);
-          a0 = f32_above(v4, a0);
+          const f32v v1 = f32_load(p0 + i2 + INT64_C(1040)*i0);
+          a0 = f32_above(v1, a0);
         }
         {
           const int64_t i2_1 = i2 + 1*LANES;
-          const f32v v4 = f32_load(p0 + i2_1 + INT64_C(1040)*i0);
-          a1 = f32_above(v4, a1);
+          const f32v v1 = f32_load(p0 + i2_1 + INT64_C(1040)*i0);
+          a0_1 = f32_above(v1, a0_1);
         }
         {
           const int64_t i2_2 = i2 + 2*LANES;
-          const f32v v4 = f32_load(p0 + i2_2 + INT64_C(1040)*i0);
-          a2 = f32_above(v4, a2);
+          const f32v v1 = f32_load(p0 + i2_2 + INT64_C(1040)*i0);
+          a0_2 = f32_above(v1, a0_2);
         }
         {
           const int64_t i2_3 = i2 + 3*LANES;
-          const f32v v4 = f32_load(p0 + i2_3 + INT64_C(1040)*i0);
-          a3 = f32_above(v4, a3);
+          const f32v v1 = f32_load(p0 + i2_3 + INT64_C(1040)*i0);
+          a0_3 = f32_above(v1, a0_3);
         }
       }
       for (; i2 + LANES <= INT64_C(1040); i2 += LANES) {
-        const f32v v4 = f32_load(p0 + i2 + INT64_C(1040)*i0);
-        a0 = f32_above(v4, a0);
+        const f32v v1 = f32_load(p0 + i2 + INT64_C(1040)*i0);
+        a0 = f32_above(v1, a0);
       }
       if (i2 < INT64_C(1040)) {
         const int i2_rest = (int)(INT64_C(1040) - i2);
-        const f32v v4 = f32_load_part(p0 + i2 + INT64_C(1040)*i0, i2_rest);
-        a0 = f32_above(f32_select(lanes_below(i2_rest), v4, SPLAT(f32v, -__builtin_inff())), a0);
+        const f32v v1 = f32_load_part(p0 + i2 + INT64_C(1040)*i0, i2_rest);
+        a0 = f32_above(f32_select(lanes_below(i2_rest), v1, SPLAT(f32v, -__builtin_inff())), a0);
       }
     }
-    const f32v v5 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a1), a2), a3)));
-    f32v a6 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a7 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a8 = SPLAT(f32v, 0x0.0p+0f);
-    f32v a9 = SPLAT(f32v, 0x0.0p+0f);
+    const f32v v2 = SPLAT(f32v, f32_max(f32_max_so_far(f32_max_so_far(f32_max_so_far(a0, a0_1), a0_2), a0_3)));
+    f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a3_1 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a3_2 = SPLAT(f32v, 0x0.0p+0f);
+    f32v a3_3 = SPLAT(f32v, 0x0.0p+0f);
     {
       int64_t i3 = 0;
       for (; i3 + 4*LANES <= INT64_C(1040); i3 += 4*LANES) {
         {
           fetch_of(0, p0 + i3 + INT64_C(1040)*i0 + INT64_C(1040));
-          const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0);
-          const f32v v11 = (v10 - v5);
-          const f32v v12 = f32_exp_of_deficit(v11);
-          f32_store(row13 + i3, v12);
-          a6 = (a6 + v12);
+          const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store(row7 + i3, v6);
+          a3 = (a3 + v6);
         }
         {
           const int64_t i3_1 = i3 + 1*LANES;
           fetch_of(1, p0 + i3_1 + INT64_C(1040)*i0 + INT64_C(1040));
-          const f32v v10 = f32_load(p0 + i3_1 + INT64_C(1040)*i0);
-          const f32v v11 = (v10 - v5);
-          const f32v v12 = f32_exp_of_deficit(v11);
-          f32_store(row13 + i3_1, v12);
-          a7 = (a7 + v12);
+          const f32v v4 = f32_load(p0 + i3_1 + INT64_C(1040)*i0);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store(row7 + i3_1, v6);
+          a3_1 = (a3_1 + v6);
         }
         {
           const int64_t i3_2 = i3 + 2*LANES;
           fetch_of(2, p0 + i3_2 + INT64_C(1040)*i0 + INT64_C(1040));
-          const f32v v10 = f32_load(p0 + i3_2 + INT64_C(1040)*i0);
-          const f32v v11 = (v10 - v5);
-          const f32v v12 = f32_exp_of_deficit(v11);
-          f32_store(row13 + i3_2, v12);
-          a8 = (a8 + v12);
+          const f32v v4 = f32_load(p0 + i3_2 + INT64_C(1040)*i0);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store(row7 + i3_2, v6);
+          a3_2 = (a3_2 + v6);
         }
         {
           const int64_t i3_3 = i3 + 3*LANES;
           fetch_of(3, p0 + i3_3 + INT64_C(1040)*i0 + INT64_C(1040));
-          const f32v v10 = f32_load(p0 + i3_3 + INT64_C(1040)*i0);
-          const f32v v11 = (v10 - v5);
-          const f32v v12 = f32_exp_of_deficit(v11);
-          f32_store(row13 + i3_3, v12);
-          a9 = (a9 + v12);
+          const f32v v4 = f32_load(p0 + i3_3 + INT64_C(1040)*i0);
+          const f32v v5 = (v4 - v2);
+          const f32v v6 = f32_exp_of_deficit(v5);
+          f32_store(row7 + i3_3, v6);
+          a3_3 = (a3_3 + v6);
         }
       }
       for (; i3 + LANES <= INT64_C(1040); i3 += LANES) {
         fetch(p0 + i3 + INT64_C(1040)*i0 + INT64_C(1040));
-        const f32v v10 = f32_load(p0 + i3 + INT64_C(1040)*i0);
-        const f32v v11 = (v10 - v5);
-        const f32v v12 = f32_exp_of_deficit(v11);
-        f32_store(row13 + i3, v12);
-        a6 = (a6 + v12);
+        const f32v v4 = f32_load(p0 + i3 + INT64_C(1040)*i0);
+        const f32v v5 = (v4 - v2);
+        const f32v v6 = f32_exp_of_deficit(v5);
+        f32_store(row7 + i3, v6);
+        a3 = (a3 + v6);
       }
       if (i3 < INT64_C(1040)) {
         const int i3_rest = (int)(INT64_C(1040) - i3);
-        const f32v v10 = f32_load_part(p0 + i3 + INT64_C(1040)*i0, i3_rest);
-        const f32v v11 = (v10 - v5);
-        const f32v v12 = f32_exp_of_deficit(v11);
-        f32_store_part(row13 + i3, v12, i3_rest);
-        a6 = (a6 + f32_select(lanes_below(i3_rest), v12, SPLAT(f32v, 0x0.0p+0f)));
+        const f32v v4 = f32_load_part(p0 + i3 + INT64_C(1040)*i0, i3_rest);
+        const f32v v5 = (v4 - v2);
+        const f32v v6 = f32_exp_of_deficit(v5);
+        f32_store_part(row7 + i3, v6, i3_rest);
+        a3 = (a3 + f32_select(lanes_below(i3_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
       }
     }
-    const f32v v14 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a6) + f64_from_f32(a7)) + f64_from_f32(a8)) + f64_from_f32(a9))));
-    const f32v v16 = f32_rec(v14);
-    const int v17 = f32_is_far(v16);
+    const f32v v8 = SPLAT(f32v, (float)f64_sum((((f64_from_f32(a3) + f64_from_f32(a3_1)) + f64_from_f32(a3_2)) + f64_from_f32(a3_3))));
+    const f32v v10 = f32_rec(v8);
+    const int v11 = f32_is_far(v10);
     {
       int64_t i1 = 0;
       const int i1_head = (int)least(stream ? (int64_t)((0 - (uintptr_t)(p1 + i1)) % least(LANES*4, 64)) / 4 : 0, INT64_C(1040) - i1);
       if (i1_head > 0) {
-        const f32v v15 = f32_load_part(row13 + i1, i1_head);
-        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
-        if (stream && 1040 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1040)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v18, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v18, i1_head);
+        const f32v v9 = f32_load_part(row7 + i1, i1_head);
+        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+        if (stream && 1040 % LANES == 0 && i0 > begin) f32_stream(p1 + INT64_C(1040)*i0 + i1 + i1_head - LANES, f32_joined(p1_edge, v12, i1_head)); else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v12, i1_head);
         i1 += i1_head;
       }
       for (; i1 + LANES <= INT64_C(1040); i1 += LANES) {
-        const f32v v15 = f32_load(row13 + i1);
-        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
-        if (stream) f32_stream(p1 + INT64_C(1040)*i0 + i1, v18); else f32_store(p1 + INT64_C(1040)*i0 + i1, v18);
+        const f32v v9 = f32_load(row7 + i1);
+        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+        if (stream) f32_stream(p1 + INT64_C(1040)*i0 + i1, v12); else f32_store(p1 + INT64_C(1040)*i0 + i1, v12);
       }
       if (i1 < INT64_C(1040)) {
         const int i1_rest = (int)(INT64_C(1040) - i1);
-        const f32v v15 = f32_load_part(row13 + i1, i1_rest);
-        const f32v v18 = f32_nearly_over(v15, v14, v16, v17);
-        if (stream && 1040 % LANES == 0 && i0 + 1 < end) p1_edge = v18; else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v18, i1_rest);
+        const f32v v9 = f32_load_part(row7 + i1, i1_rest);
+        const f32v v12 = f32_nearly_over(v9, v8, v10, v11);
+        if (stream && 1040 % LANES == 0 && i0 + 1 < end) p1_edge = v12; else f32_store_part(p1 + INT64_C(1040)*i0 + i1, v12, i1_rest);
       }
     }
   }

@@ -35,20 +35,20 @@ static void k_stored_by_option_nest1(void **b, const int64_t *s, int64_t begin, 
           fetch(p3 + INT64_C(45)*i0 + i1 + INT64_C(990));
           const f32v v0 = f32_load(p3 + INT64_C(45)*i0 + i1);
           fetch(p3 + INT64_C(45)*i0 + i1 + INT64_C(1035));
-          const f32v v1 = f32_load(p3 + INT64_C(45)*i0 + i1 + INT64_C(45));
+          const f32v v0_r1 = f32_load(p3 + INT64_C(45)*i0 + i1 + INT64_C(45));
           fetch(p3 + INT64_C(45)*i0 + i1 + INT64_C(1080));
-          const f32v v2 = f32_load(p3 + INT64_C(45)*i0 + i1 + INT64_C(90));
+          const f32v v0_r2 = f32_load(p3 + INT64_C(45)*i0 + i1 + INT64_C(90));
           fetch(p3 + INT64_C(45)*i0 + i1 + INT64_C(1125));
-          const f32v v3 = f32_load(p3 + INT64_C(45)*i0 + i1 + INT64_C(135));
-          f32_store(c0 + i1, ((((f32_load(c0 + i1) + v0) + v1) + v2) + v3));
+          const f32v v0_r3 = f32_load(p3 + INT64_C(45)*i0 + i1 + INT64_C(135));
+          f32_store(c0 + i1, ((((f32_load(c0 + i1) + v0) + v0_r1) + v0_r2) + v0_r3));
         }
         if (i1 < INT64_C(45)) {
           const int i1_rest = (int)(INT64_C(45) - i1);
           const f32v v0 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
-          const f32v v1 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(45), i1_rest);
-          const f32v v2 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(90), i1_rest);
-          const f32v v3 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(135), i1_rest);
-          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v0) + v1) + v2) + v3), i1_rest);
+          const f32v v0_r1 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(45), i1_rest);
+          const f32v v0_r2 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(90), i1_rest);
+          const f32v v0_r3 = f32_load_part(p3 + INT64_C(45)*i0 + i1 + INT64_C(135), i1_rest);
+          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v0) + v0_r1) + v0_r2) + v0_r3), i1_rest);
         }
       }
     }
@@ -57,13 +57,13 @@ static void k_stored_by_option_nest1(void **b, const int64_t *s, int64_t begin, 
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(45); i1 += LANES) {
           fetch(p3 + INT64_C(45)*i0 + i1 + INT64_C(990));
-          const f32v v4 = f32_load(p3 + INT64_C(45)*i0 + i1);
-          f32_store(c0 + i1, (f32_load(c0 + i1) + v4));
+          const f32v v0 = f32_load(p3 + INT64_C(45)*i0 + i1);
+          f32_store(c0 + i1, (f32_load(c0 + i1) + v0));
         }
         if (i1 < INT64_C(45)) {
           const int i1_rest = (int)(INT64_C(45) - i1);
-          const f32v v4 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
-          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v4), i1_rest);
+          const f32v v0 = f32_load_part(p3 + INT64_C(45)*i0 + i1, i1_rest);
+          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v0), i1_rest);
         }
       }
     }
@@ -93,58 +93,58 @@ static void k_stored_by_option_nest2(void **b, const int64_t *s, int64_t begin, 
     int64_t i0 = begin;
     for (; i0 + 4 <= end; i0 += 4) {
       f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a1 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a2 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a3 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r2 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r3 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(45); i1 += LANES) {
-          const f32v v4 = f32_load(p3 + i1 + INT64_C(45)*i0);
-          a0 = (a0 + v4);
-          const f32v v5 = f32_load(p3 + i1 + INT64_C(45)*i0 + INT64_C(45));
-          a1 = (a1 + v5);
-          const f32v v6 = f32_load(p3 + i1 + INT64_C(45)*i0 + INT64_C(90));
-          a2 = (a2 + v6);
-          const f32v v7 = f32_load(p3 + i1 + INT64_C(45)*i0 + INT64_C(135));
-          a3 = (a3 + v7);
+          const f32v v1 = f32_load(p3 + i1 + INT64_C(45)*i0);
+          a0 = (a0 + v1);
+          const f32v v1_r1 = f32_load(p3 + i1 + INT64_C(45)*i0 + INT64_C(45));
+          a0_r1 = (a0_r1 + v1_r1);
+          const f32v v1_r2 = f32_load(p3 + i1 + INT64_C(45)*i0 + INT64_C(90));
+          a0_r2 = (a0_r2 + v1_r2);
+          const f32v v1_r3 = f32_load(p3 + i1 + INT64_C(45)*i0 + INT64_C(135));
+          a0_r3 = (a0_r3 + v1_r3);
         }
         if (i1 < INT64_C(45)) {
           const int i1_rest = (int)(INT64_C(45) - i1);
-          const f32v v4 = f32_load_part(p3 + i1 + INT64_C(45)*i0, i1_rest);
-          a0 = (a0 + f32_select(lanes_below(i1_rest), v4, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v5 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(45), i1_rest);
-          a1 = (a1 + f32_select(lanes_below(i1_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v6 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(90), i1_rest);
-          a2 = (a2 + f32_select(lanes_below(i1_rest), v6, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v7 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(135), i1_rest);
-          a3 = (a3 + f32_select(lanes_below(i1_rest), v7, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f32_load_part(p3 + i1 + INT64_C(45)*i0, i1_rest);
+          a0 = (a0 + f32_select(lanes_below(i1_rest), v1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r1 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(45), i1_rest);
+          a0_r1 = (a0_r1 + f32_select(lanes_below(i1_rest), v1_r1, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r2 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(90), i1_rest);
+          a0_r2 = (a0_r2 + f32_select(lanes_below(i1_rest), v1_r2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r3 = f32_load_part(p3 + i1 + INT64_C(45)*i0 + INT64_C(135), i1_rest);
+          a0_r3 = (a0_r3 + f32_select(lanes_below(i1_rest), v1_r3, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v8 = SPLAT(f32v, f32_sum(a0));
-      const f32v v9 = SPLAT(f32v, f32_sum(a1));
-      const f32v v10 = SPLAT(f32v, f32_sum(a2));
-      const f32v v11 = SPLAT(f32v, f32_sum(a3));
-      f32_store_part(p2 + i0, v8, 1);
-      f32_store_part(p2 + i0 + INT64_C(1), v9, 1);
-      f32_store_part(p2 + i0 + INT64_C(2), v10, 1);
-      f32_store_part(p2 + i0 + INT64_C(3), v11, 1);
+      const f32v v2 = SPLAT(f32v, f32_sum(a0));
+      const f32v v2_r1 = SPLAT(f32v, f32_sum(a0_r1));
+      const f32v v2_r2 = SPLAT(f32v, f32_sum(a0_r2));
+      const f32v v2_r3 = SPLAT(f32v, f32_sum(a0_r3));
+      f32_store_part(p2 + i0, v2, 1);
+      f32_store_part(p2 + i0 + INT64_C(1), v2_r1, 1);
+      f32_store_part(p2 + i0 + INT64_C(2), v2_r2, 1);
+      f32_store_part(p2 + i0 + INT64_C(3), v2_r3, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a12 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i2 = 0;
-        for (; i2 + LANES <= INT64_C(45); i2 += LANES) {
-          const f32v v13 = f32_load(p3 + i2 + INT64_C(45)*i0);
-          a12 = (a12 + v13);
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(45); i1 += LANES) {
+          const f32v v1 = f32_load(p3 + i1 + INT64_C(45)*i0);
+          a0 = (a0 + v1);
         }
-        if (i2 < INT64_C(45)) {
-          const int i2_rest = (int)(INT64_C(45) - i2);
-          const f32v v13 = f32_load_part(p3 + i2 + INT64_C(45)*i0, i2_rest);
-          a12 = (a12 + f32_select(lanes_below(i2_rest), v13, SPLAT(f32v, 0x0.0p+0f)));
+        if (i1 < INT64_C(45)) {
+          const int i1_rest = (int)(INT64_C(45) - i1);
+          const f32v v1 = f32_load_part(p3 + i1 + INT64_C(45)*i0, i1_rest);
+          a0 = (a0 + f32_select(lanes_below(i1_rest), v1, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v14 = SPLAT(f32v, f32_sum(a12));
-      f32_store_part(p2 + i0, v14, 1);
+      const f32v v2 = SPLAT(f32v, f32_sum(a0));
+      f32_store_part(p2 + i0, v2, 1);
     }
   }
 }

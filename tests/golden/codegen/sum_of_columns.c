@@ -17,27 +17,27 @@ static void k_sum_of_columns_nest0(void **b, const int64_t *s, int64_t begin, in
           const f32v v0 = f32_load(p0 + INT64_C(37)*i0 + i1);
           const f32v v1 = (v0 * v0);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(1036));
-          const f32v v2 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
-          const f32v v3 = (v2 * v2);
+          const f32v v0_r1 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(37));
+          const f32v v1_r1 = (v0_r1 * v0_r1);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(1073));
-          const f32v v4 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
-          const f32v v5 = (v4 * v4);
+          const f32v v0_r2 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(74));
+          const f32v v1_r2 = (v0_r2 * v0_r2);
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(1110));
-          const f32v v6 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
-          const f32v v7 = (v6 * v6);
-          f32_store(c0 + i1, ((((f32_load(c0 + i1) + v1) + v3) + v5) + v7));
+          const f32v v0_r3 = f32_load(p0 + INT64_C(37)*i0 + i1 + INT64_C(111));
+          const f32v v1_r3 = (v0_r3 * v0_r3);
+          f32_store(c0 + i1, ((((f32_load(c0 + i1) + v1) + v1_r1) + v1_r2) + v1_r3));
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
           const f32v v0 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
           const f32v v1 = (v0 * v0);
-          const f32v v2 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
-          const f32v v3 = (v2 * v2);
-          const f32v v4 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
-          const f32v v5 = (v4 * v4);
-          const f32v v6 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
-          const f32v v7 = (v6 * v6);
-          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v1) + v3) + v5) + v7), i1_rest);
+          const f32v v0_r1 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(37), i1_rest);
+          const f32v v1_r1 = (v0_r1 * v0_r1);
+          const f32v v0_r2 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(74), i1_rest);
+          const f32v v1_r2 = (v0_r2 * v0_r2);
+          const f32v v0_r3 = f32_load_part(p0 + INT64_C(37)*i0 + i1 + INT64_C(111), i1_rest);
+          const f32v v1_r3 = (v0_r3 * v0_r3);
+          f32_store_part(c0 + i1, ((((f32_load_part(c0 + i1, i1_rest) + v1) + v1_r1) + v1_r2) + v1_r3), i1_rest);
         }
       }
     }
@@ -46,15 +46,15 @@ static void k_sum_of_columns_nest0(void **b, const int64_t *s, int64_t begin, in
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
           fetch(p0 + INT64_C(37)*i0 + i1 + INT64_C(999));
-          const f32v v8 = f32_load(p0 + INT64_C(37)*i0 + i1);
-          const f32v v9 = (v8 * v8);
-          f32_store(c0 + i1, (f32_load(c0 + i1) + v9));
+          const f32v v0 = f32_load(p0 + INT64_C(37)*i0 + i1);
+          const f32v v1 = (v0 * v0);
+          f32_store(c0 + i1, (f32_load(c0 + i1) + v1));
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v8 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
-          const f32v v9 = (v8 * v8);
-          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v9), i1_rest);
+          const f32v v0 = f32_load_part(p0 + INT64_C(37)*i0 + i1, i1_rest);
+          const f32v v1 = (v0 * v0);
+          f32_store_part(c0 + i1, (f32_load_part(c0 + i1, i1_rest) + v1), i1_rest);
         }
       }
     }

@@ -8,50 +8,50 @@ static void k_two_rows_together_nest0(void **b, const int64_t *s, int64_t begin,
     int64_t i0 = begin;
     for (; i0 + 2 <= end; i0 += 2) {
       f32v a0 = SPLAT(f32v, 0x0.0p+0f);
-      f32v a1 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0_r1 = SPLAT(f32v, 0x0.0p+0f);
       {
         int64_t i1 = 0;
         for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
-          const f32v v2 = f32_load(p0 + i1 + INT64_C(37)*i0);
-          const f32v v3 = f32_exp(v2);
-          a0 = (a0 + v3);
-          const f32v v4 = f32_load(p0 + i1 + INT64_C(37)*i0 + INT64_C(37));
-          const f32v v5 = f32_exp(v4);
-          a1 = (a1 + v5);
+          const f32v v1 = f32_load(p0 + i1 + INT64_C(37)*i0);
+          const f32v v2 = f32_exp(v1);
+          a0 = (a0 + v2);
+          const f32v v1_r1 = f32_load(p0 + i1 + INT64_C(37)*i0 + INT64_C(37));
+          const f32v v2_r1 = f32_exp(v1_r1);
+          a0_r1 = (a0_r1 + v2_r1);
         }
         if (i1 < INT64_C(37)) {
           const int i1_rest = (int)(INT64_C(37) - i1);
-          const f32v v2 = f32_load_part(p0 + i1 + INT64_C(37)*i0, i1_rest);
-          const f32v v3 = f32_exp(v2);
-          a0 = (a0 + f32_select(lanes_below(i1_rest), v3, SPLAT(f32v, 0x0.0p+0f)));
-          const f32v v4 = f32_load_part(p0 + i1 + INT64_C(37)*i0 + INT64_C(37), i1_rest);
-          const f32v v5 = f32_exp(v4);
-          a1 = (a1 + f32_select(lanes_below(i1_rest), v5, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1 = f32_load_part(p0 + i1 + INT64_C(37)*i0, i1_rest);
+          const f32v v2 = f32_exp(v1);
+          a0 = (a0 + f32_select(lanes_below(i1_rest), v2, SPLAT(f32v, 0x0.0p+0f)));
+          const f32v v1_r1 = f32_load_part(p0 + i1 + INT64_C(37)*i0 + INT64_C(37), i1_rest);
+          const f32v v2_r1 = f32_exp(v1_r1);
+          a0_r1 = (a0_r1 + f32_select(lanes_below(i1_rest), v2_r1, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v6 = SPLAT(f32v, f32_sum(a0));
-      const f32v v7 = SPLAT(f32v, f32_sum(a1));
-      f32_store_part(p1 + i0, v6, 1);
-      f32_store_part(p1 + i0 + INT64_C(1), v7, 1);
+      const f32v v3 = SPLAT(f32v, f32_sum(a0));
+      const f32v v3_r1 = SPLAT(f32v, f32_sum(a0_r1));
+      f32_store_part(p1 + i0, v3, 1);
+      f32_store_part(p1 + i0 + INT64_C(1), v3_r1, 1);
     }
     for (; i0 < end; i0++) {
-      f32v a8 = SPLAT(f32v, 0x0.0p+0f);
+      f32v a0 = SPLAT(f32v, 0x0.0p+0f);
       {
-        int64_t i2 = 0;
-        for (; i2 + LANES <= INT64_C(37); i2 += LANES) {
-          const f32v v9 = f32_load(p0 + i2 + INT64_C(37)*i0);
-          const f32v v10 = f32_exp(v9);
-          a8 = (a8 + v10);
+        int64_t i1 = 0;
+        for (; i1 + LANES <= INT64_C(37); i1 += LANES) {
+          const f32v v1 = f32_load(p0 + i1 + INT64_C(37)*i0);
+          const f32v v2 = f32_exp(v1);
+          a0 = (a0 + v2);
         }
-        if (i2 < INT64_C(37)) {
-          const int i2_rest = (int)(INT64_C(37) - i2);
-          const f32v v9 = f32_load_part(p0 + i2 + INT64_C(37)*i0, i2_rest);
-          const f32v v10 = f32_exp(v9);
-          a8 = (a8 + f32_select(lanes_below(i2_rest), v10, SPLAT(f32v, 0x0.0p+0f)));
+        if (i1 < INT64_C(37)) {
+          const int i1_rest = (int)(INT64_C(37) - i1);
+          const f32v v1 = f32_load_part(p0 + i1 + INT64_C(37)*i0, i1_rest);
+          const f32v v2 = f32_exp(v1);
+          a0 = (a0 + f32_select(lanes_below(i1_rest), v2, SPLAT(f32v, 0x0.0p+0f)));
         }
       }
-      const f32v v11 = SPLAT(f32v, f32_sum(a8));
-      f32_store_part(p1 + i0, v11, 1);
+      const f32v v3 = SPLAT(f32v, f32_sum(a0));
+      f32_store_part(p1 + i0, v3, 1);
     }
   }
 }

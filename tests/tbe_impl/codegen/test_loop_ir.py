@@ -86,12 +86,15 @@ def run(
 
 def _other_order(codes: Sequence[NestCode], chance: random.Random) -> Functions:
     """The functions of all nests after some of the passes, in another legal order."""
-    first, second, *optional, last = PASSES
+    tails = [item.name for item in PASSES].index("vector-tails")
+    *early, first = PASSES[: tails + 1]
+    *optional, last = PASSES[tails + 1 :]
     chosen = chance.sample(optional, chance.randrange(1, len(optional) + 1))
+    early = [item for item in early if item.is_asked is None or chance.random() < 0.7]
     made: Functions = []
     for code in codes:
         ends = [
-            list(iterate_passes(one, code.facts, (first, second, *chosen, last)))[-1]
+            list(iterate_passes(one, code.facts, (*early, first, *chosen, last)))[-1]
             for one in code.functions
         ]
         made.append(tuple(function for _, function in ends))

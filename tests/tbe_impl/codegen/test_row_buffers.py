@@ -7,8 +7,8 @@ import pytest
 
 from tbe_impl import dsl
 from tbe_impl.arguments import Argument
-from tbe_impl.codegen.loads import PREFETCH_DISTANCE_BYTES
 from tbe_impl.codegen.options import Options
+from tbe_impl.codegen.passes.prefetching import PREFETCH_DISTANCE_BYTES
 from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.kernel import Kernel
 from tests.cases import FULL, cases

@@ -1,0 +1,51 @@
+"""Several accumulators on hand-written loop IR: before → after as text."""
+
+from __future__ import annotations
+
+from tbe_impl.codegen import loop_ir as ir
+from tbe_impl.codegen import vector_types as vectors
+from tbe_impl.codegen.ir_text import statement_lines
+from tbe_impl.codegen.passes.accumulators import add_accumulators
+from tests.cases import cases
+
+
+def reduction(operator: str, total: ir.Expr, kind: str = "f32") -> tuple[ir.Stmt, ...]:
+    place = ir.Pointer(ir.Var("p", "float *"), (ir.Index(((("i",), 1),)),))
+    value = ir.Let("v", "f32", ir.Load("f32", "f32", place))
+    step = ir.Reduce(ir.Var("a", kind), operator, ir.Var("v", "f32"))
+    loop = ir.VectorLoop("i", ir.ZERO, ir.Var("n"), (value, step), unroll=2, accumulators=(("a",),))
+    start = ir.Let("a", kind, ir.Zero(kind), is_mutable=True)
+    return start, loop, ir.Let("t", total.kind, total)
+
+
+F32 = ir.Var("a", "f32")
+
+
+@cases(
+    "body, total",
+    [
+        (reduction("sum", ir.Splat("f32", F32)), "let t: f32 = a + a_1"),
+        (reduction("max", ir.Splat("f32", F32)), "let t: f32 = max_so_far(a, a_1)"),
+        (
+            reduction("sum", ir.call("sum", vectors.convert(F32, "f64"), kind="double")),
+            "let t: double = sum(from_f32(a) + from_f32(a_1))",
+        ),
+        (
+            reduction("sum", ir.call("wide_lanes", ir.Var("a", ir.WIDE), kind="f64"), ir.WIDE),
+            "let t: f64 = wide_lanes(wide_both(a, a_1))",
+        ),
+    ],
+    ids=["a sum", "a maximum", "a sum that is rounded once", "a float64 sum of float32"],
+)
+def test_each_vector_has_an_accumulator(body: tuple[ir.Stmt, ...], total: str) -> None:
+    one, other, loop, last = add_accumulators(body)
+    assert isinstance(one, ir.Let) and isinstance(other, ir.Let) and isinstance(loop, ir.VectorLoop)
+    assert (one.name, other.name, loop.accumulators) == ("a", "a_1", (("a", "a_1"),))
+    assert list(statement_lines((last,))) == [total]
+
+
+def test_a_loop_of_single_vectors_keeps_its_accumulator() -> None:
+    start, loop, last = reduction("sum", ir.Splat("f32", F32))
+    assert isinstance(loop, ir.VectorLoop)
+    single = ir.VectorLoop("i", ir.ZERO, ir.Var("n"), loop.whole, accumulators=(("a",),))
+    assert add_accumulators((start, single, last)) == (start, single, last)
