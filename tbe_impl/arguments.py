@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
@@ -23,12 +22,12 @@ from tbe_impl.dsl.merged_sizes import merged_variables, split_merged_sizes
 from tbe_impl.dsl.tensor import Tensor, shape_text, static_shape, variables_of
 from tbe_impl.errors import InputError
 from tbe_impl.interpreter import evaluate
+from tbe_impl.records import Record
 
 _TRUTH = ({"bool", "int8"}, {"bool", "uint8"})
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(Record):
     """An input or output of a kernel.
 
     Attributes:
@@ -75,8 +74,7 @@ class BoundArrays(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(Record):
     """The arguments of a kernel.
 
     Attributes:

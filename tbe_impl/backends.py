@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tbe_impl.errors import InputError
+from tbe_impl.records import Record
 
 if TYPE_CHECKING:
     from tbe_impl.cann.graph_operator import CannSource
@@ -65,8 +66,7 @@ class Backend(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class CpuBackend:
+class CpuBackend(Record):
     """Generates C, compiles it for this processor, and calls it."""
 
     name: str = "cpu"
@@ -82,8 +82,7 @@ class CpuBackend:
         )
 
 
-@dataclass(frozen=True)
-class NumpyBackend:
+class NumpyBackend(Record):
     """Interprets the graph with NumPy, one DSL operation after the other."""
 
     name: str = "numpy"
@@ -99,8 +98,7 @@ class NumpyBackend:
         return InterpretedKernel(graph.inputs, graph.outputs, options.rounding)
 
 
-@dataclass(frozen=True)
-class CannBackend:
+class CannBackend(Record):
     """Writes an operator file in the TBE DSL that CANN compiles for an Ascend chip."""
 
     name: str = "cann"

@@ -8,6 +8,7 @@ listed there, the operation is rejected.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -80,6 +81,7 @@ class Soc:
         return self.short_name == "cpu"
 
 
+@functools.cache
 def _table(text: str, column: int) -> Mapping[str, frozenset[str]]:
     """Parses one column of a table; returns a dict from each name to the dtypes in this column.
 

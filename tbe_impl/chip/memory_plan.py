@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Const, Read, reads
+from tbe_impl.records import Record
 from tbe_impl.scheduling.records import StageRecord
 from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, Regions, elements
@@ -45,8 +46,7 @@ class OnChipBuffer:
         return self.bytes * self.copies
 
 
-@dataclass(frozen=True)
-class MemoryPeak:
+class MemoryPeak(Record):
     """The peak use of a memory.
 
     Attributes:
@@ -279,8 +279,7 @@ def _may_reuse_in_place(
     return True
 
 
-@dataclass(frozen=True)
-class Traffic:
+class Traffic(Record):
     """Bytes moved between main memory and the chip, or None if a size is known only at run time."""
 
     bytes_read: int | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tbe_impl.chip.memory_plan import OnChipBuffer, buffers_of, padded_strides, peak
 from tbe_impl.dsl.dtypes import dtype_of
@@ -28,6 +28,7 @@ from tbe_impl.dsl.expr import (
 from tbe_impl.dsl.tensor import Operation, shape_text
 from tbe_impl.errors import InputError
 from tbe_impl.reachability import reachable
+from tbe_impl.records import Record
 from tbe_impl.scheduling.instructions import (
     DEVICE_INSTRUCTION,
     SCOPES,
@@ -44,8 +45,7 @@ WARNING_SHARE = 0.8
 """Share of a memory above which a check warns, since the device compiler needs some memory too."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """An error or a warning of a check.
 
     Attributes:

@@ -43,12 +43,12 @@ from tbe_impl.codegen.loop_ir import (
     PackTile,
     Pointer,
     Prefetch,
-    Record,
     Reduce,
     Return,
     Splat,
     Stmt,
     Store,
+    Structure,
     Table,
     TargetIf,
     Unused,
@@ -220,7 +220,7 @@ def _element(node: Element) -> str:
     return node.array + "".join(f"[{text_of(index)}]" for index in node.indices)
 
 
-def _record(node: Record) -> str:
+def _structure(node: Structure) -> str:
     values = zip(node.names, node.values, strict=True)
     return f"&({node.type}){{{', '.join(f'.{name} = {text_of(item)}' for name, item in values)}}}"
 
@@ -251,8 +251,8 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
     Pointer: _pointer,
     Element: _element,
     AddressOf: lambda node: f"&{text_of(node.element)}",
-    Field: lambda node: f"{text_of(node.record)}->{node.name}",
-    Record: _record,
+    Field: lambda node: f"{text_of(node.structure)}->{node.name}",
+    Structure: _structure,
     Load: _load,
     Gather: lambda node: f"{node.memory}_gather_at({text_of(node.base)}, {text_of(node.indices)})",
 }

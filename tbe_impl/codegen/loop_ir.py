@@ -1,7 +1,7 @@
 """The loop IR: typed expressions and statements between DSL stages and C.
 
-Lowering builds it, passes transform it, `tbe_impl.codegen.emit_c` prints it. Every node is a frozen
-dataclass, so equal nodes compare equal and a pass returns new nodes.
+Lowering builds it, passes transform it, `tbe_impl.codegen.emit_c` prints it. Every node is an
+immutable dataclass, so equal nodes compare equal and a pass returns new nodes.
 
 Kinds (types). A vector kind has LANES lanes: ``f32 f64 i8 i16 i32 i64 u8 u16 u32 u64``, and
 ``mask``, whose lanes are true or false. A scalar kind has one value: ``index`` (64-bit), ``int``,
@@ -21,8 +21,8 @@ of the headers, as ``wide_sum``, or a pointer, as ``float *``.
                | Pointer base offsets           base + offset + …
                | Element array indices          array[i][j]; without indices the element pointed to
                | AddressOf element
-               | Field record name              a field of the structure that a pointer points to
-               | Record type names values       the address of a new structure
+               | Field structure name           a field of the structure that a pointer points to
+               | Structure type names values    the address of a new structure
                | Load place stride count        a vector from memory; stride 0 broadcasts, 1 is
                                                 contiguous, others gather; count lanes, or all
                | Gather base indices            lane l is base[indices[l]]
@@ -61,10 +61,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from math import comb
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from tbe_impl.records import Record
 
 MASK = "mask"
 FLAG = "flag"
@@ -74,14 +76,27 @@ ADDRESS = "uintptr_t"
 """Kind of an address as an unsigned number."""
 WIDE = "wide_sum"
 """Kind of an accumulator of float32 values in float64."""
+BODY = "tuple[Stmt, ...]"
+"""Type of a field that holds a sequence of statements."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record):
     """An expression or a statement."""
 
+    children: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that hold expressions or statements."""
+    bodies: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that hold sequences of statements."""
 
-@dataclass(frozen=True, slots=True)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        types = {one.name: str(one.type) for one in fields(cls)}
+        cls.children = tuple(
+            name for name, type in types.items() if "Expr" in type or "Stmt" in type
+        )
+        cls.bodies = tuple(name for name, type in types.items() if type == BODY)
+
+
 class Expr(Node):
     """A value of kind `kind`."""
 
@@ -92,7 +107,6 @@ class Expr(Node):
             """Kind of the value."""
 
 
-@dataclass(frozen=True, slots=True)
 class Var(Expr):
     """A variable, or a constant of the headers such as LANES."""
 
@@ -100,7 +114,6 @@ class Var(Expr):
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
 class Int(Expr):
     """An integer constant."""
 
@@ -108,7 +121,6 @@ class Int(Expr):
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
 class Index(Expr):
     """A polynomial: each term is the product of its variables and of an integer."""
 
@@ -145,7 +157,6 @@ class Index(Expr):
         return Index(tuple(sorted(terms, key=lambda item: -len(item[0]))))
 
 
-@dataclass(frozen=True, slots=True)
 class Literal(Expr):
     """A constant in all lanes; `text` distinguishes −0 from 0 and a NaN from itself."""
 
@@ -154,7 +165,6 @@ class Literal(Expr):
     value: float | int | bool = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Splat(Expr):
     """A scalar in all lanes."""
 
@@ -162,14 +172,12 @@ class Splat(Expr):
     number: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Zero(Expr):
     """The value of `kind` whose bits are all zero."""
 
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
 class Op(Expr):
     """An operator on vectors of one kind, or on scalars."""
 
@@ -178,7 +186,6 @@ class Op(Expr):
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Expr):
     """A named function of the headers.
 
@@ -195,7 +202,6 @@ class Call(Expr):
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """A conversion without rounding functions: between scalars, pointers, or the bits of lanes."""
 
@@ -203,7 +209,6 @@ class Cast(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Lane(Expr):
     """One lane of a vector."""
 
@@ -212,7 +217,6 @@ class Lane(Expr):
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
 class Pointer(Expr):
     """An address: a pointer plus offsets in elements."""
 
@@ -221,7 +225,6 @@ class Pointer(Expr):
     kind: str = "pointer"
 
 
-@dataclass(frozen=True, slots=True)
 class Element(Expr):
     """An element of an array; without indices, the element that a pointer points to."""
 
@@ -230,7 +233,6 @@ class Element(Expr):
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
 class AddressOf(Expr):
     """The address of an element."""
 
@@ -238,17 +240,15 @@ class AddressOf(Expr):
     kind: str = "pointer"
 
 
-@dataclass(frozen=True, slots=True)
 class Field(Expr):
     """A field of the structure that a pointer points to."""
 
-    record: Expr
+    structure: Expr
     name: str
     kind: str = INDEX
 
 
-@dataclass(frozen=True, slots=True)
-class Record(Expr):
+class Structure(Expr):
     """The address of a new structure; fields without a value are zero."""
 
     type: str
@@ -257,7 +257,6 @@ class Record(Expr):
     kind: str = "pointer"
 
 
-@dataclass(frozen=True, slots=True)
 class Load(Expr):
     """A vector from memory.
 
@@ -281,7 +280,6 @@ class Load(Expr):
         return self.stride == ONE and self.count is None
 
 
-@dataclass(frozen=True, slots=True)
 class Gather(Expr):
     """A vector whose lanes lie at indices that are a vector themselves."""
 
@@ -291,12 +289,10 @@ class Gather(Expr):
     indices: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class Stmt(Node):
     """A statement."""
 
 
-@dataclass(frozen=True, slots=True)
 class Let(Stmt):
     """Defines a variable; without a value it is not initialised."""
 
@@ -307,7 +303,6 @@ class Let(Stmt):
     stage: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Assign(Stmt):
     """Assigns to a variable or an element."""
 
@@ -316,7 +311,6 @@ class Assign(Stmt):
     stage: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Reduce(Stmt):
     """Combines an accumulator with one more value.
 
@@ -334,7 +328,6 @@ class Reduce(Stmt):
     stage: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Store(Stmt):
     """Stores lanes of a vector.
 
@@ -356,7 +349,6 @@ class Store(Stmt):
     stage: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Accumulate(Stmt):
     """Adds lanes of a float32 vector to consecutive float64 elements."""
 
@@ -365,7 +357,6 @@ class Accumulate(Stmt):
     count: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Prefetch(Stmt):
     """Prefetches a cache line.
 
@@ -377,7 +368,6 @@ class Prefetch(Stmt):
     position: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Evaluate(Stmt):
     """Calls a function for its effect."""
 
@@ -385,7 +375,6 @@ class Evaluate(Stmt):
     stage: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class For(Stmt):
     """A sequential loop over begin ≤ name < end.
 
@@ -416,7 +405,6 @@ class For(Stmt):
     jam: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class If(Stmt):
     """A conditional statement."""
 
@@ -426,14 +414,12 @@ class If(Stmt):
     stage: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Block(Stmt):
     """A scope."""
 
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class TargetIf(Stmt):
     """Chooses statements by a macro that depends on the instruction set."""
 
@@ -442,7 +428,6 @@ class TargetIf(Stmt):
     otherwise: tuple[Stmt, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Alloc(Stmt):
     """An array on the stack; `alignment` in bytes, 0 for the natural alignment."""
 
@@ -452,7 +437,6 @@ class Alloc(Stmt):
     alignment: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class PackTile(Stmt):
     """Copies a tile of a tensor to the array `name`, one row for each lane.
 
@@ -475,7 +459,6 @@ class PackTile(Stmt):
     steps: int
 
 
-@dataclass(frozen=True, slots=True)
 class Table(Stmt):
     """A lookup table of a float16 function; the rows contain bytes."""
 
@@ -486,19 +469,16 @@ class Table(Stmt):
     step: float
 
 
-@dataclass(frozen=True, slots=True)
 class Unused(Stmt):
     """Names parameters that the function may leave unused."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Continue(Stmt):
     """Starts the next iteration of the enclosing loop."""
 
 
-@dataclass(frozen=True, slots=True)
 class Attempt(Stmt):
     """Runs `body` until its end or a `Leave`, then `final`; at most one in a function."""
 
@@ -506,19 +486,16 @@ class Attempt(Stmt):
     final: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Leave(Stmt):
     """Ends the body of the enclosing `Attempt`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Return(Stmt):
     """Ends the function with a result."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
 class VectorLoop(Stmt):
     """A loop that processes LANES elements per step.
 
@@ -564,7 +541,6 @@ class VectorLoop(Stmt):
         return Var(f"{self.name}_rest", INT)
 
 
-@dataclass(frozen=True, slots=True)
 class Parameter(Node):
     """A parameter of a function."""
 
@@ -572,7 +548,6 @@ class Parameter(Node):
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
 class Function(Node):
     """A function; its declarations precede what passes change.
 
@@ -617,28 +592,6 @@ def every(conditions: Iterable[Expr]) -> Expr | None:
     return fold("and", found, FLAG) if found else None
 
 
-_CHILDREN: dict[type, tuple[str, ...]] = {}
-_BODIES: dict[type, tuple[str, ...]] = {}
-
-
-def _children_of(kind: type[Node]) -> tuple[str, ...]:
-    """Returns the names of the fields of a class that hold expressions or statements."""
-    if kind not in _CHILDREN:
-        found = [item.name for item in fields(kind) if "Expr" in item.type or "Stmt" in item.type]
-        _CHILDREN[kind] = tuple(found)
-    return _CHILDREN[kind]
-
-
-def _bodies_of(kind: type[Node]) -> tuple[str, ...]:
-    """Returns the names of the fields of a class that hold sequences of statements."""
-    if kind not in _BODIES:
-        _BODIES[kind] = tuple(item.name for item in fields(kind) if item.type == BODY)
-    return _BODIES[kind]
-
-
-BODY = "tuple[Stmt, ...]"
-
-
 def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
     """Yields nodes and all nodes inside, a node before those inside it."""
     waiting: list[Any] = [item]
@@ -646,7 +599,7 @@ def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
         node = waiting.pop()
         if isinstance(node, Node):
             yield node
-            for name in reversed(_children_of(type(node))):
+            for name in reversed(node.children):
                 inner = getattr(node, name)
                 if inner is not None:
                     waiting.append(inner)
@@ -664,7 +617,7 @@ def rebuild(item: Item, change: Callable[[Node], Node]) -> Item:
         same = all(map(is_, new, item))  # type: ignore[call-overload]
         return item if same else new  # type: ignore[return-value]
     changed = {}
-    for name in _children_of(type(item)):
+    for name in item.children:
         before = getattr(item, name)
         if before is not None:
             after = rebuild(before, change)
@@ -680,13 +633,13 @@ def map_bodies(
 
     Innermost sequences come first. The parts of a `VectorLoop` are sequences like others.
     """
-    found = [_map_parts(node, change) if _bodies_of(type(node)) else node for node in body]
+    found = [_map_parts(node, change) if node.bodies else node for node in body]
     return change(body if all(map(is_, found, body)) else tuple(found))
 
 
 def _map_parts(node: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
     changed: dict[str, Any] = {}
-    for name in _bodies_of(type(node)):
+    for name in node.bodies:
         before = getattr(node, name)
         after = map_bodies(before, change) if before else before
         if after is not before:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.planning.polynomials import Poly
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.records import Record
 
 if TYPE_CHECKING:
     from tbe_impl.codegen.planning.partition import LoopNest
@@ -35,8 +36,7 @@ class LoopScope:
     rows: dict[Any, RowBuffer] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class RowBuffer:
+class RowBuffer(Record):
     """A buffer for one row, which one loop stores and later loops load.
 
     Attributes:
@@ -52,8 +52,7 @@ class RowBuffer:
     c: str
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Record):
     """A vector that a loop level defines.
 
     Attributes:
@@ -70,8 +69,7 @@ class Value:
         return self.expr.kind
 
 
-@dataclass(frozen=True)
-class LoopRange:
+class LoopRange(Record):
     """The range of a loop that covers only a part of its index's values.
 
     Attributes:
@@ -104,8 +102,7 @@ def polys_of(indices: Mapping[int, Index]) -> dict[int, Poly | None]:
     return {key: item if isinstance(item, Poly) else None for key, item in indices.items()}
 
 
-@dataclass(frozen=True)
-class TensorBuffer:
+class TensorBuffer(Record):
     """A tensor in memory, or a tile of a tensor.
 
     Attributes:
@@ -131,8 +128,7 @@ class TensorBuffer:
         return ir.Pointer(ir.Var(self.name, "pointer"), offsets)
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(Record):
     """A loop inside the vector loop, for inputs that are strided along the vector loop.
 
     Such inputs are contiguous along this inner loop.
@@ -149,8 +145,7 @@ class Tile:
     steps: int
 
 
-@dataclass(frozen=True)
-class AttachedTile:
+class AttachedTile(Record):
     """A region (tile) of a stage that is computed in each iteration of a loop of another stage.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.entry_function import BUFFERS, POINTERS_AND_SIZES
@@ -18,11 +17,11 @@ from tbe_impl.codegen.thread_partition import BEGIN_AND_END, partition_among_thr
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.expr import Reduce
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.records import Record
 from tbe_impl.runtime.buffers import MAX_THREADS
 
 
-@dataclass(frozen=True)
-class ProgramContext:
+class ProgramContext(Record):
     """The properties of a program that its loop nests use.
 
     Attributes:
@@ -52,8 +51,7 @@ class ProgramContext:
     options: Options
 
 
-@dataclass(frozen=True)
-class NestCode:
+class NestCode(Record):
     """The code of a nest.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tbe_impl import environment
 from tbe_impl.codegen.loop_ir import For, Function, Stmt, VectorLoop, map_statements
@@ -25,12 +25,12 @@ from tbe_impl.codegen.passes.unroll_and_jam import jam_rows
 from tbe_impl.codegen.passes.vector_loops import expand_vector_loop
 from tbe_impl.codegen.passes.vector_tails import add_ends
 from tbe_impl.errors import InputError
+from tbe_impl.records import Record
 
 Body = tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
-class NestFacts:
+class NestFacts(Record):
     """What passes know about a nest besides its statements.
 
     Attributes:
@@ -44,8 +44,7 @@ class NestFacts:
     is_scheduled: bool = False
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(Record):
     """A pass.
 
     Attributes:

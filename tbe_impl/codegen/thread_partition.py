@@ -64,7 +64,7 @@ def partition_among_threads(
         "portions": ir.Int(portions),
         **(fields or {}),
     }
-    record = ir.Record("struct shared_nest", tuple(values), tuple(values.values()))
+    record = ir.Structure("struct shared_nest", tuple(values), tuple(values.values()))
     shared = ir.call("share_nest", record, THREADS, kind=ir.INT)
     together = ir.Evaluate(shared) if part_count is None else ir.Assign(part_count, shared)
     several = ir.op("gt", THREADS, ir.Int(1), kind=ir.FLAG)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tbe_impl.codegen.loop_levels import Index, polys_of
@@ -11,13 +10,13 @@ from tbe_impl.codegen.planning.access_analysis import index_poly, size_poly
 from tbe_impl.codegen.planning.polynomials import ONE, Poly
 from tbe_impl.dsl.expr import Expr, Read, Reduce
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.records import Record
 
 if TYPE_CHECKING:
     from tbe_impl.codegen.lowering import Lowering
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(Record):
     """The range of an index: first value and number of values; some may be out of bounds."""
 
     first: Poly

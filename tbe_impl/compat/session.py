@@ -12,11 +12,11 @@ from typing import Any
 
 from tbe_impl.dsl.location import Location, user_location
 from tbe_impl.errors import InputError
+from tbe_impl.records import Record
 from tbe_impl.soc import Soc, find_soc
 
 
-@dataclass(frozen=True)
-class BuildRequest:
+class BuildRequest(Record):
     """One call of a build function.
 
     Attributes:
@@ -37,8 +37,7 @@ class BuildRequest:
     compile_info: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True)
-class Registration:
+class Registration(Record):
     """One use of a registration decorator.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +22,13 @@ from tbe_impl.dsl.graph_text import graph_text
 from tbe_impl.dsl.tensor import Operation, Tensor, shape_text
 from tbe_impl.errors import CompileError
 from tbe_impl.interpreter import evaluate
+from tbe_impl.records import Record
 from tbe_impl.runtime import compiler
 from tbe_impl.runtime.sequence import KernelSequence, Step
 from tbe_impl.runtime.store import Store, text_digest, user_store
 
 
-@dataclass(frozen=True)
-class CpuKernel:
+class CpuKernel(Record):
     """A graph that is compiled, loaded and ready to run.
 
     Attributes:
@@ -143,8 +142,7 @@ class CpuKernel:
         return tuple(results)
 
 
-@dataclass(frozen=True)
-class PlannedProgram:
+class PlannedProgram(Record):
     """A C program before compilation.
 
     Attributes:
@@ -160,8 +158,7 @@ class PlannedProgram:
     plan: str = ""
 
 
-@dataclass(frozen=True)
-class PlannedKernel:
+class PlannedKernel(Record):
     """A graph divided into parts that are not loaded yet.
 
     Attributes:

@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, InputError, MissingError
+from tbe_impl.records import Record
 from tbe_impl.runtime import compiler_process, machine, precompiled_headers
 from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
@@ -111,8 +111,7 @@ def march() -> str:
     return "native" if platform.machine() in ("x86_64", "aarch64") else ""
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Record):
     """Compiler, flags and cache key of a generated text.
 
     Attributes:

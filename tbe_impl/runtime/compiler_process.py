@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tbe_impl.errors import CompileError
+from tbe_impl.records import Record
 from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 60.0
@@ -21,8 +21,7 @@ OUTPUT_BYTES = 1 << 20
 """Maximum bytes of compiler output that are read."""
 
 
-@dataclass(frozen=True)
-class Compiler:
+class Compiler(Record):
     """A compiler on this machine.
 
     Attributes:

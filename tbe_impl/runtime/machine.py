@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import __version__, environment
+from tbe_impl.records import Record
 
 
-@dataclass(frozen=True)
-class InstructionSet:
+class InstructionSet(Record):
     """An instruction set to which `MS_FUSION_ISA` limits kernels.
 
     Attributes:

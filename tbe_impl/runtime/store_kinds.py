@@ -5,11 +5,10 @@ The module that uses a kind defines its cache keys and the meaning of its conten
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tbe_impl.records import Record
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Record):
     """A kind of entries of the store.
 
     Attributes:

@@ -8,10 +8,11 @@ other schedule requests exactly the loops that it defines.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from tbe_impl.dsl.expr import Const, IterVar
+from tbe_impl.records import Record
 from tbe_impl.scheduling.records import Directive, ScheduleRecord, Split, StageRecord
 from tbe_impl.scheduling.stage_schedule import GLOBAL_SCOPE
 from tbe_impl.scheduling.tile_regions import RUNTIME_SIZE, size_of
@@ -20,16 +21,14 @@ MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vector
 """Name of a schedule method that annotates a loop → the annotation, called the loop's mark."""
 
 
-@dataclass(frozen=True)
-class LoopIndex:
+class LoopIndex(Record):
     """An axis that each iteration of a loop advances by `step`; a tile loop has a step above 1."""
 
     axis: IterVar
     step: int
 
 
-@dataclass(frozen=True)
-class RequestedLoop:
+class RequestedLoop(Record):
     """A loop that a schedule requests.
 
     Attributes:
@@ -47,8 +46,7 @@ class RequestedLoop:
     tiles: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class ScheduleRequest:
+class ScheduleRequest(Record):
     """One decision of a schedule.
 
     Attributes:

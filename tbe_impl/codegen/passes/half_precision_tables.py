@@ -10,9 +10,10 @@ error exceeds `MAX_ULP` for any input has no table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+
+from tbe_impl.records import Record
 
 Array = np.ndarray
 Function = Callable[[Array], Array]
@@ -34,8 +35,7 @@ REWEIGHTING_ROUNDS = 6
 """Number of iterations of the fit; each increases the weights where the last error was large."""
 
 
-@dataclass(frozen=True)
-class HalfLookupTable:
+class HalfLookupTable(Record):
     """Lookup table of a function.
 
     Attributes:

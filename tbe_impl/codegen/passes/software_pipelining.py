@@ -9,12 +9,13 @@ sequential rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.passes.loop_fission import is_contiguous_load, used_names
 from tbe_impl.codegen.passes.streaming_store_edges import loops_over_whole_range
 from tbe_impl.codegen.passes.vector_loops import number_prefetches
+from tbe_impl.records import Record
 
 LONGEST_ROW = 2048
 """Maximum number of elements in a row; the L1 cache holds several such rows."""
@@ -37,16 +38,14 @@ _STREAM, _STEP, _HEAD = ir.Var("stream", ir.FLAG), ir.Var("step"), ir.Var("head"
 _TURN, _TOGETHER = ir.Var("turn"), ir.Var("together", ir.FLAG)
 
 
-@dataclass(frozen=True)
-class PipelineStage:
+class PipelineStage(Record):
     """A vector loop over one row, and the statements between the previous loop and this loop."""
 
     before: Sequence[ir.Stmt]
     loop: ir.VectorLoop
 
 
-@dataclass(frozen=True)
-class RowBuffer:
+class RowBuffer(Record):
     """A buffer on the stack that carries the values of a row from one loop to a later one."""
 
     name: str

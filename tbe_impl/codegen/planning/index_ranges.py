@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from tbe_impl.codegen.loop_ir import Expr as Bound
 from tbe_impl.codegen.planning.access_analysis import Environment, index_poly
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.expr import COMPARISONS, Binary, Call, Const, Expr, walk
+from tbe_impl.records import Record
 
 INDEX_DTYPES = frozenset({"int32", "int64"})
 """Dtypes of indices; in a narrower or unsigned dtype, a difference may wrap around."""
@@ -23,8 +23,7 @@ MAX_MULTIPLES = 7
 """Maximum number of split points of one loop for one quotient of indices."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Record):
     """One of the consecutive ranges into which a loop is split (index-set splitting).
 
     Attributes:

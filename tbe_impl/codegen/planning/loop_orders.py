@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.planning.access_analysis import Accesses, merge_axes, size_poly
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import Tensor
+from tbe_impl.records import Record
 
 MIN_INNERMOST_STEPS = 256
 """Minimum trip count of the innermost loop.
@@ -32,8 +33,7 @@ MAX_UNROLLED_VECTORS, MAX_UNROLLED_STEPS = 8, 16
 """Maximum unroll factors: vectors for the innermost loop, iterations for any other loop."""
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(Record):
     """One loop of a nest in the generated C.
 
     Attributes:
@@ -58,8 +58,7 @@ class Level:
         return frozenset(serial for serial, step in self.parts if step == 1)
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(Record):
     """A schedule request that is not followed.
 
     Attributes:
@@ -73,8 +72,7 @@ class Refusal:
     why: str
 
 
-@dataclass(frozen=True)
-class LoopPlan:
+class LoopPlan(Record):
     """The loops of a nest.
 
     Attributes:

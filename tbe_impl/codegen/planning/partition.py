@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from tbe_impl.codegen.options import LoopChoice
@@ -26,6 +26,7 @@ from tbe_impl.codegen.planning.scheduled_loops import ScheduledLoops, plan_sched
 from tbe_impl.dsl.expr import Binary, Call, Expr, Read, Reduce, walk
 from tbe_impl.dsl.tensor import Operation, Tensor, consumers_of, stages_of
 from tbe_impl.errors import CompileError
+from tbe_impl.records import Record
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
 """Maximum number of elements of the result of a column reduction.
@@ -34,8 +35,7 @@ Each thread has its own partial sums of all these elements.
 """
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(Record):
     """A tensor that a nest stores, with its indices in terms of the nest's loops.
 
     Attributes:
@@ -58,8 +58,7 @@ class Root:
         return frozenset().union(*(index.variables for index in self.indices))
 
 
-@dataclass(frozen=True)
-class LoopNest:
+class LoopNest(Record):
     """A loop nest, which computes several tensors together.
 
     Attributes:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from tbe_impl.codegen.loop_ir import Index
+from tbe_impl.records import Record
 
 Monomial = tuple[int, ...]
 """Sorted serial numbers of the factors; empty for the constant term."""
 _UNIT = (((), 1),)
 
 
-@dataclass(frozen=True)
-class Poly:
+class Poly(Record):
     """A sum of monomials in normal form, so that equal polynomials compare equal."""
 
     terms: tuple[tuple[Monomial, int], ...] = ()

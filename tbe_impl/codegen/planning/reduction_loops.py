@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.planning.access_analysis import Accesses, merge_axes
@@ -21,6 +21,7 @@ from tbe_impl.codegen.planning.loop_orders import (
     unroll_factor,
 )
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
+from tbe_impl.records import Record
 
 MIN_BLOCK_STEPS = 16
 """Minimum number of contiguous elements in a block; a shorter block gets no loop of its own.
@@ -32,8 +33,7 @@ AxisExtents = Sequence[tuple[int, Poly]]
 """Serial number and extent of each axis."""
 
 
-@dataclass(frozen=True)
-class ReductionLoops:
+class ReductionLoops(Record):
     """The loop order of a reduction.
 
     Attributes:

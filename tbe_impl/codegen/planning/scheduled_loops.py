@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tbe_impl.codegen.options import LoopChoice
 from tbe_impl.codegen.planning.access_analysis import Accesses
@@ -19,13 +18,13 @@ from tbe_impl.codegen.planning.loop_orders import (
 )
 from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.codegen.planning.reduction_loops import split_innermost_part
+from tbe_impl.records import Record
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
 """Maximum number of result elements for which each thread gets its own partial sums."""
 
 
-@dataclass(frozen=True)
-class ScheduledLoops:
+class ScheduledLoops(Record):
     """The roles of the levels (loops) of a nest whose loop order a schedule fixes.
 
     Attributes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -19,10 +18,10 @@ from tbe_impl.dsl.expr import Const, Expr, call, cast, const, make_binary
 from tbe_impl.dsl.location import user_location
 from tbe_impl.dsl.tensor import Tensor, as_shape, compute
 from tbe_impl.errors import InputError
+from tbe_impl.records import Record
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Record):
     """Scalar parameters of a device function (``topi.cce.util.create_param_ptr``)."""
 
     values: tuple[Any, ...]
@@ -34,8 +33,7 @@ class Parameter:
         return self
 
 
-@dataclass(frozen=True)
-class _DeviceTensor:
+class _DeviceTensor(Record):
     """Stands for an operand or the result of a device function."""
 
     tensor: Tensor | None
@@ -46,8 +44,7 @@ class _DeviceTensor:
         return self
 
 
-@dataclass(frozen=True)
-class DeviceCall:
+class DeviceCall(Record):
     """A call of a device function by ``call_extern``: the function's name and its arguments."""
 
     name: str

@@ -375,9 +375,9 @@ class Machine:
         return self.value(node.element)
 
     def _value_of_field(self, node: ir.Field) -> Any:
-        return self.value(node.record)[node.name]
+        return self.value(node.structure)[node.name]
 
-    def _value_of_record(self, node: ir.Record) -> dict[str, Any]:
+    def _value_of_structure(self, node: ir.Structure) -> dict[str, Any]:
         return dict(zip(node.names, map(self.value, node.values), strict=True))
 
     def _value_of_load(self, node: ir.Load) -> np.ndarray:
@@ -507,7 +507,6 @@ class Machine:
         return a + b
 
 
-@dataclass(frozen=True)
 class _Value(ir.Expr):
     """A value that is already known."""
 

@@ -32,7 +32,7 @@ HALF = ir.Index((((), 1), (("i",), 2)))
         (ir.Cast("uintptr_t", P), "(uintptr_t)(p + i)"),
         (ir.Index(), "0"),
         (ir.Field(ir.Var("nest"), "b"), "nest->b"),
-        (ir.Record("struct s", ("a", "b"), (N, AT)), "&(struct s){.a = n, .b = i}"),
+        (ir.Structure("struct s", ("a", "b"), (N, AT)), "&(struct s){.a = n, .b = i}"),
         (ir.Op("lt", (V, V), ir.MASK), "(v < v)"),
         (ir.Op("lt", (W, V), ir.MASK), "__builtin_convertvector((w < v), i32v)"),
         (ir.Op("lt", (M, ir.Var("k", ir.MASK)), ir.MASK), "(k < m)"),
