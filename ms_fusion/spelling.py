@@ -76,6 +76,12 @@ def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
     return tuple(found) if len(found) <= ADVISED_NAMES_MAX else ()
 
 
+def advise(texts: Iterable[str]) -> str:
+    """Returns the advice "Write … or …." for the strings `texts`, or "" if `texts` is empty."""
+    joined = " or ".join(f"`{text}`" for text in texts)
+    return f"Write {joined}." if joined else ""
+
+
 def _normalize_name(name: str) -> str:
     return name.replace("_", "").lower()
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 """Version of the whole distribution; it is part of the cache key of every kernel."""
 
+TOOLKIT_PACKAGES = ("te", "tbe", "topi")
+"""Top-level packages of the CANN toolkit; `tbe_impl.compat` provides their modules."""
+
 __all__ = ["FusionError", "Kernel", "Operator", "compat", "load_ascendc", "load_operator", "tune"]
 
 _HOMES = {

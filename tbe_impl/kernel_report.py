@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tbe_impl import environment
 from tbe_impl.arguments import Argument
@@ -17,9 +17,11 @@ from tbe_impl.compiled import CodeUse
 from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.tensor import shape_text
 from tbe_impl.errors import CompileError, FusionError, MissingError
-from tbe_impl.kernel import Kernel
 from tbe_impl.scheduling.schedule import Schedule
 from tbe_impl.soc import find_soc
+
+if TYPE_CHECKING:
+    from tbe_impl.kernel import Kernel
 
 ANALYSIS_ERRORS = (
     ArithmeticError,

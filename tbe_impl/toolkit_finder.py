@@ -10,8 +10,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-ROOTS = ("te", "tbe", "topi")
-"""Top-level packages of the toolkit."""
+from tbe_impl import TOOLKIT_PACKAGES
+
 PROBERS = ("mindspore", "akg")
 """Packages that import the toolkit only to detect whether it is installed."""
 
@@ -25,7 +25,7 @@ class Finder:
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
-        if root not in ROOTS or _importer().partition(".")[0] in PROBERS:
+        if root not in TOOLKIT_PACKAGES or _importer().partition(".")[0] in PROBERS:
             return None
         from tbe_impl import environment
         from tbe_impl.compat import real_toolkit
@@ -65,14 +65,14 @@ def hide_provided_modules() -> Iterator[None]:
     found = {
         name: module
         for name, module in sys.modules.items()
-        if name.partition(".")[0] in ROOTS and _is_provided(module)
+        if name.partition(".")[0] in TOOLKIT_PACKAGES and _is_provided(module)
     }
     for name in found:
         del sys.modules[name]
     try:
         yield
     finally:
-        taken = {root for root in ROOTS if root in sys.modules}
+        taken = {root for root in TOOLKIT_PACKAGES if root in sys.modules}
         for name, module in found.items():
             if name.partition(".")[0] not in taken:
                 sys.modules[name] = module

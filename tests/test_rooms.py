@@ -6,8 +6,9 @@ import ast
 import functools
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -150,11 +151,12 @@ LONG_FILE_LINES = 500
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a file for the tests: its imports, those at load time, and whether it has a
-    docstring.
+    """Facts of a file for the tests: its imports, those not only for types, those at load time, and
+    whether it has a docstring.
     """
 
     imports: frozenset[str]
+    at_run: frozenset[str]
     at_load: frozenset[str]
     documented: bool
 
@@ -164,7 +166,12 @@ def facts_of(path: Path) -> Facts:
     """The facts of a file, read once for all tests."""
 
     def read(tree: ast.Module) -> Facts:
-        return Facts(imports_of(tree), imports_at_load(tree), bool(ast.get_docstring(tree)))
+        return Facts(
+            imports_of(tree),
+            imports_of(tree, also_types=False),
+            imports_at_load(tree),
+            bool(ast.get_docstring(tree)),
+        )
 
     return read_tree(path, read)
 
@@ -184,12 +191,20 @@ def statements_in(node: ast.AST) -> list[ast.AST]:
     return [one for part in PARTS for one in getattr(node, part, [])]
 
 
-def imports_of(tree: ast.AST) -> frozenset[str]:
+def is_for_types(node: ast.AST) -> bool:
+    """Whether a statement is an `if TYPE_CHECKING`."""
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def imports_of(tree: ast.AST, *, also_types: bool = True) -> frozenset[str]:
     """Every module that is imported anywhere in it, functions included."""
     found: set[str] = set()
     waiting = [tree]
     while waiting:
         node = waiting.pop()
+        if is_for_types(node) and not also_types:
+            waiting.extend(getattr(node, "orelse", []))
+            continue
         waiting.extend(statements_in(node))
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -208,8 +223,8 @@ def imports_at_load(tree: ast.Module) -> frozenset[str]:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            waiting.extend(node.orelse)
+        if is_for_types(node):
+            waiting.extend(getattr(node, "orelse", []))
             continue
         if isinstance(node, ast.Import | ast.ImportFrom):
             found |= imports_of(node)
@@ -279,6 +294,49 @@ def test_a_backward_import_is_seen(name: str, code: str, wrong: list[str]) -> No
     found = backward_imports(name, imports_of(ast.parse(code)))
     assert all(item in found for item in wrong)
     assert bool(found) == bool(wrong)
+
+
+def circle(imports: Mapping[str, Iterable[str]]) -> list[str]:
+    """Modules that import each other in a circle; empty if there is none.
+
+    `imports` has what each module imports. A package counts where something other than its modules
+    is imported from it.
+    """
+
+    def needed(found: Iterable[str]) -> set[str]:
+        inner: dict[str, list[str]] = {}
+        for one in found:
+            inner.setdefault(one.rpartition(".")[0], []).append(one)
+        return {
+            one
+            for one in set(found) & set(imports)
+            if not set(inner.get(one, ["."])) <= set(imports)
+        }
+
+    try:
+        TopologicalSorter(
+            {name: needed(found) - {name} for name, found in imports.items()}
+        ).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    assert circle({name_of(path): facts_of(path).at_run for path in MODULES}) == []
+
+
+def test_a_circle_is_seen() -> None:
+    codes = {
+        "a": "",
+        "a.one": "from a import two",
+        "a.two": "def f():\n    from a.three import g",
+        "a.three": "if TYPE_CHECKING:\n    from a.one import f",
+    }
+    trees = {name: ast.parse(code) for name, code in codes.items()}
+    assert circle({name: imports_of(tree, also_types=False) for name, tree in trees.items()}) == []
+    found = circle({name: imports_of(tree) for name, tree in trees.items()})
+    assert sorted(set(found)) == ["a.one", "a.three", "a.two"]
 
 
 def packages_imported(path: Path) -> set[str]:

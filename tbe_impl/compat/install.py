@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+from tbe_impl import TOOLKIT_PACKAGES
 from tbe_impl.compat.modules import make_module
 from tbe_impl.compat.placeholders import CompatModule
 from tbe_impl.compat.session import Session, close_session, open_session
 from tbe_impl.soc import Soc, find_soc
-from tbe_impl.toolkit_finder import ROOTS
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,9 @@ def installed(
         )
         yield record
         return
-    _install_finder((*ROOTS, *(root for root in OPTIONAL_ROOTS if _is_missing(root, paths))))
+    _install_finder(
+        (*TOOLKIT_PACKAGES, *(root for root in OPTIONAL_ROOTS if _is_missing(root, paths)))
+    )
     token = open_session(record)
     try:
         yield record

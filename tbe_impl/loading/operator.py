@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tbe_impl import compat, tuning_store
+from tbe_impl import TOOLKIT_PACKAGES, compat, tuning_store
 from tbe_impl.cann import toolkit as cann
 from tbe_impl.compat import Registration
 from tbe_impl.errors import FusionError, InputError
@@ -40,7 +40,6 @@ from tbe_impl.loading.signature import (
     make_kernel,
     normalize_argument,
 )
-from tbe_impl.toolkit_finder import ROOTS
 from tbe_impl.tuning import tune_at_build
 
 OPTIONS = ("inplace", "threads", "vector_bits")
@@ -331,7 +330,7 @@ def _install_modules(
         for name in theirs:
             del sys.modules[name]
         sys.path[:0] = [entry for entry in search_path if entry not in sys.path]
-        lazy = LazyPackageFinder(search_path, ROOTS)
+        lazy = LazyPackageFinder(search_path, TOOLKIT_PACKAGES)
         sys.meta_path.insert(0, lazy)
         try:
             yield

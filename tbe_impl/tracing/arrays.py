@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -53,7 +53,11 @@ class TracedArray(NDArrayOperatorsMixin):
         weak: whether the array is weakly typed. A weakly typed array adopts the dtype of the other
             operand, like a Python scalar.
         shared: whether, in NumPy, the array would share memory with another array.
+        functions: the module `tbe_impl.tracing.functions`, which is written with traced arrays; the
+            room's `__init__` sets it.
     """
+
+    functions: ClassVar[Any]
 
     __slots__ = ("shared", "tensor", "weak")
     __array_priority__ = 1000
@@ -104,11 +108,9 @@ class TracedArray(NDArrayOperatorsMixin):
         self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any
     ) -> Any:
         if method != "__call__":
-            from tbe_impl.tracing.functions import call_ufunc_method
-
             if out is not None:
                 raise trace_error(f"np.{ufunc.__name__}.{method} with out cannot be traced")
-            return call_ufunc_method(ufunc, method, *inputs, **kwargs)
+            return self.functions.call_ufunc_method(ufunc, method, *inputs, **kwargs)
         if kwargs:
             raise trace_error(
                 f"np.{ufunc.__name__} with {', '.join(kwargs)} cannot be traced", remedy=REMEDY
@@ -120,9 +122,7 @@ class TracedArray(NDArrayOperatorsMixin):
         return assign_output(target, found)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        from tbe_impl.tracing.functions import call_function
-
-        return call_function(function, args, keywords)
+        return self.functions.call_function(function, args, keywords)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise trace_error(
@@ -130,14 +130,10 @@ class TracedArray(NDArrayOperatorsMixin):
         )
 
     def __getattr__(self, name: str) -> Any:
-        from tbe_impl.tracing.functions import array_attribute
-
-        return array_attribute(self, name)
+        return self.functions.array_attribute(self, name)
 
     def __getitem__(self, key: Any) -> Any:
-        from tbe_impl.tracing.indexing import index_array
-
-        return index_array(self, key)
+        return self.functions.index_array(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise trace_error(
@@ -415,9 +411,7 @@ def apply_ufunc(function: np.ufunc, given: Sequence[Any]) -> Any:
     """
     name = {"true_divide": "divide"}.get(function.__name__, function.__name__)
     if name == "matmul":
-        from tbe_impl.tracing.functions import matmul
-
-        return matmul(*given)
+        return TracedArray.functions.matmul(*given)
     if name not in UFUNC_MAKERS and name not in UFUNC_COMPARISONS:
         raise trace_error(f"np.{function.__name__} cannot be traced", remedy=REMEDY)
     dtypes = dtypes_of(given)

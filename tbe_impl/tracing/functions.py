@@ -31,6 +31,7 @@ from tbe_impl.tracing.arrays import (
 )
 from tbe_impl.tracing.dtypes import dtype_name, trace_error
 from tbe_impl.tracing.elementwise import as_truth
+from tbe_impl.tracing.indexing import index_array as index_array
 from tbe_impl.tracing.indexing import rearrange_axes
 
 _REDUCTION_OPERATIONS = {word.name: word for word in REDUCTIONS}

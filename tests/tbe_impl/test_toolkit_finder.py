@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tbe_impl import toolkit_finder
+from tbe_impl import TOOLKIT_PACKAGES, toolkit_finder
 from tbe_impl.cann import toolkit as cann
 from tbe_impl.compat.placeholders import CompatModule
 from tests.cases import cases
@@ -23,9 +23,7 @@ def provided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     toolkit_finder.provide()
     with toolkit_finder.hide_provided_modules():
         yield
-        for name in [
-            name for name in sys.modules if name.partition(".")[0] in toolkit_finder.ROOTS
-        ]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in TOOLKIT_PACKAGES]:
             del sys.modules[name]
 
 

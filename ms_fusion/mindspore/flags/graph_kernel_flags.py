@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ms_fusion.spelling import advise, near_names
 from tbe_impl.errors import InputError
 
 TOKEN = re.compile(r"\S+")
@@ -356,7 +357,7 @@ class GraphKernelFlags:
                     "MindSpore has no such flag",
                     place=place,
                     got=f"--{key}",
-                    remedy=_lint_remedy(text),
+                    remedy=advise(f"--{one}" for one in near_names(key, FLAGS)),
                 )
             if key in found:
                 raise InputError("a flag is given twice", place=place, got=f"--{key}")
@@ -579,10 +580,3 @@ def value_problem(name: str, value: Any) -> str:
 def _is_word(text: str) -> bool:
     # The blank is the only printable white space.
     return text.isprintable() and " " not in text
-
-
-def _lint_remedy(text: str) -> str:
-    from ms_fusion.mindspore.flags.lint import lint
-
-    first = next((item for item in lint(text) if item.severity == "error"), None)
-    return first.remedy if first else ""

@@ -15,7 +15,7 @@ from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import FLAGS, NO_OPERATOR, convert, split_flags
 from ms_fusion.ops import operator_info, selections
 from ms_fusion.ops.op_info import FOR_OTHER_GENERATORS, Cluster, Expand
-from ms_fusion.spelling import near_names
+from ms_fusion.spelling import advise, near_names
 from ms_fusion.vocabulary import Vocabulary, vocabulary
 
 
@@ -251,7 +251,7 @@ def _findings(text: str, where: _LintContext) -> Iterator[Finding]:
             continue
         if key not in FLAGS:
             near = near_names(key, FLAGS)
-            remedy = _write(f"--{name}" for name in near)
+            remedy = advise(f"--{name}" for name in near)
             message = f"MindSpore has no flag `{_shorten(key)}`."
             yield Finding("error", "unknown", message, column, near[0] if near else "", remedy)
             continue
@@ -304,7 +304,7 @@ def _value_findings(
         if where.device == "CPU" and any(str(one) in meant for one in data["killed_by"]):
             remedy = "Leave it out."
         else:
-            remedy = _write(f"--{key}={one}" for one in meant)
+            remedy = advise(f"--{key}={one}" for one in meant)
         near = meant[0] if data["kind"] == "str" and meant else ""
         yield Finding(
             "error",
@@ -486,13 +486,7 @@ def _unknown_name_finding(
     near = near_names(name, valid)
     message = f"`{_shorten(name)}` is no {kind} that is known of MindSpore {where.known.version}."
     severity = "warning" if near else "note"
-    return Finding(severity, "unknown", message, column, near[0] if near else "", _write(near))
-
-
-def _write(texts: Iterable[str]) -> str:
-    """Returns the advice "Write … or …." for the strings `texts`, or "" if `texts` is empty."""
-    joined = " or ".join(f"`{text}`" for text in texts)
-    return f"Write {joined}." if joined else ""
+    return Finding(severity, "unknown", message, column, near[0] if near else "", advise(near))
 
 
 def _shorten(text: str) -> str:
