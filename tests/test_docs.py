@@ -30,7 +30,8 @@ from ms_fusion.mindspore.presets import generator_choice, generator_proof
 from ms_fusion.mindspore.state import mindspore_state, preset_record
 from ms_fusion.onnx.native import child as native
 from ms_fusion.onnx.native import worker as native_worker
-from ms_fusion.ops import selections
+from ms_fusion.ops import operators_with, selections
+from ms_fusion.ops.op_info import Trait
 from ms_fusion.readers import onnx_file, onnx_file_check
 from ms_fusion.why_not.reasons import REASONS
 from tbe_impl.environment import VARIABLES, EnvironmentVariable
@@ -134,7 +135,7 @@ def test_every_operator_that_precise_leaves_out_is_explained() -> None:
     assert all(len(row) == 2 for row in rows), "names and a reason"
     named = [name for names, _ in rows for name in re.findall(r"`(\w+)`", names)]
     buildable = selections.CPU_CLUSTER_OPS | selections.CPU_CLUSTERABLE_OPS
-    exact = selections.CORRECTLY_ROUNDED_OPS & buildable
+    exact = operators_with(Trait.CORRECTLY_ROUNDED) & buildable
     assert sorted(named) == sorted(exact - set(table.PRECISE_ON_CPU))
 
 

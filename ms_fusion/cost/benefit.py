@@ -62,7 +62,6 @@ class Benefit:
             moved by passes over the result of a library call.
         recomputed_flops: FLOPs that are repeated because pooling windows overlap.
         on_chip_bytes: bytes of one tile.
-        hidden_us: part of the saved memory time that overlaps with computation.
         us: the benefit in µs; negative if the kernel is slower than its separate operators.
         refusal_reason: reason why the kernel must not be built, regardless of its benefit; empty if
             it may be built.
@@ -75,7 +74,6 @@ class Benefit:
     on_chip_bytes: int
     us: float
     refusal_reason: str = ""
-    hidden_us: float = 0.0
 
     @property
     def is_worth_it(self) -> bool:
@@ -161,7 +159,7 @@ def benefit(
         )
     elif len(parts) == 1 and _has_unrelated_products(products, body):
         refused = f"{len(products)} matrix products in one kernel, and nothing that they share"
-    return Benefit(saved, launches, loss, again, need, us, refused, hidden)
+    return Benefit(saved, launches, loss, again, need, us, refused)
 
 
 def _products(part: Graph) -> list[Node]:

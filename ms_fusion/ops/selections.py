@@ -51,7 +51,6 @@ ASCEND_CLUSTER_OPS_LEVEL_1 = operators_where(lambda operator: operator.mindspore
 """Further operators that MindSpore clusters on Ascend at `--fusion_ops_level=1` and above."""
 
 REDUCTIONS = operators_with(Trait.REDUCTION)
-CORRECTLY_ROUNDED_OPS = operators_with(Trait.CORRECTLY_ROUNDED)
 RANDOM_OPS = operators_with(Trait.RANDOM)
 VIEWS = operators_with(Trait.VIEW)
 BOOKKEEPING = operators_with(Trait.BOOKKEEPING)

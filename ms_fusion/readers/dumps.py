@@ -9,13 +9,10 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
-from ms_fusion.graph import Graph
-from ms_fusion.readers.composite import parse_composite
 from ms_fusion.readers.control_flow import ControlFlow, parse_actors
 from ms_fusion.readers.mindspore_ir import IrModule, read_ir, read_text
 from tbe_impl.errors import InputError
@@ -50,15 +47,10 @@ class Dumps:
         expanded: the graphs after composite operators were expanded.
         clustered: the graphs after operators were clustered.
         split: the graphs after clusters were split into kernels.
-        composites: a dict from the name of a kernel (``Fused_…``) to its graph, as MindSpore passed
-            it to the kernel generator. The dict may also contain kernels of earlier runs. The
-            graphs in `built` name the kernels of this run.
         programs: for each graph in `built`, the index of the compilation that built it. A process
             may compile many programs, and MindSpore splits a program with control flow into several
             graphs.
         control: control flow between the kernel graphs.
-        sources: a dict from the label of a module or kernel (``built[0]``, ``split[1]``,
-            ``composite[Fused_…]``) to the file from which it was read.
     """
 
     directory: Path
@@ -67,10 +59,8 @@ class Dumps:
     expanded: tuple[IrModule, ...] = ()
     clustered: tuple[IrModule, ...] = ()
     split: tuple[IrModule, ...] = ()
-    composites: Mapping[str, Graph] = field(default_factory=dict)
     programs: tuple[int, ...] = ()
     control: ControlFlow = field(default_factory=ControlFlow)
-    sources: Mapping[str, Path] = field(default_factory=dict)
 
 
 _GRAPH_BUILD_FILE = re.compile(r"graph_build_(\d{1,9})_(\d{1,9})\.ir$")
@@ -134,29 +124,11 @@ def read_dumps(directory: str | Path) -> Dumps:
             states, lambda name: name.startswith("graph_kernel_splitter")
         ),
     }
-    kernels = {
-        path.stem: path
-        for path in files
-        if path.suffix == ".info" and path.parent.name == "akg_kernel_meta"
-    }
-    sources = {
-        f"{what}[{number}]": path
-        for what, paths in chosen.items()
-        for number, path in enumerate(paths)
-    }
-    sources |= {f"composite[{name}]": path for name, path in kernels.items()}
     return Dumps(
         root,
         **{what: tuple(read_ir(path) for path in paths) for what, paths in chosen.items()},
-        composites=MappingProxyType(
-            {
-                name: parse_composite(read_text(path), file=str(path))
-                for name, path in kernels.items()
-            }
-        ),
         programs=_program_numbers(built, (path for path in files if path.parent == root)),
         control=_read_control_flow(path for path in files if path.parent == root / "actor_set"),
-        sources=MappingProxyType(sources),
     )
 
 

@@ -203,9 +203,7 @@ def test_bytes_that_move_while_a_call_computes_cost_nothing() -> None:
     assert result.saved_bytes == 2 * 256
     # traffic of the sum alone; with it the call has moved all after 0.8 µs
     assert result.us == pytest.approx((256 + 32 + 256) / 1e9 * 1e6 + 3.0)
-    assert result.hidden_us == pytest.approx(-0.032)
     quick = as_calls(product_and("Add", "b"), DEVICE)
-    assert quick.hidden_us == pytest.approx(0.0)
     assert quick.us == pytest.approx(2 * 256 / 1e9 * 1e6 + 3.0)
 
 

@@ -40,8 +40,6 @@ def test_kernel_graphs_stand_in_order():
     entries = [f"kernel_graph{number}" for number in range(4)]
     for state in STATES:
         assert [module.entry for module in getattr(dumps, state)] == entries
-    assert dumps.sources["split[3]"].name == "0133_stage3_split_4_graph_kernel_splitter_0408.ir"
-    assert dumps.sources["built[0]"].name == "graph_build_0_0172.ir"
 
 
 def test_two_nets_of_one_process():
@@ -59,13 +57,6 @@ def test_programs_begin_where_a_compilation_begins(tmp_path):
     for sequence in (0, 50, 96):
         (tmp_path / f"00_bootstrap_{sequence:04}.ir").write_text("")
     assert read_dumps(tmp_path).programs == (1, 2, 2, 3)
-
-
-def test_composites_by_info_name():
-    dumps = read_dumps(CORPUS / "Block_f")
-    wanted = {node.attr("info_name") for node in dumps.built[0].graph if node.is_fused_kernel}
-    assert set(dumps.composites) == wanted
-    assert all(f"composite[{name}]" in dumps.sources for name in wanted)
 
 
 def test_numbers_in_names_mean_nothing(tmp_path):

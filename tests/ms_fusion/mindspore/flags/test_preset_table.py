@@ -27,7 +27,8 @@ from ms_fusion.mindspore.flags.preset_table import (
     to_yaml,
 )
 from ms_fusion.mindspore.presets.generator_choice import GENERATORS
-from ms_fusion.ops import OPERATORS, selections
+from ms_fusion.ops import OPERATORS, operators_with, selections
+from ms_fusion.ops.op_info import Trait
 from ms_fusion.why_not.suggest import NEVER_ENABLED_OPERATORS
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
@@ -109,7 +110,9 @@ def test_what_every_preset_keeps_out_is_never_suggested() -> None:
 def test_precise_holds_correctly_rounded_operators_only() -> None:
     for device in DEVICES:
         names = set(resolve("precise", device=device).enable_cluster_ops_only or ())
-        assert names <= selections.CORRECTLY_ROUNDED_OPS and not names & selections.REDUCTIONS
+        assert (
+            names <= operators_with(Trait.CORRECTLY_ROUNDED) and not names & selections.REDUCTIONS
+        )
         assert not {"Add", "Sub"} & names or "Mul" not in names
     assert "Mul and Add/Sub stay unfused" in PRESETS["precise"].note
 
