@@ -120,13 +120,6 @@ def test_damaged_files_are_named(tmp_path):
     with pytest.raises(ParseError, match="does not end") as caught:
         read_dumps(tmp_path)
     assert caught.value.file == str(path)
-    path.write_text(dump(statement(0, "A(%para1_x)")), encoding="utf-8")
-    kernels = tmp_path / "k" / "akg_kernel_meta"
-    kernels.mkdir(parents=True)
-    (kernels / "Fused_X.info").write_text("{", encoding="utf-8")
-    with pytest.raises(ParseError) as caught:
-        read_dumps(tmp_path)
-    assert caught.value.file == str(kernels / "Fused_X.info")
 
 
 def test_what_is_no_file_is_not_read(tmp_path):
