@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl.errors import InputError
+from tbe_impl.records import Record
 
 
-@dataclass(frozen=True)
-class EnvironmentVariable:
+class EnvironmentVariable(Record):
     """One environment variable.
 
     Attributes:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tbe_impl import environment
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.records import Record
-from tbe_impl.runtime import compiler_process, machine, precompiled_headers
+from tbe_impl.runtime import compiler_process, machine
 from tbe_impl.runtime.compiler_process import Compiler, run
 from tbe_impl.runtime.shared_library_check import check_library
 from tbe_impl.runtime.store import Store, make_key, text_digest, user_store
@@ -270,6 +270,8 @@ _headers()  # evaluated at import, so that the first kernel of a process does no
 
 
 def _compile(how: Recipe, source: str, target: Path, store: Store) -> None:
+    from tbe_impl.runtime import precompiled_headers
+
     with tempfile.TemporaryDirectory(prefix="tbe_impl-", dir=target.parent) as directory:
         place = Path(directory)
         text = place / "kernel.c"

@@ -44,7 +44,7 @@ import msgspec
 
 from tbe_impl import environment
 from tbe_impl.errors import CacheError, FusionError, InputError
-from tbe_impl.runtime import machine, store_size
+from tbe_impl.runtime import machine
 from tbe_impl.runtime.store_directory import (
     check_place,
     find_directory_problem,
@@ -343,6 +343,8 @@ class Store:
         By default, the entries of all kinds except measured results are removed. The function also
         removes temporary files. Any other file in the directory stays.
         """
+        from tbe_impl.runtime import store_size
+
         chosen = kinds or tuple(kind for kind in KINDS if not kind.is_measured)
         removed = tuple(entry for entry in self.entries(*chosen) if _delete(entry.path))
         self._reap(older_than_s=0.0)
@@ -352,9 +354,7 @@ class Store:
     def info(self) -> StoreInfo:
         """Returns statistics of the store; does not create its directory."""
         entries = self.entries()
-        nearest = self.root
-        while not nearest.exists() and nearest != nearest.parent:
-            nearest = nearest.parent
+        nearest = next(place for place in (self.root, *self.root.parents) if place.exists())
         problem = ""
         if os.path.lexists(self.root):
             try:
@@ -418,6 +418,8 @@ class Store:
 
     def _publish(self, stage: Path, kind: Kind, key: str) -> None:
         """Publishes the complete file `stage` as an entry; evicts entries if the store is full."""
+        from tbe_impl.runtime import store_size
+
         entry = self._make_directory(kind.name) / kind.file_name(key)
         if entry.is_dir():
             _delete(entry)

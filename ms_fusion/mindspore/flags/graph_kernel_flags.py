@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ms_fusion.spelling import advise, near_names
 from tbe_impl.errors import InputError
 
 TOKEN = re.compile(r"\S+")
@@ -353,6 +352,8 @@ class GraphKernelFlags:
                     "this is no flag", place=place, expected="--key=value", got=repr(value)
                 )
             if key not in FLAGS:
+                from ms_fusion.spelling import advise, near_names
+
                 raise InputError(
                     "MindSpore has no such flag",
                     place=place,

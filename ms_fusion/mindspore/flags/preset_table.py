@@ -9,7 +9,6 @@ values, against float64. A figure such as "76 → 2,370 ULP" is the largest erro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from ms_fusion.mindspore.flags.generator_limits import generator_of
@@ -20,14 +19,14 @@ from ms_fusion.ops import operators_where, operators_with, table
 from ms_fusion.ops.op_info import Trait
 from ms_fusion.ops.selections import CPU_CLUSTERABLE_OPS, CPU_EXPANDABLE_OPS
 from tbe_impl.errors import InputError, suggest_name
+from tbe_impl.records import Record
 
 DEVICES = ("CPU", "GPU", "Ascend")
 VERSIONS = ("2.7", "2.8", "2.9", "2.10")
 """Versions of MindSpore that the table covers; only 2.10 was measured."""
 
 
-@dataclass(frozen=True)
-class Preset:
+class Preset(Record):
     """Description of a preset, a named set of graph kernel flags.
 
     Attributes:

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from tbe_impl.errors import CacheError, CompileError, InputError
-from tbe_impl.runtime import machine, store_directory
+from tbe_impl.runtime import machine, store_directory, store_size
 from tbe_impl.runtime import store as store_module
 from tbe_impl.runtime.store import Store, make_key
 from tbe_impl.runtime.store_kinds import (
@@ -584,7 +584,7 @@ def test_info_counts_and_makes_nothing(tmp_path: Path) -> None:
 
 def test_kinds_have_names_of_their_own() -> None:
     names = [kind.name for kind in KINDS]
-    assert len({*names, store_module.WORK, store_module.store_size.NAME}) == len(names) + 2
+    assert len({*names, store_module.WORK, store_size.NAME}) == len(names) + 2
     assert {kind for kind in KINDS if kind.is_file} == {KERNELS, HEADERS}
     assert {kind for kind in KINDS if kind.is_measured} == {TUNINGS, CHOICES}
     assert not any(kind.is_file and kind.is_measured for kind in KINDS)
