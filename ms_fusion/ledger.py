@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ms_fusion.graph import Graph, Source, Value
+from tbe_impl.errors import pluralize
 
 
 @dataclass(frozen=True)
@@ -462,9 +463,9 @@ class Ledger:
     def __repr__(self) -> str:
         """Returns a summary of the ledger in one line; `str` returns the whole ledger."""
         return (
-            f"Ledger({self.title!r}, {len(self.kernels)} fused kernels, "
-            f"{len(self.unfused)} edges not fused, "
-            f"{self.before.launches} launches unfused, {self.after.launches} fused)"
+            f"Ledger({self.title!r}, {pluralize(len(self.kernels), 'fused kernel')}, "
+            f"{pluralize(len(self.unfused), 'edge')} not fused, "
+            f"{pluralize(self.before.launches, 'launch', 'launches')} unfused, {self.after.launches} fused)"
         )
 
     def __str__(self) -> str:

@@ -132,6 +132,14 @@ class FusionNotFound(FusionError, AssertionError):
     code = "not-fused"
 
 
+def pluralize(count: int, noun: str, plural: str = "") -> str:
+    """Returns the count and the noun: ``1 kernel``, ``1,200 kernels``.
+
+    `plural` is the plural if it is not the noun with an s.
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def suggest_name(name: object, known: Iterable[str]) -> str | None:
     """Returns the remedy that suggests the known name most similar to `name`; None if none is."""
     import difflib  # only errors need it

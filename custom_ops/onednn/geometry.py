@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, pluralize
 
 Pair = int | Sequence[int]
 Padding = int | str | Sequence[int]
@@ -111,7 +111,7 @@ def geometry(
     if x[1] != weight[1] * groups:
         raise InputError(
             f"{operator}: weight does not fit x",
-            expected=f"{x[1]} channels of x = {groups} groups × dimension 1 of weight",
+            expected=f"{pluralize(x[1], 'channel')} of x = {pluralize(groups, 'group')} × dimension 1 of weight",
             got=f"{list(weight)}",
         )
     if weight[0] % groups:

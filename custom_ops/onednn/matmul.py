@@ -17,7 +17,7 @@ from custom_ops.onednn.plan_building import build_plan
 from custom_ops.onednn.plans import PlanBuilder, row_major
 from custom_ops.onednn.prepared_operator import Prepared, TensorType
 from custom_ops.onednn.routes import check_dtype, choose_library, resolve_threads
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, pluralize
 
 MAX_RANK = 12
 
@@ -81,7 +81,7 @@ def prepare_matmul(
     if inner != other:
         raise InputError(
             f"{operator}: b does not fit a",
-            expected=f"{inner} rows of b, as a has columns",
+            expected=f"{pluralize(inner, 'row')} of b, as a has columns",
             got=f"{other}: a {list(a)}, b {list(b)}",
         )
     try:

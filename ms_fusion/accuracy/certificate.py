@@ -29,7 +29,7 @@ from ms_fusion.ledger import Accuracy, FusedKernel
 from ms_fusion.ops.call import Array, numpy_dtype
 from ms_fusion.readers.composite import parse_composite
 from tbe_impl import environment
-from tbe_impl.errors import FusionError
+from tbe_impl.errors import FusionError, pluralize
 
 MAX_BYTES = 64 << 20
 """Limit in bytes for the total of a kernel's inputs and outputs, and for each single tensor.
@@ -268,7 +268,7 @@ def _bind_captured_inputs(graph: Graph, arrays: Sequence[Array]) -> dict[str, Ar
         value = graph.values[name]
         if array.size != value.elements:
             raise _CertificationError(
-                f"captured input {name} holds {array.size} elements, not {value.elements}"
+                f"captured input {name} holds {pluralize(array.size, 'element')}, not {value.elements}"
             )
         named[name] = (
             np.asarray(array)

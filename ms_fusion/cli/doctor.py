@@ -26,7 +26,7 @@ from ms_fusion.mindspore.flags.preset_table import VERSIONS
 from ms_fusion.mindspore.known_faults import FAULTS
 from ms_fusion.target import INSTALL
 from tbe_impl import environment
-from tbe_impl.errors import CacheError, InputError, MissingError
+from tbe_impl.errors import CacheError, InputError, MissingError, pluralize
 from tbe_impl.runtime import machine
 from tbe_impl.runtime.compiler import find_compiler
 from tbe_impl.runtime.process_group import child_environment, child_group
@@ -147,8 +147,12 @@ def check_processor() -> Check:
     cores = cores_usable()
     if wide:
         kept = f", no more by {environment.ISA.name}" if machine.is_kept_to_avx2() else ""
-        return Check("processor", "ok", f"{cores} cores, {', '.join(wide)}{kept}")
-    return Check("processor", "hint", f"{cores} cores, no wide vectors found: kernels will be slow")
+        return Check("processor", "ok", f"{pluralize(cores, 'core')}, {', '.join(wide)}{kept}")
+    return Check(
+        "processor",
+        "hint",
+        f"{pluralize(cores, 'core')}, no wide vectors found: kernels will be slow",
+    )
 
 
 def cores_usable() -> int:
@@ -162,7 +166,7 @@ def check_threads() -> Check:
     text = os.environ.get("OMP_NUM_THREADS", "")
     cores = cores_usable()
     if not text:
-        return Check("threads", "ok", f"OMP_NUM_THREADS is not set; {cores} cores")
+        return Check("threads", "ok", f"OMP_NUM_THREADS is not set; {pluralize(cores, 'core')}")
     first = text.split(",")[0].strip()
     if not first.isdecimal() or int(first) == 0:
         return Check(
@@ -175,10 +179,10 @@ def check_threads() -> Check:
         return Check(
             "threads",
             "warning",
-            f"OMP_NUM_THREADS={first}, but only {cores} cores: threads will wait for each other",
+            f"OMP_NUM_THREADS={first}, but only {pluralize(cores, 'core')}: threads will wait for each other",
             f"Set OMP_NUM_THREADS={cores}.",
         )
-    return Check("threads", "ok", f"OMP_NUM_THREADS={first}, {cores} cores")
+    return Check("threads", "ok", f"OMP_NUM_THREADS={first}, {pluralize(cores, 'core')}")
 
 
 def check_numpy() -> Check:
@@ -320,13 +324,13 @@ def check_cache() -> Check:
         return Check("kernel cache", "warning", f"kernels are not kept: {error.sentence}", remedy)
     wrong = cache.verify()
     if wrong:
-        what = f"{len(wrong)} entries are damaged or foreign (never used): {wrong[0][1]}"
+        what = f"{pluralize(len(wrong), 'entry', 'entries')} damaged or foreign (never used): {wrong[0][1]}"
         return Check("kernel cache", "warning", what, "Run: ms-fusion cache clear")
     info = cache.info()
     return Check(
         "kernel cache",
         "ok",
-        f"{cache.root}: {info.entries[KERNELS.name]} kernels, "
+        f"{cache.root}: {pluralize(info.entries[KERNELS.name], 'kernel')}, "
         f"{info.free_bytes / 2**30:.0f} GiB free",
     )
 

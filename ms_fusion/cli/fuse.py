@@ -18,6 +18,7 @@ from ms_fusion.cli.command_support import (
 )
 from ms_fusion.report.printable import printable_text
 from ms_fusion.report.units import decimal_bytes_text, time_text
+from tbe_impl.errors import pluralize
 
 if TYPE_CHECKING:
     from ms_fusion.ledger import FusedKernel, Ledger
@@ -186,16 +187,18 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
     yield from _runner_lines(ledger)
     yield (
         f"Estimated benefit: {decimal_bytes_text(told['saved bytes'])} less traffic, "
-        f"{told['saved launches']} launches less, {time_text(told['saved us'])}."
+        f"{pluralize(told['saved launches'], 'launch', 'launches')} less, {time_text(told['saved us'])}."
     )
     yield _traffic_line(ledger)
     if custom is not None:
         operators = sum(len(kernel.nodes) for kernel in _all_kernels(ledger))
-        yield f"Replaced {operators} operators by {sum(custom.values())} operators:"
+        replaced, by = pluralize(operators, "operator"), pluralize(sum(custom.values()), "operator")
+        yield f"Replaced {replaced} by {by}{':' * bool(custom)}{'.' * (not custom)}"
         yield from _group_lines(ledger)
     elif mapped is None:
         operators = sum(len(kernel.nodes) for kernel in ledger.kernels)
-        yield f"Fused {operators} operators into {len(ledger.kernels)} kernels."
+        kernels = pluralize(len(ledger.kernels), "kernel")
+        yield f"Fused {pluralize(operators, 'operator')} into {kernels}."
         for name, alike in groupby(sorted(ledger.kernels, key=_kernel_name), _kernel_name):
             first, *others = alike
             times = f", {len(others) + 1} times" if others else ""
@@ -204,9 +207,11 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
     else:
         names = ", ".join(f"{count} × {name}" for name, count in mapped.items())
         groups = sum(mapped.values())
-        yield f"{groups} groups are ONNX Runtime's operators{': ' * bool(names)}{names}."
+        are = "is ONNX Runtime's operator" if groups == 1 else "are ONNX Runtime's operators"
+        yield f"{pluralize(groups, 'group')} {are}{': ' * bool(names)}{names}."
     if written and not told.get("is gain", True) and not force:
-        yield "Nothing is gained, so nothing was written; --force writes the model."
+        why = "Nothing is gained" if _all_kernels(ledger) else "No group was replaced"
+        yield f"{why}, so nothing was written; --force writes the model."
         return
     yield f"Wrote {written}" if written else "Nothing was written."
     if written and custom and any(one.generator == "ms_fusion" for one in _all_kernels(ledger)):
@@ -236,7 +241,7 @@ def _runner_lines(ledger: Ledger) -> Iterator[str]:
         yield f"ONNX Runtime {version} runs the model with its own operators."
     elif ledger.kernels:
         yield "ONNX Runtime runs the model as before; its kernels run in `ms_fusion.from_onnx`."
-    if times:
+    if times and (ledger.kernels or ledger.single_operator_kernels):
         before, after = times["original"], times["fused"]
         yield (
             f"Measured in ONNX Runtime {version}: original {time_text(before)}, fused "

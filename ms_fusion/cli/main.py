@@ -33,7 +33,7 @@ from ms_fusion.cli.fuse import fuse
 from ms_fusion.cli.tbe import tbe
 from ms_fusion.report.printable import printable_text
 from ms_fusion.target import require_mindspore
-from tbe_impl.errors import FusionError
+from tbe_impl.errors import FusionError, pluralize
 
 if TYPE_CHECKING:
     from ms_fusion.cli.doctor import Diagnosis
@@ -312,10 +312,10 @@ def cache_clear(only_tuned: bool) -> None:
     from tbe_impl.runtime.store_kinds import CHOICES, KERNELS, TUNINGS
 
     if only_tuned:
-        click.echo(f"removed {len(Store().clear(TUNINGS, CHOICES))} records of tuning")
+        click.echo(f"removed {pluralize(len(Store().clear(TUNINGS, CHOICES)), 'record')} of tuning")
     else:
         kernels = sum(entry.kind == KERNELS for entry in Store().clear())
-        click.echo(f"removed {kernels} kernels")
+        click.echo(f"removed {pluralize(kernels, 'kernel')}")
 
 
 @cache.command("verify")

@@ -17,7 +17,7 @@ from ms_fusion.readers.composite import CompositeKernel
 from tbe_impl import dsl
 from tbe_impl.dsl.dtypes import DTYPES, dtype_of
 from tbe_impl.dsl.tensor import Tensor, stages_of
-from tbe_impl.errors import FusionError, InputError
+from tbe_impl.errors import FusionError, InputError, pluralize
 from tbe_impl.tracing.arrays import TracedArray, tensor_of
 
 IN_PLACE_OPERATORS = frozenset({"Assign", "AssignAdd"})
@@ -73,7 +73,7 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
         raise InputError(
             "this operator is not supported",
             place=node.op,
-            got=f"{node.op}, {len(node.outputs)} outputs",
+            got=f"{node.op}, {pluralize(len(node.outputs), 'output')}",
         )
     output = graph.outputs_of(node)[0]
     inputs = tuple(_operand(graph.values[name], tensors) for name in node.inputs)

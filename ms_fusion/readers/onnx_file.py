@@ -21,7 +21,7 @@ import onnx_ir as ir
 from ms_fusion.readers.onnx_defaults import SINCE_IR_VERSION, convert_defaults_to_weights
 from ms_fusion.readers.onnx_file_check import check_model_file
 from ms_fusion.spelling import near_names
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, pluralize
 
 TENSORS_MAX = 1 << 20
 REASON_LENGTH_MAX = 400
@@ -268,7 +268,8 @@ def _check_arity(model: ir.Model, path: Path) -> None:
             schema.min_input <= len(node.inputs) <= schema.max_input
             and schema.min_output <= len(node.outputs) <= schema.max_output
         ):
-            got = f"{node.op_type} with {len(node.inputs)} inputs and {len(node.outputs)} outputs"
+            inputs = pluralize(len(node.inputs), "input")
+            got = f"{node.op_type} with {inputs} and {pluralize(len(node.outputs), 'output')}"
             raise _input_error("this is no valid ONNX model", path, got)
         if schema is not None and node.op_type not in LENIENT_OPERATORS:
             single = onnx.defs.OpSchema.FormalParameterOption.Single

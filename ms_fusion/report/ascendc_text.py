@@ -13,6 +13,7 @@ from ms_fusion.report.operator_text import PLAIN_WIDTH, difference_text, number_
 from ms_fusion.report.printable import printable_text
 from ms_fusion.report.text import Writer, plain_text
 from ms_fusion.report.units import bytes_text, time_text
+from tbe_impl.errors import pluralize
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,10 @@ def print_run(found: AscendcRun) -> None:
 def render_run(found: AscendcRun, console: Console) -> None:
     """Print the findings first, then arrays, buffers, times and differences."""
     write = Writer(console)
-    write.put(f"{found.kernel}: {found.blocks} cores of {found.soc}, run on this processor", "bold")
+    write.put(
+        f"{found.kernel}: {pluralize(found.blocks, 'core')} of {found.soc}, run on this processor",
+        "bold",
+    )
     write.put(found.file, "dim")
     for finding in found.findings:
         write.put(str(finding), "bold red" if finding.severity == "error" else "yellow")

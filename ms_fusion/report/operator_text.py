@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ms_fusion.report.text import Writer
 from ms_fusion.report.units import bytes_text, share_text, time_text, ulp_text
+from tbe_impl.errors import pluralize
 
 if TYPE_CHECKING:
     from tbe_impl.cli.commands import RunResult
@@ -102,7 +103,7 @@ def difference_text(operator: str, found: Difference) -> str:
     place = f"[{', '.join(map(str, found.where))}]" if found.where else ""
     return (
         f"{operator}: differs from {which} by {size}, {limit}: {found.wrong} of "
-        f"{found.elements} elements of {found.name}, "
+        f"{pluralize(found.elements, 'element')} of {found.name}, "
         f"such as {found.name}{place} = {number_text(found.got)}, expected "
         f"{number_text(found.expected)}{steps}"
     )
@@ -113,7 +114,9 @@ def render_bench(found: BenchResult, console: Console) -> None:
     write = Writer(console)
     write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}", "bold")
     write.put(found.file, "dim")
-    write.put(f"{bytes_text(found.bytes_moved)} moved a call, at most {found.threads} threads")
+    write.put(
+        f"{bytes_text(found.bytes_moved)} moved a call, at most {pluralize(found.threads, 'thread')}"
+    )
     console.print()
     table = write.table(
         ("", "left"),

@@ -35,7 +35,6 @@ from ms_fusion.report.wording import (
     group_identical_rows,
     kernel_source_text,
     operators_text,
-    pluralize,
     rejection_sections,
     saving_spread_text,
     shorten,
@@ -44,6 +43,7 @@ from ms_fusion.report.wording import (
     summary_rows,
     times_text,
 )
+from tbe_impl.errors import pluralize
 
 UNFUSED_EDGES_SHOWN = 10
 KERNELS_SHOWN = 40
@@ -196,7 +196,7 @@ def _render_summary(ledger: Ledger, write: Writer) -> None:
         )
     write.console.print(table)
     line = (
-        f"{fused_operators(ledger):,} of {ledger.before.nodes:,} operators run in "
+        f"{fused_operators(ledger):,} of {pluralize(ledger.before.nodes, 'operator')} run in "
         f"{pluralize(len(ledger.kernels), 'fused kernel')}"
     )
     if ledger.single_operator_kernels:
@@ -318,7 +318,7 @@ def _kernel_numbers(kernel: FusedKernel, write: Writer) -> tuple[Text, ...]:
         _savings(write, kernel),
         write.text(ABSENT_TEXT if kernel.launches is None else f"{kernel.launches:,}×"),
         write.text(bytes_text(saved), "red" if saved is not None and saved < 0 else "green"),
-        write.text(f"{len(kernel.body)} ops"),
+        write.text(pluralize(len(kernel.body), "op")),
         write.lines((error, ""), (remark, "dim" if good else "yellow")),
     )
 

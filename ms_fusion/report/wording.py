@@ -25,6 +25,7 @@ from ms_fusion.report.units import (
     ulp_text,
 )
 from ms_fusion.report.verdicts import accuracy_verdict, has_clear_times, is_good, output_verdict
+from tbe_impl.errors import pluralize
 
 STEPS_SHOWN = 6
 SECOND_PASS = " (relu in a second pass)"
@@ -344,7 +345,3 @@ def shorten(text: str, width: int) -> str:
         return text
     head = max(0, (width - 1) // 3)
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
-
-
-def pluralize(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tbe_impl.errors import pluralize
+
 _BUFFER = re.compile(r"\{(queue|buffer|pool|workspace) ([^{}]*?):(\d+)\}")
 _INIT_CALL = re.compile(
     r"(?:InitBuffer|InitBufPool|AllocTensor\w*|PopStackBuffer)"
@@ -98,10 +100,14 @@ class RunReport:
         lines = [str(one) for one in self.findings] or ["no errors, no warnings"]
         for one in self.buffers:
             times = f" ({one.buffers} × {one.bytes:,})" if one.buffers > 1 else ""
-            lines.append(f"{one.memory}: {one.name}, {one.bytes * one.buffers:,} bytes{times}")
+            lines.append(
+                f"{one.memory}: {one.name}, {pluralize(one.bytes * one.buffers, 'byte')}{times}"
+            )
         counts = ", ".join(f"{name} {count}" for name, count in self.instructions.items() if count)
         lines.append(f"instructions: {counts or 'none'}")
-        lines.append(f"{self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written")
+        lines.append(
+            f"{pluralize(self.bytes_read, 'byte')} read, {pluralize(self.bytes_written, 'byte')} written"
+        )
         return "\n".join(lines)
 
     @property

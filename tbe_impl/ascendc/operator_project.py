@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tbe_impl.ascendc.kernel_source import read_text
-from tbe_impl.errors import InputError
+from tbe_impl.errors import InputError, pluralize
 
 DTYPES = {
     "fp16": "float16",
@@ -84,7 +84,8 @@ class OperatorProject:
         given |= dict(zip(names[self.inputs :], outputs, strict=False))
         if len(inputs) > self.inputs or len(outputs) > len(names) - self.inputs:
             raise InputError(
-                f"{self.operator} has {self.inputs} inputs and {len(names) - self.inputs} outputs",
+                f"{self.operator} has {pluralize(self.inputs, 'input')} and "
+                f"{pluralize(len(names) - self.inputs, 'output')}",
                 place=place,
                 got=f"{len(inputs)} and {len(outputs)}",
             )

@@ -55,7 +55,7 @@ def test_the_flags_that_fuse_are_taken_and_others_counted(tmp_path: Path) -> Non
     ] == ["auto", "off"]
     ledger = mf.read(dumps)
     assert ledger.flags == seen["flags"]
-    assert any("1 more sets of flags were compiled under" in note for note in ledger.notes)
+    assert any("1 more set of flags was compiled under" in note for note in ledger.notes)
 
 
 def note(**changes: Any) -> bytes:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ms_fusion.mindspore.flags.own_generator_flags import flags_for_own_generator
 from ms_fusion.mindspore.state import mindspore_state
+from tbe_impl.errors import pluralize
 
 SHAPE = (33, 70)
 TOLERANCE = 1e-5
@@ -73,7 +74,7 @@ def try_generator() -> str:
     if not groups:
         return "MindSpore handed nothing over"
     if not groups <= built:
-        return f"{len(groups - built)} of {len(groups)} kernels were not built"
+        return f"{len(groups - built)} of {pluralize(len(groups), 'kernel')} not built"
     if not (np.abs(share - exact) <= TOLERANCE * np.abs(exact).max()).all():
         return "the results are wrong"
     if not np.array_equal(above, (x > y).astype(np.int32)):

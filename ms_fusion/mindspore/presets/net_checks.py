@@ -18,7 +18,7 @@ from ms_fusion.mindspore.state.mindspore_state import is_jitted
 from ms_fusion.mindspore.state.preset_record import PYNATIVE_REMEDY
 from ms_fusion.ops import selections
 from tbe_impl import environment
-from tbe_impl.errors import FusionError, InputError
+from tbe_impl.errors import FusionError, InputError, pluralize
 
 TINY = 1024
 """Number of elements up to which fusion saves no time (measured with 32×32 elements)."""
@@ -57,7 +57,7 @@ def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator
         yield Finding(
             "note",
             "tiny",
-            f"tensors of at most {max(sizes)} elements gain nothing from fusion.",
+            f"tensors of at most {pluralize(max(sizes), 'element')} gain nothing from fusion.",
             place=name,
         )
 

@@ -16,7 +16,7 @@ from ms_fusion.mindspore.flags.generator_limits import generator_of
 from ms_fusion.mindspore.flags.graph_kernel_flags import GraphKernelFlags
 from ms_fusion.mindspore.state import mindspore_state
 from ms_fusion.mindspore.state.preset_record import has_fusion
-from tbe_impl.errors import FusionError
+from tbe_impl.errors import FusionError, pluralize
 from tbe_impl.runtime.atomic_file import write_atomically
 
 FILE = "ms_fusion.json"
@@ -76,7 +76,8 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
         others = len({one.flags for one in self.compilations}) - 1
         if others:
             found.append(
-                f"{others} more sets of flags were compiled under; reasons do not go by them."
+                f"{pluralize(others, 'more set')} of flags {'was' if others == 1 else 'were'} "
+                "compiled under; reasons do not go by them."
             )
         return found
 

@@ -15,6 +15,7 @@ from ms_fusion.ledger import Ledger
 from ms_fusion.onnx.canonicalization.cleanup import clean
 from ms_fusion.onnx.canonicalization.model_edits import is_op, remove_unread_initializers
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
+from tbe_impl.errors import pluralize
 
 _SUMS = ("saved bytes", "saved launches", "saved us", "read again bytes", "floor bytes")
 """Entries of a ledger's environment that are added up over bodies."""
@@ -169,7 +170,8 @@ def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
             warnings=tuple(dict.fromkeys((*ledger.warnings, *own.warnings))),
             notes=(
                 *ledger.notes,
-                f"inside {one.place}: {count} groups of {own.environment['operators']} operators; "
+                f"inside {one.place}: {pluralize(count, 'group')} of "
+                f"{pluralize(own.environment['operators'], 'operator')}; "
                 "times and savings count one run of the body",
             ),
         )

@@ -28,7 +28,7 @@ from ms_fusion.progress import Milestone, Step
 from ms_fusion.readers.onnx_graph import OnnxProjection
 from ms_fusion.rewrite import Candidate, Rule, find_matches, find_near_misses
 from ms_fusion.rules import DEFAULT_RULES
-from tbe_impl.errors import CompileError, FusionError, MissingError
+from tbe_impl.errors import CompileError, FusionError, MissingError, pluralize
 
 Progress = Callable[[str], None]
 
@@ -204,8 +204,8 @@ def decide(
         if not found.is_worth_it:
             reason = (
                 found.refusal_reason
-                or f"it would save {found.us:.2f} µs: {found.saved_bytes} bytes less, "
-                f"{found.loss_bytes} read again, {found.recomputed_flops} operations done again"
+                or f"it would save {found.us:.2f} µs: {pluralize(found.saved_bytes, 'byte')} less, "
+                f"{found.loss_bytes} read again, {pluralize(found.recomputed_flops, 'operation')} done again"
             )
             outcome.rejected.append(rejection_of(one, graph, found.us, reason))
     while True:
@@ -218,7 +218,7 @@ def decide(
         keys = {one: signature(node.fused_body) for one, node in new.items()}
         distinct = {keys[one]: node for one, node in new.items() if keys[one] not in outcome.tried}
         if distinct:
-            say(Milestone(f"Building {len(distinct)} kernels."))
+            say(Milestone(f"Building {pluralize(len(distinct), 'kernel')}."))
         for number, (key, made) in enumerate(
             zip(distinct, build_all(tuple(distinct.values())), strict=True)
         ):

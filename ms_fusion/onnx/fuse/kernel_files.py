@@ -72,10 +72,15 @@ def write_kernel(
     }
 
 
+def header_files() -> tuple[Path, ...]:
+    """Returns the files that `write_headers` copies."""
+    return (*compiler.INCLUDE.glob("*.h"), *SOURCES.glob("*.[hc]"))
+
+
 def write_headers(place: Path) -> None:
     """Creates the directory `place` and copies the headers that the C kernels include into it."""
     place.mkdir()
-    for header in (*compiler.INCLUDE.glob("*.h"), *SOURCES.glob("*.[hc]")):
+    for header in header_files():
         shutil.copyfile(header, place / header.name)
 
 

@@ -47,7 +47,7 @@ from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from ms_fusion.progress import Milestone, Step
 from ms_fusion.readers.onnx_graph import OnnxProjection, project, substitute_sizes
 from ms_fusion.rewrite import Rule
-from tbe_impl.errors import CompileError, InputError
+from tbe_impl.errors import CompileError, InputError, pluralize
 
 GROUP_RATIO_MAX = 0.97
 """Largest ratio of a replacement's time to that of the group, each alone in ONNX Runtime."""
@@ -200,7 +200,7 @@ def _build_round(
     """Builds a library of the kernels of a round; returns its path, or why there is none."""
     texts = {one.operator.name: one.operator for one in new if one.operator is not None}
     library = task.native.place(".so")
-    task.say(Milestone(f"Building {len(texts)} kernels.")) if texts else None
+    task.say(Milestone(f"Building {pluralize(len(texts), 'kernel')}.")) if texts else None
     try:
         builder.build(list(texts.values()), library)
     except CompileError as error:

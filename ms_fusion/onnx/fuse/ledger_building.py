@@ -20,6 +20,7 @@ from ms_fusion.onnx.fuse.verification import Difference
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.readers.onnx_graph import UNKNOWN_RANK, OnnxProjection
 from ms_fusion.rewrite import Candidate
+from tbe_impl.errors import pluralize
 
 INFERRED_SYMBOL_PREFIX = "unk__"
 """Prefix of the symbols that shape inference generates for unknown sizes."""
@@ -34,7 +35,7 @@ NAMES_SHOWN_MAX = 3
 
 def search_summary(operators: int, candidates: int) -> str:
     """Returns the progress message that states how many operators and candidates were found."""
-    return f"Found {operators} operators, {candidates} fusion candidates."
+    return f"Found {pluralize(operators, 'operator')}, {pluralize(candidates, 'fusion candidate')}."
 
 
 def build_ledger(
@@ -141,11 +142,11 @@ def build_kernel_ledger(
     beforehand = cost.constant_foldable_nodes(graph)
     if beforehand:
         assumptions.append(
-            f"{len(beforehand)} operators compute with weights alone, "
-            "so they run once and count nothing: "
+            "operators that compute with weights alone run once and count nothing "
+            f"({len(beforehand)}): "
             f"{_shorten_list([node.name for node in graph.nodes if node.name in beforehand])}"
         )
-    steps = [f"clean-up: {count} nodes less ({what})" for what, count in cleaned.steps]
+    steps = [f"clean-up: {pluralize(count, 'node')} less ({what})" for what, count in cleaned.steps]
     return Ledger(
         source.name,
         tuple(one for one in kernels if len(one.nodes) > 1),

@@ -16,12 +16,18 @@ from ms_fusion import __version__
 from ms_fusion.onnx.fuse.kernel_files import write_headers, write_kernel
 from ms_fusion.onnx.fuse.operator_files import write_library, write_operator_source
 from ms_fusion.onnx.fuse.reproducers import Reproducer
-from ms_fusion.onnx.fuse.shared_kernel_directory import MANIFEST, REPRODUCERS, keep_others
+from ms_fusion.onnx.fuse.shared_kernel_directory import (
+    INCLUDE,
+    MANIFEST,
+    REPRODUCERS,
+    keep_others,
+    keep_user_files,
+)
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from tbe_impl.errors import InputError
 
-KERNELS, INCLUDE = "kernels", "include"
+KERNELS = "kernels"
 INLINE_BYTES_MAX = 1 << 30
 """Largest total size in bytes of the weights in the model file.
 
@@ -52,8 +58,9 @@ def write_model(
 ) -> None:
     """Writes the model and ``kernels/`` beside it.
 
-    Writes only the model if `kernels` is None and there are no custom operators. The library of the
-    custom operators also holds those of other models that share ``kernels/``.
+    Writes only the model if `kernels` is None and there are no custom operators; kernels of an
+    earlier model of the same name are then removed. The library of the custom operators also holds
+    those of other models that share ``kernels/``. Files of the user in ``kernels/`` stay.
 
     Raises:
         InputError: a file cannot be written, or would overwrite weights of the input. No
@@ -74,7 +81,9 @@ def write_model(
         ) from error
     try:
         _save(model, staged / target.name)
-        if kernels is not None or operators:
+        old = target.parent / KERNELS
+        is_stale = (old / MANIFEST).is_file() and not old.is_symlink()
+        if kernels is not None or operators or is_stale:
             place = staged / KERNELS
             told = _write_kernels(place, kernels or (), device, debug=debug)
             told += [write_operator_source(place, one) for one in operators]
@@ -87,14 +96,16 @@ def write_model(
                 "kernels": told,
                 "reproducers": names,
             }
-            others = keep_others(target.parent / KERNELS, place, target.name)
+            others = keep_others(old, place, target.name)
             if any(place.glob("*.c")):
                 write_headers(place / INCLUDE)
             write_library(place, [*told, *(entry for one in others for entry in one["kernels"])])
-            (place / MANIFEST).write_text(
-                json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8"
-            )
-            _install_directory(place, target.parent / KERNELS)
+            keep_user_files(old, place)
+            if kernels is not None or any(place.iterdir()):
+                (place / MANIFEST).write_text(
+                    json.dumps({**manifest, "others": others}, indent=1) + "\n", "utf-8"
+                )
+            _install_directory(place, old)
         for one in (staged / f"{target.name}.data", staged / target.name):
             if one.exists():
                 os.replace(one, target.parent / one.name)  # noqa: PTH105
@@ -150,6 +161,8 @@ def _write_reproducer(place: Path, broken: Reproducer) -> None:
 def _install_directory(staged: Path, place: Path) -> None:
     """Moves a directory to its final path; replaces a directory that ms_fusion wrote there before.
 
+    An empty directory is not moved.
+
     Raises `InputError` if anything else exists at that path.
     """
     if place.is_dir() and not place.is_symlink():
@@ -163,4 +176,5 @@ def _install_directory(staged: Path, place: Path) -> None:
         os.replace(place, gone)  # noqa: PTH105
     elif place.exists() or place.is_symlink():
         raise InputError("the path for the kernels exists and is not a directory", place=str(place))
-    os.replace(staged, place)  # noqa: PTH105
+    if any(staged.iterdir()):
+        os.replace(staged, place)  # noqa: PTH105

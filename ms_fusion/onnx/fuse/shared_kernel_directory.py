@@ -1,4 +1,4 @@
-"""Preserves the kernels of other models that share the directory ``kernels/``."""
+"""Preserves what lies in ``kernels/``: kernels of other models, and files of the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-MANIFEST, REPRODUCERS = "manifest.json", "reproducers"
+from ms_fusion.onnx.fuse.kernel_files import header_files
+from ms_fusion.onnx.ort_library.operator_library import LIBRARY
+
+MANIFEST, REPRODUCERS, INCLUDE = "manifest.json", "reproducers", "include"
+WRITTEN = frozenset({MANIFEST, REPRODUCERS, INCLUDE, LIBRARY})
+"""Names in ``kernels/`` that ms_fusion writes, besides those of the kernels."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}_[0-9a-f]{12}")
 """Pattern of valid kernel names.
 
@@ -50,6 +55,38 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
             ):
                 shutil.copytree(place, staged / REPRODUCERS / name, symlinks=True)
     return kept
+
+
+def keep_user_files(old: Path, staged: Path) -> None:
+    """Copies everything that ms_fusion did not write from ``kernels/`` into its replacement.
+
+    The manifests name the kernels and reproducers that ms_fusion wrote.
+
+    Args:
+        old: path of the current ``kernels/``, which may be absent.
+        staged: path of the new directory, which contains all files of ms_fusion.
+    """
+    manifests = list(_manifests(old))
+    named = {
+        name
+        for one in manifests
+        for name in kernel_names(
+            entry.get("name") for entry in one["kernels"] if isinstance(entry, dict)
+        )
+    }
+    broken = {name for one in manifests for name in kernel_names(one.get("reproducers"))}
+    headers = {header.stem for header in header_files()}
+    for place, own in ((old, named), (old / REPRODUCERS, broken), (old / INCLUDE, headers)):
+        for file in place.iterdir() if place.is_dir() and not place.is_symlink() else ():
+            target = staged / file.relative_to(old)
+            is_own = file.name in WRITTEN or file.name.partition(".")[0] in own
+            if is_own or target.exists():
+                continue
+            target.parent.mkdir(exist_ok=True)
+            if file.is_dir() and not file.is_symlink():
+                shutil.copytree(file, target, symlinks=True)
+            else:
+                shutil.copy2(file, target, follow_symlinks=False)
 
 
 def _manifests(place: Path) -> Iterator[dict[str, Any]]:

@@ -3,8 +3,8 @@
  * A task computes ATTENTION_BLOCK queries of one head, key tile by key tile, with a running maximum
  * and sum for each query (online softmax). Scores are held transposed, keys × queries: each lane of
  * a vector is a query, so that the maximum and the sum need no reduction over lanes, and keys and
- * values are read in place, as scalars that are broadcast. A tile whose mask is -inf everywhere is
- * skipped. */
+ * values are read in place, as scalars that are broadcast. Keys at the end of a tile whose mask is
+ * -inf for every query are skipped. */
 #ifndef MS_FUSION_ATTENTION_H
 #define MS_FUSION_ATTENTION_H
 
@@ -12,7 +12,7 @@
 #include "thread_pool.h"
 #include "vector_math.h"
 
-enum { ATTENTION_VECTORS = 4, ATTENTION_ROWS = 6, ATTENTION_KEYS = 96, ATTENTION_HEAD_MAX = 256 };
+enum { ATTENTION_VECTORS = 2, ATTENTION_ROWS = 12, ATTENTION_KEYS = 96, ATTENTION_HEAD_MAX = 256 };
 #define ATTENTION_BLOCK (ATTENTION_VECTORS * LANES)
 
 /* A tensor of (batch, heads, tokens, size) with its distances in elements; size is contiguous. */
@@ -41,7 +41,7 @@ INLINED void multiply_block(f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS], const 
     f32v column[ATTENTION_VECTORS];
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; i++) column[i] = f32_load(columns + step * ATTENTION_BLOCK + i * LANES);
-#pragma GCC unroll 6
+#pragma GCC unroll 12
     for (int row = 0; row < rows; row++) {
       const f32v scalar = f32_splat(scalars[row * row_distance + step * step_distance]);
 #pragma GCC unroll 4
@@ -55,7 +55,7 @@ INLINED void score_rows(float *scores, const float *keys, int64_t token, const f
                         const int vectors) {
   f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS] = {0};
   multiply_block(sums, keys, token, 1, queries, size, rows, vectors);
-#pragma GCC unroll 6
+#pragma GCC unroll 12
   for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; i++) f32_store(scores + row * ATTENTION_BLOCK + i * LANES, sums[row][i]);
@@ -66,7 +66,7 @@ INLINED void add_values(float *result, const f32v *decay, const float *values, i
                         int64_t keys, const int rows, const int vectors) {
   f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS] = {0};
   multiply_block(sums, values, 1, token, weights, keys, rows, vectors);
-#pragma GCC unroll 6
+#pragma GCC unroll 12
   for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; i++) {
@@ -161,26 +161,52 @@ INLINED void turn_result(float *to, int64_t token, const float *result, const f3
   }
 }
 
-enum tile_mask { NOTHING_MASKED, SOME_MASKED, ALL_MASKED };
+/* Returns the number of keys up to the last one whose value is not -inf. */
+INLINED int64_t count_kept(const float *row, int64_t keys) {
+  for (; keys >= LANES; keys -= LANES)
+    if (i32_any(f32_load(row + keys - LANES) != -__builtin_inff())) break;
+  while (keys && row[keys - 1] == -__builtin_inff()) keys--;
+  return keys;
+}
 
-/* Copies mask[query][key] to the tile [key][query]. Nothing is copied where all values are 0, or
- * all are -inf. */
-static enum tile_mask read_mask(float *tile, const float *mask, int64_t token, int64_t key_distance, int64_t keys,
-                                int64_t queries) {
-  int32_t zeros = 1, infinities = 1;
+INLINED int is_zero(const float *row, int64_t keys) {
+  int64_t key = 0;
+  for (; key + LANES <= keys; key += LANES)
+    if (i32_any(f32_load(row + key) != 0.0f)) return 0;
+  for (; key < keys; key++)
+    if (row[key] != 0) return 0;
+  return 1;
+}
+
+/* Copies mask[query][key] to the tile [key][query], unless all values are 0; `is_copied` receives
+ * whether it does. Returns the number of keys that count: those behind are -inf for every query. */
+static int64_t read_mask(float *tile, const float *mask, int64_t token, int64_t key_distance, int64_t keys,
+                         int64_t queries, int *is_copied) {
+  int64_t kept = 0;
+  int zeros = 1;
   for (int64_t query = 0; query < queries; query++) {
     const float *row = mask + query * token;
-    for (int64_t key = 0; key < (key_distance ? keys : 1); key++) {
-      zeros &= row[key] == 0;
-      infinities &= row[key] == -__builtin_inff();
-    }
-    if (!zeros && !infinities) break;
+    const int64_t own = key_distance ? count_kept(row, keys) : *row == -__builtin_inff() ? 0 : keys;
+    kept = own > kept ? own : kept;
+    zeros = zeros && is_zero(row, key_distance ? keys : 1);
   }
-  if (zeros || infinities) return zeros ? NOTHING_MASKED : ALL_MASKED;
+  *is_copied = !zeros;
+  if (zeros) return kept;
+  int64_t whole = key_distance == 1 ? kept - kept % LANES : 0;
+  for (int64_t first = 0; first < queries; first += LANES)
+    for (int64_t key = 0; key < whole; key += LANES) {
+      f32v rows[LANES];
+#pragma GCC unroll 16
+      for (int row = 0; row < LANES; row++)
+        rows[row] = first + row < queries ? f32_load(mask + (first + row) * token + key) : f32_splat(0);
+      transpose_lanes(rows);
+#pragma GCC unroll 16
+      for (int row = 0; row < LANES; row++) f32_store(tile + (key + row) * ATTENTION_BLOCK + first, rows[row]);
+    }
   for (int64_t query = 0; query < queries; query++)
-    for (int64_t key = 0; key < keys; key++)
+    for (int64_t key = whole; key < kept; key++)
       tile[key * ATTENTION_BLOCK + query] = mask[query * token + key * key_distance];
-  return SOME_MASKED;
+  return kept;
 }
 
 INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head, int64_t first, int64_t queries,
@@ -202,11 +228,12 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
 #pragma GCC unroll 4
   for (int i = 0; i < vectors; i++) largest[i] = f32_splat(-__builtin_inff()), sum[i] = f32_splat(0);
   for (int64_t begin = 0; begin < a->keys; begin += ATTENTION_KEYS) {
-    const int64_t keys = a->keys - begin < ATTENTION_KEYS ? a->keys - begin : ATTENTION_KEYS;
+    int64_t keys = a->keys - begin < ATTENTION_KEYS ? a->keys - begin : ATTENTION_KEYS;
     const float *shared = mask && !a->mask.token ? mask : NULL;
-    enum tile_mask each = NOTHING_MASKED;
-    if (mask && !shared) each = read_mask(masked, mask + begin * a->mask_key, a->mask.token, a->mask_key, keys, queries);
-    if (each == ALL_MASKED) continue;
+    int each = 0;
+    if (mask && !shared)
+      keys = read_mask(masked, mask + begin * a->mask_key, a->mask.token, a->mask_key, keys, queries, &each);
+    if (!keys) continue;
 #define SCORE(rows) \
   score_rows(scores + row * ATTENTION_BLOCK, k + (begin + row) * a->k.token, a->k.token, turned, a->size, rows, vectors)
     IN_BLOCKS(keys, SCORE);
@@ -257,7 +284,7 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
                                                    int64_t first, int64_t queries) {                            \
     attend_block(a, batch, head, first, queries, n);                                                            \
   }
-ATTEND(1) ATTEND(2) ATTEND(3) ATTEND(4)
+ATTEND(1) ATTEND(2)
 #undef ATTEND
 
 static inline int64_t count_blocks(const struct attention *a) { return (a->queries + ATTENTION_BLOCK - 1) / ATTENTION_BLOCK; }
@@ -268,7 +295,7 @@ static void attend_task(void *work, int number, int count) {
   const int64_t blocks = count_blocks(a), block = number % blocks, head = number / blocks % a->heads;
   const int64_t first = block * ATTENTION_BLOCK, left = a->queries - first;
   const int64_t queries = left < ATTENTION_BLOCK ? left : ATTENTION_BLOCK;
-  void (*const attend[])(const struct attention *, int64_t, int64_t, int64_t, int64_t) = {attend_1, attend_2, attend_3, attend_4};
+  void (*const attend[])(const struct attention *, int64_t, int64_t, int64_t, int64_t) = {attend_1, attend_2};
   attend[(queries + LANES - 1) / LANES - 1](a, number / blocks / a->heads, head, first, queries);
 }
 

@@ -311,7 +311,7 @@ def test_the_cache_commands(capsys: pytest.CaptureFixture[str]) -> None:
     path.write_bytes(b"evil")
     code, out = said("verify")
     assert (code, "is damaged" in out, out.endswith("1 sound, 1 not\n")) == (1, True, True)
-    assert said("clear") == (0, "removed 1 kernels\n")
+    assert said("clear") == (0, "removed 1 kernel\n")
     assert said("ls") == (0, "")
 
 

@@ -23,14 +23,17 @@ from ms_fusion.onnx.kernels.group_kernel import plan_kernel
 from ms_fusion.onnx.kernels.operator_lowering import has_lowering_rule
 from ms_fusion.onnx.kernels.subgraphs import fused_node, is_convex, order_of
 from ms_fusion.onnx.ort_library.attention_text import HEAD_SIZE_MAX, AttentionKernel, HeadOperand
+from ms_fusion.onnx.ort_library.gelu_text import write_gelu
 from ms_fusion.onnx.ort_library.operator_text import OperatorText, write_operator
+from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
 from ms_fusion.rewrite import LAYOUT_OPERATORS, Candidate, Match, Rule, find_matches
+from ms_fusion.rules.gelu import GELU
 from tbe_impl.errors import FusionError
 
 OURS = "our kernel"
 """Name of the variant of a replacement that calls our kernel."""
 SINGLE_OPERATORS = frozenset(
-    {"LayerNorm", "RmsNorm", "Softmax", "LogSoftmax", "GELU", "Gelu", "Mish", "Softplus"}
+    {"LayerNorm", "RmsNorm", "Softmax", "LogSoftmax", "GeLU", "Mish", "Softplus"}
 )
 """Operators for which a kernel is proposed although they stand alone."""
 _BIAS_OPERATORS = frozenset({"Add"})
@@ -180,7 +183,7 @@ def write_replacement(
         written, _ = write_sites(one, Site(proposal.match, version, sources), group)
         sites |= written
     try:
-        operator = write_operator(plan_kernel(group))
+        operator = _write_gelu(proposal, group) or write_operator(plan_kernel(group))
     except FusionError as error:
         return Replacement(candidate, group, sites, None, error.what)
     ours = Site(proposal.match, version, sources)
@@ -188,6 +191,21 @@ def write_replacement(
         operator.name, *group.inputs, to=group.outputs[0], domain=DOMAIN, more=group.outputs[1:]
     )
     return Replacement(candidate, group, {**sites, OURS: ours}, operator)
+
+
+def _write_gelu(proposal: Proposal, group: Node) -> OperatorText | None:
+    """Writes a float32 GELU; returns None for any other group."""
+    graph, nodes = proposal.match.graph, proposal.match.nodes
+    is_single = len(nodes) == 1 and nodes[0].op == "GeLU"
+    if not is_single and not any(one.rule is GELU for one in proposal.equivalents):
+        return None
+    if len(group.inputs) != 1 or len(group.outputs) != 1:
+        return None
+    value = graph.values[group.inputs[0]]
+    if value.dtype != "float32" or value.shape == UNKNOWN_RANK:
+        return None
+    by_tanh = any(node.op == "Tanh" or node.attr("approximate", "none") == "tanh" for node in nodes)
+    return write_gelu(len(value.shape), by_tanh=by_tanh)
 
 
 def _write_attention(

@@ -14,10 +14,12 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
+from scipy.special import ndtr
 
 from ms_fusion.onnx.kernels.group_kernel import build
 from ms_fusion.onnx.kernels.subgraphs import fused_node
 from ms_fusion.onnx.ort_library.attention_text import AttentionKernel, HeadOperand
+from ms_fusion.onnx.ort_library.gelu_text import write_gelu
 from ms_fusion.onnx.ort_library.operator_library import (
     X86_LEVELS,
     LibraryBuilder,
@@ -206,12 +208,15 @@ MASKS = {
     "keys": lambda b, h, q, k: np.where(np.arange(k) % 3 == 1, -1e9, 0.0)[None, None, None],
     "causal": lambda b, h, q, k: np.triu(np.full((q, k), -np.inf), 1 + k - q),
     "each": lambda b, h, q, k: np.random.default_rng(1).standard_normal((b, h, q, k)),
+    "padded": lambda b, h, q, k: np.where(
+        np.arange(k) > k * 2 // 3, -np.inf, np.random.default_rng(1).standard_normal((q, k))
+    ),
     "one a query": lambda b, h, q, k: np.random.default_rng(1).standard_normal((q, 1)),
 }
 
 
 @cases("mask", list(MASKS))
-@cases("layout", ["packed", "flat", "split", "grouped"], sample=5)
+@cases("layout", ["packed", "flat", "split", "grouped"], sample=6)
 def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -> None:
     """Tails of queries, keys and heads; masks of every rank; keys that serve several queries."""
     import onnxruntime
@@ -273,6 +278,39 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
         if not is_split:
             expected = expected.swapaxes(1, 2).reshape(batch, queries, -1)
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+
+
+@cases("level", [None, X86_LEVELS[1][0], X86_LEVELS[2][0]])
+def test_gelu_agrees_with_float64(level: str | None, tmp_path: Path) -> None:
+    """Both forms, tails, small results for negative numbers, special values, no elements."""
+    import onnxruntime
+
+    flags = None if level is None else (f"-march={level}",)
+    operators = [write_gelu(2, by_tanh=by_tanh) for by_tanh in (False, True)]
+    LibraryBuilder(tmp_path, flags).build(operators, tmp_path / "lib.so")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "m"])
+    nodes = [
+        helper.make_node(one.name, ["x"], [f"y{number}"], domain="ms_fusion")
+        for number, one in enumerate(operators)
+    ]
+    made = [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, None) for n in range(2)]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ms_fusion", 1)]
+    graph = helper.make_graph(nodes, "net", [x], made)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    options = onnxruntime.SessionOptions()
+    options.register_custom_ops_library(str(tmp_path / "lib.so"))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    for rows, columns in ((1, 1), (3, 7), (0, 4), (7, 12289)):
+        given = np.linspace(-7, 7, rows * columns).astype(np.float32).reshape(rows, columns)
+        wide = given.astype(np.float64)
+        inner = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
+        found = session.run(None, {"x": given})
+        expected = wide * ndtr(wide), wide / (1 + np.exp(-2 * inner))
+        for one, exact in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, exact, rtol=5e-6, atol=1e-12)
+    special = np.array([[np.nan, np.inf, -1e30, -100, 3e38, 0.0]], np.float32)
+    for one in session.run(None, {"x": special}):
+        np.testing.assert_array_equal(one, np.maximum(special, 0))
 
 
 def test_a_kernel_with_a_library_call_is_refused() -> None:
