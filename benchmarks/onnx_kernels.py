@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import Samples, describe_machine, is_quick, ratio, write
+from ms_fusion.onnx.fuse.assumed_sizes import name_unknown_sizes
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from ms_fusion.onnx.fuse.verification import sample
 from ms_fusion.onnx.ort_library.operator_library import LIBRARY
@@ -79,7 +80,9 @@ def share_of_products(model: Path, inputs: Inputs, place: Path) -> float:
 def packaged_models(place: Path) -> Iterator[tuple[str, Path, Inputs, dict[str, int]]]:
     """Yields the models in a directory, with sample inputs and the sizes that these assume."""
     for path in sorted(place.rglob("*.onnx")):
-        graph = project(open_model(path)).graph
+        model = open_model(path)
+        name_unknown_sizes(model)
+        graph = project(model).graph
         sizes: dict[str, int] = {}
         inputs = {}
         unknown = {**UNKNOWN_SIZES, **KNOWN_SIZES.get(path.parent.name, {})}

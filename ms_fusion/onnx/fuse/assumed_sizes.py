@@ -15,6 +15,19 @@ from ms_fusion.onnx.native.child import NativeWorkers
 from ms_fusion.readers.onnx_graph import UNKNOWN_RANK, OnnxProjection, project, substitute_sizes
 
 
+def name_unknown_sizes(model: ir.Model) -> None:
+    """Gives each size of an input that has neither a value nor a name the name ``INPUT.AXIS``.
+
+    The model is changed in place. Values can then be assumed for these sizes.
+    """
+    for value in model.graph.inputs:
+        if value.shape is None:
+            continue
+        for axis, size in enumerate(value.shape):
+            if isinstance(size, ir.SymbolicDim) and size.value is None:
+                value.shape[axis] = ir.SymbolicDim(f"{value.name}.{axis}")
+
+
 def assume_sizes(
     model: ir.Model,
     projection: OnnxProjection,

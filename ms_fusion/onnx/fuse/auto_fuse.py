@@ -15,6 +15,7 @@ from ms_fusion.onnx.canonicalization.cleanup import CleanupResult, clean, prepar
 from ms_fusion.onnx.canonicalization.model_edits import remove_unread_initializers
 from ms_fusion.onnx.fuse import functions
 from ms_fusion.onnx.fuse.arguments import LEVELS, check_arguments, parse_lowered_operators
+from ms_fusion.onnx.fuse.assumed_sizes import name_unknown_sizes
 from ms_fusion.onnx.fuse.bodies import FusedBody, add_bodies, fuse_bodies
 from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult, Progress
 from ms_fusion.onnx.fuse.kernel_functions import make_kernel_fuser
@@ -79,7 +80,8 @@ def auto_fuse(
             exist and are not slower. ``ort-kernels`` gives a model for ONNX Runtime with custom
             operators of ours, and ``kernels/libms_fusion_ort.so``, which a session registers. Only
             groups that were measured faster in the installed ONNX Runtime are replaced.
-        assume: values that the cost model uses for dynamic sizes of inputs. All other dynamic
+        assume: values that the cost model uses for dynamic sizes of inputs. A size without a name
+            is called ``INPUT.AXIS``, and has this name in the fused model. All other dynamic
             sizes of inputs count as 1. Sizes inside the model are inferred from the sizes of the
             inputs.
         lower: operators to lower on every device, as a comma-separated string or as a sequence:
@@ -134,6 +136,7 @@ def auto_fuse(
     check_weights(model, (place, None if report is None else Path(report)))
     say(Milestone(f"Fusing {source.name} for {target_device.name}."))
     defaults = remove_defaults(model)
+    name_unknown_sizes(model)
     with NativeWorkers() as native:
         say("cleaning up")
         model, cleaned = _clean_model(
@@ -245,6 +248,7 @@ def _clean_model(
         return model, cleaned
     again = open_model(source)
     remove_defaults(again)
+    name_unknown_sizes(again)
     cleaned = prepare_without_cleanup(again, native)
     if not is_within_tolerance(compared.compare_fused(again)):
         raise InputError(

@@ -27,6 +27,9 @@ struct attention {
   int64_t mask_key;        /* distance of keys: 1, or 0 if all keys share a value */
   float *result;
   int64_t result_batch, result_head, result_token;
+  /* Added to the queries and values of all heads; NULL if nothing is. A bias of the keys adds the
+   * same number to all scores of a query and changes no result. */
+  const float *q_bias, *v_bias;
   int64_t batches, heads, heads_per_group, queries, keys, size, value_size;
   float scale;
 };
@@ -115,9 +118,12 @@ INLINED void transpose_lanes(f32v rows[LANES]) {
 #endif
 }
 
-/* turned[element][query] = scale · q[query][element]; queries behind the last one are 0. */
-INLINED void turn_queries(float *turned, const float *q, int64_t token, int64_t size, int64_t queries, float scale,
-                          const int vectors) {
+static const float no_bias[ATTENTION_HEAD_MAX];
+
+/* turned[element][query] = scale · (q[query][element] + bias[element]); queries behind the last one
+ * are 0. */
+INLINED void turn_queries(float *turned, const float *q, const float *bias, int64_t token, int64_t size, int64_t queries,
+                          float scale, const int vectors) {
   const int64_t whole = size - size % LANES;
   for (int i = 0; i < vectors; i++)
     for (int64_t element = 0; element < whole; element += LANES) {
@@ -125,7 +131,7 @@ INLINED void turn_queries(float *turned, const float *q, int64_t token, int64_t 
 #pragma GCC unroll 16
       for (int row = 0; row < LANES; row++) {
         const int64_t query = i * LANES + row;
-        rows[row] = query < queries ? f32_load(q + query * token + element) * scale : f32_splat(0);
+        rows[row] = query < queries ? (f32_load(q + query * token + element) + f32_load(bias + element)) * scale : f32_splat(0);
       }
       transpose_lanes(rows);
 #pragma GCC unroll 16
@@ -133,11 +139,11 @@ INLINED void turn_queries(float *turned, const float *q, int64_t token, int64_t 
     }
   for (int64_t element = whole; element < size; element++)
     for (int64_t query = 0; query < vectors * LANES; query++)
-      turned[element * ATTENTION_BLOCK + query] = query < queries ? q[query * token + element] * scale : 0;
+      turned[element * ATTENTION_BLOCK + query] = query < queries ? (q[query * token + element] + bias[element]) * scale : 0;
 }
 
-/* to[query][element] = result[element][query] / sum[query] */
-INLINED void turn_result(float *to, int64_t token, const float *result, const f32v *sum, int64_t size, int64_t queries,
+/* to[query][element] = result[element][query] / sum[query] + bias[element] */
+INLINED void turn_result(float *to, const float *bias, int64_t token, const float *result, const f32v *sum, int64_t size, int64_t queries,
                          const int vectors) {
   const int64_t whole = size - size % LANES;
   for (int i = 0; i < vectors; i++) {
@@ -145,7 +151,7 @@ INLINED void turn_result(float *to, int64_t token, const float *result, const f3
     for (int64_t element = 0; element < whole; element += LANES) {
       f32v rows[LANES];
 #pragma GCC unroll 16
-      for (int row = 0; row < LANES; row++) rows[row] = f32_load(result + (element + row) * ATTENTION_BLOCK + i * LANES) * factor;
+      for (int row = 0; row < LANES; row++) rows[row] = f32_fma(f32_load(result + (element + row) * ATTENTION_BLOCK + i * LANES), factor, f32_splat(bias[element + row]));
       transpose_lanes(rows);
 #pragma GCC unroll 16
       for (int row = 0; row < LANES; row++) {
@@ -157,7 +163,7 @@ INLINED void turn_result(float *to, int64_t token, const float *result, const f3
     f32_store(factors, factor);
     for (int64_t element = whole; element < size; element++)
       for (int64_t query = i * LANES; query < queries && query < (i + 1) * LANES; query++)
-        to[query * token + element] = result[element * ATTENTION_BLOCK + query] * factors[query - i * LANES];
+        to[query * token + element] = result[element * ATTENTION_BLOCK + query] * factors[query - i * LANES] + bias[element];
   }
 }
 
@@ -222,7 +228,9 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
   const float *mask = a->mask.data;
   if (mask) mask += batch * a->mask.batch + head * a->mask.head + first * a->mask.token;
   f32v largest[ATTENTION_VECTORS], sum[ATTENTION_VECTORS], decay[ATTENTION_VECTORS];
-  turn_queries(turned, q, a->q.token, a->size, queries, a->scale, vectors);
+  const float *q_bias = a->q_bias ? a->q_bias + head * a->size : no_bias;
+  const float *v_bias = a->v_bias ? a->v_bias + group * a->value_size : no_bias;
+  turn_queries(turned, q, q_bias, a->q.token, a->size, queries, a->scale, vectors);
   for (int64_t element = 0; element < a->value_size; element++)
     for (int i = 0; i < vectors; i++) f32_store(result + element * ATTENTION_BLOCK + i * LANES, f32_splat(0));
 #pragma GCC unroll 4
@@ -273,7 +281,7 @@ INLINED void attend_block(const struct attention *a, int64_t batch, int64_t head
     IN_BLOCKS(a->value_size, ADD);
   }
   float *to = a->result + batch * a->result_batch + head * a->result_head + first * a->result_token;
-  turn_result(to, a->result_token, result, sum, a->value_size, queries, vectors);
+  turn_result(to, v_bias, a->result_token, result, sum, a->value_size, queries, vectors);
 }
 #undef SCORE
 #undef ADD

@@ -32,7 +32,7 @@ class AttentionKernel:
 
     Attributes:
         q, k, v: the operands.
-        ranks: rank of each input of the operator, without the mask.
+        ranks: rank of each input of the operator, without the bias and the mask.
         heads, groups: number of query heads, and of key and value heads. Each key head serves
             heads ÷ groups adjacent query heads.
         size, value_size: elements of a head of queries and keys, and of values.
@@ -40,6 +40,8 @@ class AttentionKernel:
         mask_rank: rank of the additive mask, which is the last input; None without a mask. Its axes
             are broadcast to (batch, heads, queries, keys).
         is_result_split: whether the result is (batch, heads, tokens, size).
+        has_bias: whether an input behind those of `ranks` is a vector that is added to the operands
+            before anything else; only where all operands are parts of one input.
     """
 
     q: HeadOperand
@@ -53,6 +55,7 @@ class AttentionKernel:
     scale: float
     mask_rank: int | None
     is_result_split: bool
+    has_bias: bool = False
 
     def write(self) -> OperatorText:
         """Returns the operator; equal descriptions have equal names."""
@@ -60,6 +63,8 @@ class AttentionKernel:
         sizes = self._size_lines()
         run = self._run_lines()
         inputs = [(ELEMENT_TYPES["float32"], rank) for rank in self.ranks]
+        if self.has_bias:
+            inputs.append((ELEMENT_TYPES["float32"], 1))
         if self.mask_rank is not None:
             inputs.append((ELEMENT_TYPES["float32"], self.mask_rank))
         rank = 4 if self.is_result_split else 3
@@ -85,6 +90,10 @@ class AttentionKernel:
                 wrong += f" || {at} + 2] < {one.offset + heads * size}"
             lines.append(f"if ({wrong}) return {one.input};")
         lines += [f"sizes[{3 + n}] = given[{n} * AXES_MAX + 2];" for n in range(len(self.ranks))]
+        if self.has_bias:
+            number = len(self.ranks)
+            width = self.v.offset + self.groups * self.value_size
+            lines.append(f"if (given[{number} * AXES_MAX] != {width}) return {number};")
         if self.mask_rank is not None:
             lines += self._mask_lines(self.mask_rank)
         made = ["batch", "queries", str(self.heads * self.value_size)]
@@ -95,7 +104,7 @@ class AttentionKernel:
     def _mask_lines(self, rank: int) -> list[str]:
         """Returns statements that compute the distance of the mask along each axis; 0 repeats."""
         first = 3 + len(self.ranks)
-        number = len(self.ranks)
+        number = first - 3 + self.has_bias
         lines = ["int64_t distance = 1;"]
         for axis, extent in reversed(
             list(enumerate(("batch", f"INT64_C({self.heads})", "queries", "keys")))
@@ -113,7 +122,7 @@ class AttentionKernel:
         return lines
 
     def _run_lines(self) -> list[str]:
-        first, mask = 3 + len(self.ranks), len(self.ranks)
+        first, mask = 3 + len(self.ranks), len(self.ranks) + self.has_bias
         count = mask + (self.mask_rank is not None)
         lines = [
             "const int64_t batch = sizes[0], queries = sizes[1], keys = sizes[2];",
@@ -130,6 +139,10 @@ class AttentionKernel:
             )
             data = f"(const float *)all[{one.input}] + {one.offset}"
             lines.append(f"a.{name} = (struct head_layout){{{data}, {layout}}};")
+        if self.has_bias:
+            bias = f"(const float *)all[{len(self.ranks)}]"
+            lines.append(f"a.q_bias = {bias} + {self.q.offset};")
+            lines.append(f"a.v_bias = {bias} + {self.v.offset};")
         if self.mask_rank is not None:
             at = [f"sizes[{first + axis}]" for axis in range(4)]
             lines += [

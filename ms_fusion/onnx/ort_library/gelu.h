@@ -11,10 +11,11 @@
 
 enum { GELU_BLOCK = 4096 };
 
+/* y[row][column] = GELU(x[row][column] + bias[column]); no bias if it is NULL */
 struct gelu {
-  const float *x;
+  const float *x, *bias;
   float *y;
-  int64_t elements;
+  int64_t rows, columns;
 };
 
 /* Φ(-a) = exp(-a²/2) R(a) for a >= 0; R is a quotient of polynomials with a relative error of 8e-8. */
@@ -34,30 +35,45 @@ static inline __attribute__((always_inline)) f32v gelu_by_tanh(f32v x) {
   return f32_select(x < 0.0f, quotient * power, quotient);
 }
 
-#define GELU_TASK(name)                                                                    \
-  static inline __attribute__((unused)) void name##_task(void *work, int number, int count) { \
-    const struct gelu *g = work;                                                           \
-    const int64_t first = (int64_t)number * GELU_BLOCK, left = g->elements - first;        \
-    const int64_t elements = left < GELU_BLOCK ? left : GELU_BLOCK;                        \
-    const float *x = g->x + first;                                                         \
-    float *y = g->y + first;                                                               \
-    int64_t i = 0;                                                                         \
-    (void)count;                                                                           \
-    for (; i + 2 * LANES <= elements; i += 2 * LANES) {                                    \
-      const f32v low = name(f32_load(x + i)), high = name(f32_load(x + i + LANES));        \
-      f32_store(y + i, low);                                                               \
-      f32_store(y + i + LANES, high);                                                      \
-    }                                                                                      \
-    for (; i < elements; i += LANES) {                                                     \
-      float some[LANES] = {0};                                                             \
-      const size_t bytes = sizeof(float) * (size_t)(elements - i < LANES ? elements - i : LANES); \
-      memcpy(some, x + i, bytes);                                                          \
-      f32_store(some, name(f32_load(some)));                                               \
-      memcpy(y + i, some, bytes);                                                          \
-    }                                                                                      \
+/* Rows of one task: about GELU_BLOCK elements. */
+static inline int64_t gelu_rows(const struct gelu *g) {
+  const int64_t rows = GELU_BLOCK / (g->columns ? g->columns : 1);
+  return rows ? rows : 1;
+}
+
+static inline int64_t gelu_tasks(const struct gelu *g) { return (g->rows + gelu_rows(g) - 1) / gelu_rows(g); }
+
+#define GELU_ROW(name)                                                                               \
+  static inline __attribute__((always_inline)) void name##_row(float *y, const float *x, const float *bias, int64_t columns) { \
+    int64_t i = 0;                                                                                   \
+    for (; i + 2 * LANES <= columns; i += 2 * LANES) {                                               \
+      f32v low = f32_load(x + i), high = f32_load(x + i + LANES);                                    \
+      if (bias) low += f32_load(bias + i), high += f32_load(bias + i + LANES);                       \
+      f32_store(y + i, name(low));                                                                   \
+      f32_store(y + i + LANES, name(high));                                                          \
+    }                                                                                                \
+    for (; i < columns; i += LANES) {                                                                \
+      float some[LANES] = {0}, more[LANES] = {0};                                                    \
+      const size_t bytes = sizeof(float) * (size_t)(columns - i < LANES ? columns - i : LANES);      \
+      memcpy(some, x + i, bytes);                                                                    \
+      if (bias) memcpy(more, bias + i, bytes);                                                       \
+      f32_store(some, name(f32_load(some) + f32_load(more)));                                        \
+      memcpy(y + i, some, bytes);                                                                    \
+    }                                                                                                \
+  }                                                                                                  \
+  static inline __attribute__((unused)) void name##_task(void *work, int number, int count) {        \
+    const struct gelu *g = work;                                                                     \
+    const int64_t rows = gelu_rows(g), first = number * rows;                                        \
+    const int64_t end = first + rows < g->rows ? first + rows : g->rows;                             \
+    (void)count;                                                                                     \
+    for (int64_t row = first; row < end; row++) {                                                    \
+      const int64_t at = row * g->columns;                                                           \
+      if (g->bias) name##_row(g->y + at, g->x + at, g->bias, g->columns);                            \
+      else name##_row(g->y + at, g->x + at, NULL, g->columns);                                       \
+    }                                                                                                \
   }
-GELU_TASK(gelu_by_erf)
-GELU_TASK(gelu_by_tanh)
-#undef GELU_TASK
+GELU_ROW(gelu_by_erf)
+GELU_ROW(gelu_by_tanh)
+#undef GELU_ROW
 
 #endif

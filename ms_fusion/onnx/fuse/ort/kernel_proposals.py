@@ -1,7 +1,8 @@
 """Proposes groups that our kernels may compute as custom operators of ONNX Runtime.
 
 Matrix products stay outside of the groups, so that ONNX Runtime's own kernels compute them. The
-exception is attention, which is one kernel.
+exception is attention, which is one kernel. A bias behind a product is part of the group that reads
+it: then ONNX Runtime multiplies without bias, and needs no Reshape before and behind its Gemm.
 """
 
 from __future__ import annotations
@@ -47,11 +48,13 @@ class Proposal:
         candidate: the operators of the group.
         match: the match of a rule's pattern; without bound values if a search found the group.
         equivalents: ONNX Runtime's operators for the same pattern.
+        bias: operator of the group that adds the bias of a product to the operand of a GELU.
     """
 
     candidate: Candidate
     match: Match
     equivalents: tuple[Equivalent, ...] = ()
+    bias: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,21 @@ def propose(
             if own and not known.equivalents:
                 found[names] = Proposal(candidate, match, own)
 
+    def add_with_bias(match: Match, names: tuple[str, ...]) -> None:
+        bias = graph.producers.get(match.bound["x"])
+        if bias is None or not _is_bias(bias, graph) or not _is_read_only_in(bias, names, graph):
+            return
+        both = (bias.name, *names)
+        candidate = Candidate(GELU.name, GELU.kind, both)
+        if candidate.kind in kinds and is_convex(graph, both, order):
+            found[both] = Proposal(candidate, match, bias=bias)
+
     for one in equivalents:
         for _, match in find_sites(one, graph):
             names = tuple(node.name for node in match.nodes)
             add(Candidate(one.rule.name, one.rule.kind, names), match, (one,))
+            if one.rule is GELU:
+                add_with_bias(match, names)
     for rule in rules:
         for match in find_matches(rule, graph, order):
             if not any(is_matrix_product(node.op) for node in match.nodes):
@@ -116,11 +130,11 @@ def propose(
         if has_lowering_rule(node, graph)
         and node.name not in beforehand
         and not is_matrix_product(node.op)
-        and not _is_bias(node, graph)
     }
+    bare = {name for name in may if not _is_bias(graph.node(name), graph)}
     if CLUSTER in searches:
         movable = {node.name for node in graph.nodes if node.op not in LAYOUT_OPERATORS}
-        for allowed in (may, may & movable):
+        for allowed in (may, bare, bare & movable):
             for candidate in find_clusters(graph, partial(_is_named, allowed)):
                 add(candidate, _bare_match(graph, candidate.nodes))
         for node in graph.nodes:
@@ -160,6 +174,26 @@ def _is_bias(node: Node, graph: Graph) -> bool:
     return any(weights) and any(one is not None and is_matrix_product(one.op) for one in makers)
 
 
+def _is_read_only_in(node: Node, names: Collection[str], graph: Graph) -> bool:
+    """Returns whether only the given operators read the result of a node."""
+    (result,) = node.outputs
+    readers = graph.consumers.get(result, ())
+    return result not in graph.outputs and all(reader.name in names for reader in readers)
+
+
+def _bias_operands(node: Node | None, graph: Graph) -> tuple[str, str] | None:
+    """Returns the names of the product and of the bias vector that a node adds.
+
+    Returns None if the node adds no float32 vector along the last axis.
+    """
+    if node is None or not _is_bias(node, graph):
+        return None
+    product, bias = sorted(node.inputs, key=lambda name: -len(graph.values[name].shape))
+    shapes = graph.values[product].shape, graph.values[bias].shape
+    is_vector = len(shapes[1]) == 1 and shapes[1] == shapes[0][-1:]
+    return (product, bias) if is_vector and graph.values[bias].dtype == "float32" else None
+
+
 def _bare_match(graph: Graph, names: Sequence[str]) -> Match:
     return Match(graph, tuple(graph.node(name) for name in names), {})
 
@@ -183,29 +217,32 @@ def write_replacement(
         written, _ = write_sites(one, Site(proposal.match, version, sources), group)
         sites |= written
     try:
-        operator = _write_gelu(proposal, group) or write_operator(plan_kernel(group))
+        gelu = _write_gelu(proposal, group)
+        operator, inputs = gelu or (write_operator(plan_kernel(group)), group.inputs)
     except FusionError as error:
         return Replacement(candidate, group, sites, None, error.what)
     ours = Site(proposal.match, version, sources)
-    ours.call(
-        operator.name, *group.inputs, to=group.outputs[0], domain=DOMAIN, more=group.outputs[1:]
-    )
+    ours.call(operator.name, *inputs, to=group.outputs[0], domain=DOMAIN, more=group.outputs[1:])
     return Replacement(candidate, group, {**sites, OURS: ours}, operator)
 
 
-def _write_gelu(proposal: Proposal, group: Node) -> OperatorText | None:
-    """Writes a float32 GELU; returns None for any other group."""
+def _write_gelu(proposal: Proposal, group: Node) -> tuple[OperatorText, tuple[str, ...]] | None:
+    """Writes a float32 GELU; returns it and its inputs, or None for any other group."""
     graph, nodes = proposal.match.graph, proposal.match.nodes
     is_single = len(nodes) == 1 and nodes[0].op == "GeLU"
-    if not is_single and not any(one.rule is GELU for one in proposal.equivalents):
+    if len(group.outputs) != 1 or not (is_single or proposal.candidate.rule == GELU.name):
         return None
-    if len(group.inputs) != 1 or len(group.outputs) != 1:
+    inputs = _bias_operands(proposal.bias, graph) or (
+        proposal.match.bound.get("x", group.inputs[0]),
+    )
+    if proposal.bias is not None and len(inputs) == 1:
         return None
-    value = graph.values[group.inputs[0]]
+    value = graph.values[inputs[0]]
     if value.dtype != "float32" or value.shape == UNKNOWN_RANK:
         return None
     by_tanh = any(node.op == "Tanh" or node.attr("approximate", "none") == "tanh" for node in nodes)
-    return write_gelu(len(value.shape), by_tanh=by_tanh)
+    operator = write_gelu(len(value.shape), by_tanh=by_tanh, has_bias=len(inputs) > 1)
+    return operator, inputs
 
 
 def _write_attention(
@@ -240,6 +277,12 @@ def _write_attention(
         operands = [HeadOperand(0, is_split=False, offset=number * width) for number in range(3)]
         inputs = [split.inputs[0]]
         ranks: tuple[int, ...] = (3,)
+        adds = graph.producers.get(split.inputs[0])
+        added = _bias_operands(adds, graph)
+        if adds is not None and added and _is_read_only_in(adds, [split.name], graph):
+            candidate = replace(candidate, nodes=(adds.name, *names))
+            group = fused_node(graph, candidate.nodes, candidate.rule)
+            inputs = list(added)
     else:
         inputs = list(dict.fromkeys(bound[name] for name in "qkv"))
         operands = [
@@ -262,6 +305,7 @@ def _write_attention(
         scale=found.scale,
         mask_rank=len(site.value(found.mask).shape) if mask else None,
         is_result_split=not found.heads,
+        has_bias=len(inputs) > len(ranks),
     )
     operator = kernel.write()
     given = [*inputs, *([mask] if mask else [])]

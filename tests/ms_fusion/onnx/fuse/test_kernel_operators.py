@@ -90,11 +90,9 @@ def test_products_stay_with_the_runtime(tmp_path: Path) -> None:
     source = b.save(tmp_path / "net.onnx", b.add("Mul", made, b.add("Sigmoid", made)))
     output = tmp_path / "fused.onnx"
     (kernel,) = auto_fuse(source, output, target="ort-kernels").kernels
-    assert kernel.operators == ("Sigmoid", "Mul")
-    assert [node.op_type for node in onnx.load(output).graph.node][:-1] in (
-        ["MatMul", "Add"],
-        ["Gemm"],
-    )
+    assert kernel.operators[-2:] == ("Sigmoid", "Mul")
+    products = [node.op_type for node in onnx.load(output).graph.node][:-1]
+    assert products == (["MatMul"] if "Add" in kernel.operators else ["Gemm"])
 
 
 @cases("target", ["ort", "ort-kernels"])

@@ -216,7 +216,7 @@ MASKS = {
 
 
 @cases("mask", list(MASKS))
-@cases("layout", ["packed", "flat", "split", "grouped"], sample=6)
+@cases("layout", ["packed", "packed with bias", "flat", "split", "grouped"], sample=6)
 def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -> None:
     """Tails of queries, keys and heads; masks of every rank; keys that serve several queries."""
     import onnxruntime
@@ -226,11 +226,12 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
     is_split = layout in ("split", "grouped")
     make = MASKS[mask]
     rank = make(1, heads, 1, 1).ndim if make else None
-    inputs = 1 if layout == "packed" else 3
+    has_bias, is_packed = layout == "packed with bias", layout.startswith("packed")
+    inputs = 1 if is_packed else 3
     kernel = AttentionKernel(
         *(  # type: ignore[misc, arg-type]
             HeadOperand(0, is_split=False, offset=n * heads * size)
-            if layout == "packed"
+            if is_packed
             else HeadOperand(n, is_split=is_split)
             for n in range(3)
         ),
@@ -242,11 +243,12 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
         scale=0.25,
         mask_rank=rank,
         is_result_split=is_split,
+        has_bias=has_bias,
     )
     operator = kernel.write()
     LibraryBuilder(tmp_path).build([operator], tmp_path / "lib.so")
-    names = [f"x{n}" for n in range(inputs)] + ["mask"] * (make is not None)
-    ranks = [*kernel.ranks, *([rank] if rank is not None else [])]
+    names = [f"x{n}" for n in range(inputs)] + ["bias"] * has_bias + ["mask"] * (make is not None)
+    ranks = [*kernel.ranks, *([1] * has_bias), *([rank] if rank is not None else [])]
     told = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [f"{name}{n}" for n in range(own)])
         for name, own in zip(names, ranks, strict=True)
@@ -260,15 +262,18 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
     options.register_custom_ops_library(str(tmp_path / "lib.so"))
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     for batch, queries, keys in ((1, 1, 1), (2, 5, 5), (1, 70, 70), (2, 70, 200), (1, 130, 300)):
-        keys = queries if layout == "packed" else keys
+        keys = queries if is_packed else keys
         x = [
             random.standard_normal((batch, tokens, own * size)).astype(np.float32)
             for tokens, own in ((queries, heads), (keys, groups), (keys, groups))
         ]
         parts = [split(one, own) for one, own in zip(x, (heads, groups, groups), strict=True)]
         given = parts if is_split else x
-        if layout == "packed":
+        if is_packed:
             given = [np.concatenate(x, axis=-1)]
+        if has_bias:
+            added = random.standard_normal(3 * heads * size).astype(np.float32)
+            given = [given[0] - added, added]
         bias = make(batch, heads, queries, keys).astype(np.float32) if make else np.float32(0)
         feeds = dict(zip(names, [*given, *([bias] if make else [])], strict=True))
         (found,) = session.run(
@@ -282,34 +287,44 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
 
 @cases("level", [None, X86_LEVELS[1][0], X86_LEVELS[2][0]])
 def test_gelu_agrees_with_float64(level: str | None, tmp_path: Path) -> None:
-    """Both forms, tails, small results for negative numbers, special values, no elements."""
+    """Both forms, a bias, tails, small results for negative numbers, special values, no elements."""
     import onnxruntime
 
     flags = None if level is None else (f"-march={level}",)
-    operators = [write_gelu(2, by_tanh=by_tanh) for by_tanh in (False, True)]
+    operators = [
+        write_gelu(2, by_tanh=by_tanh, has_bias=has_bias)
+        for has_bias in (False, True)
+        for by_tanh in (False, True)
+    ]
     LibraryBuilder(tmp_path, flags).build(operators, tmp_path / "lib.so")
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "m"])
+    told = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "m"]),
+        helper.make_tensor_value_info("b", TensorProto.FLOAT, ["k"]),
+    ]
     nodes = [
-        helper.make_node(one.name, ["x"], [f"y{number}"], domain="ms_fusion")
+        helper.make_node(
+            one.name, ["x", "b"][: 1 + number // 2], [f"y{number}"], domain="ms_fusion"
+        )
         for number, one in enumerate(operators)
     ]
-    made = [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, None) for n in range(2)]
+    made = [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, None) for n in range(4)]
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ms_fusion", 1)]
-    graph = helper.make_graph(nodes, "net", [x], made)
+    graph = helper.make_graph(nodes, "net", told, made)
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(str(tmp_path / "lib.so"))
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     for rows, columns in ((1, 1), (3, 7), (0, 4), (7, 12289)):
         given = np.linspace(-7, 7, rows * columns).astype(np.float32).reshape(rows, columns)
-        wide = given.astype(np.float64)
-        inner = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
-        found = session.run(None, {"x": given})
-        expected = wide * ndtr(wide), wide / (1 + np.exp(-2 * inner))
-        for one, exact in zip(found, expected, strict=True):
-            np.testing.assert_allclose(one, exact, rtol=5e-6, atol=1e-12)
+        bias = np.linspace(-1, 1, columns).astype(np.float32)
+        found = session.run(None, {"x": given, "b": bias})
+        for number, one in enumerate(found):
+            wide = (given + bias if number > 1 else given).astype(np.float64)
+            inner = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
+            exact = wide / (1 + np.exp(-2 * inner)) if number % 2 else wide * ndtr(wide)
+            np.testing.assert_allclose(one, exact, rtol=1e-5, atol=1e-12)
     special = np.array([[np.nan, np.inf, -1e30, -100, 3e38, 0.0]], np.float32)
-    for one in session.run(None, {"x": special}):
+    for one in session.run(None, {"x": special, "b": np.zeros(6, np.float32)}):
         np.testing.assert_array_equal(one, np.maximum(special, 0))
 
 
