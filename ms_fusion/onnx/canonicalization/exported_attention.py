@@ -1,8 +1,8 @@
 """Rewrites torch's export of nn.MultiheadAttention to the usual spelling of attention.
 
 torch packs queries, keys and values by a transposed stack, and multiplies heads as batches of
-three axes. The usual spelling splits the packed tensor, and multiplies tensors of (batch, heads,
-tokens, size).
+three axes. With a dynamic batch it transposes keys as batches of three axes. The usual spelling
+splits the packed tensor, and multiplies tensors of (batch, heads, tokens, size).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ STACKED = 3
 
 
 def rewrite_exported_attention(model: ir.Model) -> None:
-    """Rewrites stacks of queries, keys and values, then attentions of one batch."""
+    """Rewrites transposed keys, stacks of queries, keys and values, and attentions of one batch."""
+    for node in list(model.graph):
+        if is_op(node, "Reshape") and node.graph is model.graph:
+            _transpose_matrices(model, node)
     if opset_version(model) < SPLIT_INPUT_OPSET:
         return
     for node in list(model.graph):
@@ -35,6 +38,69 @@ def rewrite_exported_attention(model: ir.Model) -> None:
     for node in list(model.graph):
         if is_op(node, "MatMul") and node.graph is model.graph:
             _separate_heads(model, node)
+
+
+def _sizes(value: ir.Value | None) -> list[int | tuple[ir.Value, int]] | None:
+    """Returns the elements of a shape: numbers, and pairs of a tensor and an axis for its size.
+
+    Returns None if an element is computed in another way.
+    """
+    known = small_constant(value)
+    if known is not None:
+        return [int(one) for one in known.ravel()]
+    node = value.producer() if value is not None else None
+    if node is not None and is_op(node, "Shape"):
+        (source,) = node.inputs
+        shape = shape_of(source)
+        if source is None or shape is None:
+            return None
+        begin, end = node.attributes.get_int("start", 0), node.attributes.get_int("end", len(shape))
+        return [(source, axis) for axis in range(len(shape))][begin:end]
+    if node is not None and is_op(node, "Concat"):
+        parts = [_sizes(one) for one in node.inputs]
+        return None if None in parts else [size for part in parts if part for size in part]
+    if node is not None and is_op(node, "Slice"):
+        whole, *limits = (_sizes(one) for one in node.inputs[:3])
+        axes = [small_constant(one) for one in node.inputs[3:] if one is not None]
+        bounds = [one[0] for one in limits if one and len(one) == 1]
+        plain = all(one is not None and one.ravel().tolist() in ([0], [1]) for one in axes)
+        if whole is not None and plain and len(bounds) == len(limits) == 2:
+            start, end = bounds
+            if isinstance(start, int) and isinstance(end, int):
+                return whole[start:end]
+    return None
+
+
+def _transpose_matrices(model: ir.Model, last: ir.Node) -> None:
+    """Replaces Reshape(Transpose(Reshape(x))) by a Transpose of the last two of four axes.
+
+    The first Reshape merges the axes of batch and heads, and the second one separates them.
+    """
+    turned = _producer(last.inputs[0], "Transpose")
+    first = _producer(turned.inputs[0], "Reshape") if turned else None
+    if turned is None or first is None or first.inputs[0] is None:
+        return
+    x, shape = first.inputs[0], shape_of(first.inputs[0])
+    merged, apart = _sizes(first.inputs[1]), _sizes(last.inputs[1])
+    if shape is None or len(shape) != 4 or merged is None or apart is None:
+        return
+    if tuple(turned.attributes.get_ints("perm", ())) != (0, 2, 1):
+        return
+
+    def is_size(one: int | tuple[ir.Value, int], axis: int) -> bool:
+        return one == ((x, axis) if isinstance(one, tuple) else shape[axis])
+
+    if len(merged) != 3 or merged[0] != -1 or not (is_size(merged[1], 2) and is_size(merged[2], 3)):
+        return
+    if len(apart) != 4 or not all(map(is_size, apart, (0, 1, 3, 2))):
+        return
+    made = ir.node("Transpose", [x], {"perm": [0, 1, 3, 2]}, name=last.name)
+    result = made.outputs[0]
+    result.name = f"{last.outputs[0].name}_turned"
+    result.shape, result.type = ir.Shape([shape[axis] for axis in (0, 1, 3, 2)]), x.type
+    ir.convenience.replace_nodes_and_values(
+        model.graph, last, [last], [made], [last.outputs[0]], [result]
+    )
 
 
 def _constant(model: ir.Model, name: str, values: Sequence[int]) -> ir.Value:

@@ -21,11 +21,11 @@ def name_unknown_sizes(model: ir.Model) -> None:
     The model is changed in place. Values can then be assumed for these sizes.
     """
     for value in model.graph.inputs:
-        if value.shape is None:
-            continue
-        for axis, size in enumerate(value.shape):
-            if isinstance(size, ir.SymbolicDim) and size.value is None:
-                value.shape[axis] = ir.SymbolicDim(f"{value.name}.{axis}")
+        if value.shape is not None:
+            value.shape = ir.Shape(
+                size if isinstance(size, int) or size.value is not None else f"{value.name}.{axis}"
+                for axis, size in enumerate(value.shape)
+            )
 
 
 def assume_sizes(

@@ -23,7 +23,10 @@ class Builder:
     """
 
     def __init__(
-        self, inputs: Mapping[str, Sequence[int | str]], dtype: int = FLOAT, opset: int = OPSET
+        self,
+        inputs: Mapping[str, Sequence[int | str | None]],
+        dtype: int = FLOAT,
+        opset: int = OPSET,
     ):
         self.nodes: list[Any] = []
         self.weights: list[Any] = []

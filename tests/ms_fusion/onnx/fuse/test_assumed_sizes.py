@@ -48,3 +48,11 @@ def test_what_nobody_tells_is_one(tmp_path: Path) -> None:
     values = [value.shape for one in ledger.kernels for value in one.outputs]
     assert "n is assumed to be 1" in ledger.notes
     assert all(shape == (2, 3) for shape in values)
+
+
+def test_sizes_without_a_name_can_be_assumed(tmp_path: Path) -> None:
+    b = Builder({"x": (None, D)})
+    source = b.save(tmp_path / "model.onnx", b.add("Sigmoid", b.add("Tanh", "x")))
+    ledger = auto_fuse(source, dry_run=True, assume={"x.0": 5})
+    assert [value.shape for one in ledger.kernels for value in one.outputs] == [(5, D)]
+    assert "x.0 is assumed to be 5" in ledger.notes

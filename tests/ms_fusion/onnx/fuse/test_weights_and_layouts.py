@@ -107,6 +107,30 @@ NETS: dict[str, tuple[Callable[[Builder], str], list[str]]] = {
 }
 
 
+@cases("order", [(3, 2), (2, 3)])
+def test_transposed_keys_of_a_dynamic_batch(
+    order: tuple[int, int], tmp_path: Path, native: NativeWorkers
+) -> None:
+    """torch merges batch and heads, transposes, and separates them; other reshapes stay."""
+    b = Builder({"x": ("n", HEADS, TOKENS, 32)})
+    shape = b.add("Shape", "x", start=0)
+    first = b.add("Slice", shape, integers(b, -(2**63)), integers(b, -2))
+    sizes = {
+        axis: b.add("Slice", shape, *(integers(b, n) for n in (axis, axis + 1))) for axis in (2, 3)
+    }
+    merged = b.add("Concat", integers(b, -1), sizes[2], sizes[3], axis=0)
+    turned = b.add("Transpose", b.add("Reshape", "x", merged), perm=[0, 2, 1])
+    apart = b.add("Concat", first, *(sizes[axis] for axis in order), axis=0)
+    source = b.save(tmp_path / "net.onnx", b.add("Exp", b.add("Reshape", turned, apart)))
+    output = tmp_path / "clean.onnx"
+    auto_fuse(source, output, opt_level=0)
+    made = [node.op_type for node in onnx.load(output).graph.node]
+    assert (made == ["Transpose", "Exp"]) == (order == (3, 2))
+    x = np.random.default_rng(0).standard_normal((5, HEADS, TOKENS, 32)).astype(np.float32)
+    (expected,), (found,) = (native.run(one, {"x": x}).outputs.values() for one in (source, output))
+    np.testing.assert_array_equal(found, expected)
+
+
 @cases("net, wanted", list(NETS.values()), ids=list(NETS))
 def test_clean_up_leaves_the_expected_operators(
     net: Callable[[Builder], str], wanted: list[str], tmp_path: Path, native: NativeWorkers
