@@ -40,7 +40,7 @@ def rewrite_exported_attention(model: ir.Model) -> None:
             _separate_heads(model, node)
 
 
-def _sizes(value: ir.Value | None) -> list[int | tuple[ir.Value, int]] | None:
+def _sizes(value: ir.Value | None) -> Sequence[int | tuple[ir.Value, int]] | None:
     """Returns the elements of a shape: numbers, and pairs of a tensor and an axis for its size.
 
     Returns None if an element is computed in another way.
@@ -65,9 +65,9 @@ def _sizes(value: ir.Value | None) -> list[int | tuple[ir.Value, int]] | None:
         bounds = [one[0] for one in limits if one and len(one) == 1]
         plain = all(one is not None and one.ravel().tolist() in ([0], [1]) for one in axes)
         if whole is not None and plain and len(bounds) == len(limits) == 2:
-            start, end = bounds
-            if isinstance(start, int) and isinstance(end, int):
-                return whole[start:end]
+            first, last = bounds
+            if isinstance(first, int) and isinstance(last, int):
+                return whole[first:last]
     return None
 
 
