@@ -37,7 +37,7 @@ def test_the_command_says_first_who_runs_the_kernels(
     )
     said = capfd.readouterr().out
     first = said.index("ONNX Runtime runs the model as before")
-    assert first < said.index("launches less") and "ms_fusion.from_onnx" in said[first:]
+    assert first < said.index("less traffic") and "ms_fusion.from_onnx" in said[first:]
     page = (tmp_path / "fusion.html").read_text("utf-8")
     assert (
         0
