@@ -19,94 +19,119 @@ FILE_BYTES_MAX = 16 << 20
 
 @click.group(cls=Group)
 def ascendc() -> None:
-    """Run operators written in Ascend C, unchanged, on this machine."""
+    """Run Ascend C kernels on the CPU; no Ascend device and no CANN are needed."""
 
 
 @ascendc.command("run")
 @click.argument("kernel", metavar="KERNEL.cpp", type=click.Path(path_type=Path))
 @click.option(
-    "--function", metavar="NAME", help="The kernel function.  [default: the only one of the file]"
+    "--function",
+    metavar="NAME",
+    help="Kernel function to run; NAME<float> instantiates a template.  [default: the only kernel "
+    "function in the file]",
 )
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     metavar="SPEC",
-    help="One for each input, in order: 8x2048:float16 or file.npy.",
+    help="Shape and dtype of an input (8x2048:float16), or a .npy file. Repeat the option for each "
+    "input, in the order of the kernel's parameters.",
 )
 @click.option(
     "--output",
     "outputs",
     multiple=True,
     metavar="SPEC",
-    help="One for each output, in order; a file.npy holds its values from before.",
+    help="Shape and dtype of an output, or a .npy file with its initial values. Repeat the option "
+    "for each output, in the order of the kernel's parameters.",
 )
 @click.option(
     "--host",
     type=click.Path(path_type=Path),
     metavar="HOST.cpp|PROJECT.json",
-    help="The file with the tiling function, which is run for these shapes; or the JSON of the "
-    "operator project, whose names and dtypes are checked.",
+    help="Host file of the operator: its tiling function computes the tiling data for the given "
+    "shapes. Or the JSON file of an operator project, which declares dtypes and attributes.",
 )
 @click.option(
     "--tiling",
     multiple=True,
     metavar="NAME=VALUE,…|FILE.json",
-    help="Fields of the tiling structure.",
+    help="Values of fields of the tiling structure.",
 )
-@click.option("--tiling-key", type=int, default=0, help="What TILING_KEY_IS compares with.")
+@click.option(
+    "--tiling-key",
+    type=int,
+    default=0,
+    help="Tiling key that TILING_KEY_IS tests; the tiling function of --host sets it, too.",
+)
 @click.option(
     "--arg",
     "arguments",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A scalar parameter of the kernel.",
+    help="Value of a scalar parameter of the kernel.",
 )
 @click.option(
     "--attr",
     "attributes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An attribute of the operator, for --host.",
+    help="Value of an operator attribute that the tiling function of --host reads.",
 )
 @click.option(
     "--blocks",
     type=click.IntRange(min=1, max=1024),
-    help="Number of cores.  [default: what the tiling sets, else the chip's vector cores]",
+    help="Number of cores.  [default: the number that the tiling function sets, otherwise all vector "
+    "cores of the chip]",
 )
 @click.option(
-    "--workspace", type=click.IntRange(min=0), metavar="BYTES", help="Size of the workspace."
+    "--workspace",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help="Size of the workspace in global memory.  [default: 16 MiB, or more if the tiling "
+    "function requests more]",
 )
-@click.option("--define", "defines", multiple=True, metavar="NAME=VALUE", help="For the compiler.")
+@click.option(
+    "--define",
+    "defines",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Preprocessor macro for the kernel and the host file.",
+)
 @click.option(
     "--include",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where included files lie.",
+    help="Directory of included headers. Headers in the directories around the kernel are found "
+    "without this option.",
 )
-@click.option("--soc", default="Ascend910B1", show_default=True, help="The chip.")
+@click.option("--soc", default="Ascend910B1", show_default=True, help="Chip to model.")
 @click.option(
     "--check",
     metavar="FORMULA",
-    help='Compare with this, over x0, x1 …: "x0 + x1"; commas separate outputs.',
+    help='Expected value of the outputs as a formula of the inputs x0, x1, …: "x0 + x1". Separate '
+    "the formulas of several outputs by commas.",
 )
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the outputs there as .npy.",
+    help="Directory for the outputs, one .npy file each.",
 )
-@click.option("--strict", is_flag=True, help="Count warnings as errors.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the random arrays.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of the random input arrays."
+)
 @json_option
 def run_command(
     kernel: Path, check: str | None, save: Path | None, as_json: bool, **options: Any
 ) -> int:
-    """Run a kernel on random arrays or given ones, with the checks of a modelled chip.
+    """Run a kernel on random or given inputs and check it against the rules of the chip.
 
-    Exit code: 0 it ran and is right, 1 a check or the formula failed, 2 bad input, or it does not
-    compile.
+    Exit code: 0 no errors, and the outputs match --check; 1 a check or the formula failed; 2 an
+    argument is invalid, or the kernel does not compile.
     """
     if check is not None:
         with _place_of_formula():
@@ -137,7 +162,7 @@ def run_command(
 @ascendc.command("apis")
 @json_option
 def apis_command(as_json: bool) -> None:
-    """List the names of Ascend C that the host model has."""
+    """List the Ascend C names that the host model implements."""
     from ms_fusion.report import ascendc_text
     from tbe_impl.ascendc.api_names import list_apis
 
