@@ -34,7 +34,6 @@ _TILING_TYPES = (
         r"reinterpret_cast\s*<\s*(?:const\s+)?__gm__\s+(?:const\s+)?(\w+)\s*\*\s*>\s*\(\s*tiling"
     ),
 )
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _BUILT_IN_TYPES = frozenset(
     "uint8_t int8_t uint16_t int16_t uint32_t int32_t uint64_t int64_t float half bool char".split()
 )
@@ -226,28 +225,6 @@ def read_text(path: Path) -> str:
         return path.read_bytes().decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     except OSError as error:
         raise InputError(f"the file cannot be read: {error.strerror}", place=str(path)) from error
-
-
-def included_files(path: Path, directories: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Returns the files that a file includes with quotes, directly or indirectly, if they exist."""
-    found: dict[Path, None] = {}
-    waiting = [path]
-    while waiting and len(found) < 2000:
-        current = waiting.pop()
-        try:
-            text = current.read_bytes()[:SIZE_LIMIT_BYTES].decode("utf-8", "replace")
-        except OSError:
-            continue
-        for name in _INCLUDE.findall(text):
-            for directory in (current.parent, *directories):
-                other = directory / name
-                if other.is_file():
-                    real = other.resolve()
-                    if real not in found:
-                        found[real] = None
-                        waiting.append(other)
-                    break
-    return tuple(sorted(found))
 
 
 def _without_comments(text: str) -> str:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tbe_impl import environment
-from tbe_impl.ascendc.kernel_source import included_files
+from tbe_impl.ascendc.included_files import find_include_directories, included_files
 from tbe_impl.ascendc.translation_unit import DEFAULT_TILING, TranslationUnit
 from tbe_impl.errors import CompileError, InputError, MissingError
 from tbe_impl.runtime.compiler import march
@@ -119,7 +119,7 @@ def build_library(
 
     Args:
         unit: the translation unit.
-        source: the kernel file; files that it includes are found beside it.
+        source: the kernel file; files that it includes are found beside it or near it.
         include: further directories of included files.
         symbols: symbols that the library must contain; the default is for kernels.
 
@@ -129,7 +129,7 @@ def build_library(
         CompileError: the compiler ran out of time or memory.
     """
     compiler = find_cpp_compiler()
-    directories = (source.resolve().parent, *(one.resolve() for one in include))
+    directories = find_include_directories(source, include, HOST_MODEL / "include")
     tuned = GCC_FLAGS if _is_gcc(compiler) else CLANG_FLAGS
     flags = [*FLAGS, *tuned, *([f"-march={march()}"] if march() else [])]
     own = [f"-D{one}" for one in unit.definitions]
@@ -183,7 +183,7 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
         InputError: an included file is missing, or a directive is wrong.
     """
     compiler = find_cpp_compiler()
-    directories = (source.resolve().parent, *(one.resolve() for one in include))
+    directories = find_include_directories(source, include, HOST_MODEL / "include")
     with tempfile.TemporaryDirectory(prefix="tbe_impl-") as directory:
         place = Path(directory)
         (place / "text.cpp").write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -256,6 +256,7 @@ def _prelude(
                     str(text),
                 ],
                 text.parent,
+                limit_s=TIME_LIMIT_S,
             )
 
     try:
@@ -294,6 +295,13 @@ def _compile_error(error: CompileError, source: Path, place: Path) -> InputError
             f"the tiling structure {field[1]} has no field {field[2]}",
             place="--tiling",
             remedy=f"Did you mean {field[3] or field[4]}?" if field[3] or field[4] else None,
+        )
+    if found["place"].startswith("entry:"):
+        return InputError(
+            "the kernel function cannot be called with these template arguments",
+            place=str(source),
+            got=found["text"],
+            remedy="Compare --function with the parameters of the template",
         )
     names = _MISSING_NAME.search(found["text"])
     name = next((one for one in names.groups() if one), "") if names else ""

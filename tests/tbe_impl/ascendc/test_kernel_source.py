@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tbe_impl.ascendc.kernel_source import included_files, read_kernel_source
+from tbe_impl.ascendc.kernel_source import read_kernel_source
 from tbe_impl.errors import InputError
 from tests.cases import cases
 
@@ -85,14 +85,3 @@ def test_a_file_without_kernels_is_an_error(tmp_path):
 def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_kernel_source(tmp_path / "missing.cpp")
-
-
-def test_included_files_are_found_with_those_that_they_include(tmp_path):
-    (tmp_path / "other").mkdir()
-    (tmp_path / "a.cpp").write_text(
-        '#include "b.h"\n#include <cmath>\n#include "kernel_operator.h"'
-    )
-    (tmp_path / "b.h").write_text('#include "c.h"\n#include "b.h"')
-    (tmp_path / "other" / "c.h").write_text("")
-    found = included_files(tmp_path / "a.cpp", (tmp_path, tmp_path / "other"))
-    assert [path.name for path in found] == ["b.h", "c.h"]
