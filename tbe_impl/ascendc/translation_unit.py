@@ -95,8 +95,9 @@ def write_translation_unit(
         defines: definitions of the user, ``NAME`` or ``NAME=VALUE``.
 
     Raises:
-        InputError: a name is no C++ identifier.
+        InputError: a name is no C++ identifier, or template arguments are missing.
     """
+    _check_instance(function, instance or function.name, source)
     fields = dict(tiling or {})
     for name in fields:
         if not _FIELD.match(name):
@@ -124,6 +125,25 @@ def write_translation_unit(
         ),
     ]
     return TranslationUnit("\n".join(parts) + "\n", _definitions(dtypes or {}, defines))
+
+
+def _check_instance(function: KernelFunction, instance: str, source: KernelSource) -> None:
+    """Checks that template arguments follow the name of a template, and of no other function."""
+    found = re.fullmatch(r"\s*\w+\s*(<.*>)?\s*", instance, re.DOTALL)
+    if found and bool(found[1]) == bool(function.template):
+        return
+    kinds = ", ".join(function.template)
+    example = ", ".join(
+        {"typename": "float", "class": "float", "bool": "true"}.get(one, "1")
+        for one in function.template
+    )
+    raise InputError(
+        f"{function.name} is a template" if kinds else f"{function.name} is no template",
+        place=f"{source.path}:{function.line}",
+        expected=f"arguments for its parameters: {kinds}" if kinds else function.name,
+        got=instance.strip(),
+        remedy=f'Give them: --function "{function.name}<{example}>"' if kinds else None,
+    )
 
 
 def _structure(fields: Mapping[str, str]) -> str:

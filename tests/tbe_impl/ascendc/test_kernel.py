@@ -81,6 +81,7 @@ def test_scalars_defines_and_fields_arrive(operator):
         ({"arguments": {"shift": 1, "scale": 1, "twice": 2}}, "parameter twice of scalars"),
         ({"outputs": [ARRAY] * 3}, "expected 1 input and 3 outputs"),
         ({"function": "other"}, "no kernel function other"),
+        ({"function": "scalars<float>"}, "scalars is no template"),
         ({"soc": "Ascend1"}, "unknown chip"),
         ({"defines": ["1=2"]}, "no NAME or NAME=VALUE"),
     ],
@@ -88,6 +89,37 @@ def test_scalars_defines_and_fields_arrive(operator):
 def test_a_wrong_argument_is_named(operator, changes, message):
     with pytest.raises(InputError, match=message):
         _build(operator, **changes)
+
+
+TEMPLATE = """
+#include "kernel_operator.h"
+template <typename T, typename U> __aicore__ inline constexpr T max(T a, U b) {
+    return a > b ? a : static_cast<T>(b);
+}
+template <typename T> __aicore__ inline T min(T a, T b) { return a < b ? a : b; }
+template <typename T, int FACTOR>
+__global__ __aicore__ void multiple(GM_ADDR x, GM_ADDR y) {
+    AscendC::GlobalTensor<T> from, to;
+    from.SetGlobalBuffer((__gm__ T*)x, 64);
+    to.SetGlobalBuffer((__gm__ T*)y, 64);
+    uint16_t size = 64;
+    for (int i = 0; i < min(max(32, size), 100); ++i) { to.SetValue(i, from.GetValue(i) * FACTOR); }
+}
+extern "C" __global__ __aicore__ void other(GM_ADDR x, GM_ADDR y) {}
+"""
+
+
+def test_a_template_is_run_with_the_arguments_that_are_given(tmp_path):
+    path = tmp_path / "multiple.cpp"
+    path.write_text(TEMPLATE)
+    operator = load_ascendc(path)
+    with pytest.raises(InputError, match=r'parameters: typename, int, .*"multiple<float, 1>"'):
+        operator.build(ARRAY, outputs=[ARRAY], function="multiple")
+    with pytest.raises(InputError, match="cannot be called with these template arguments"):
+        operator.build(ARRAY, outputs=[ARRAY], function="multiple<float>")
+    kernel = operator.build(ARRAY, outputs=[ARRAY], function="multiple<float, 3>", blocks=1)
+    x = np.arange(64, dtype=np.float32)
+    np.testing.assert_array_equal(kernel(x), 3 * x)
 
 
 def test_a_name_that_the_model_lacks_is_named_with_its_line(tmp_path):

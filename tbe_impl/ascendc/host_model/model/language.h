@@ -42,15 +42,18 @@ using GM_ADDR = uint8_t*;
 constexpr bool likely(bool condition) { return condition; }
 constexpr bool unlikely(bool condition) { return condition; }
 
-// The compiler's own min and max, also of two types.
-using std::max;
-using std::min;
-template <class T, class U> constexpr std::common_type_t<T, U> min(const T& a, const U& b) {
+// The compiler's own min and max, also of two types. The parameter pack, which is empty, makes them
+// less specialised than functions of the same name in a kernel: the kernel's own are called.
+template <class T, class U, class... None, class = std::enable_if_t<sizeof...(None) == 0>>
+constexpr std::common_type_t<T, U> min(const T& a, const U& b, const None&...) {
     return b < a ? b : a;
 }
-template <class T, class U> constexpr std::common_type_t<T, U> max(const T& a, const U& b) {
+template <class T, class U, class... None, class = std::enable_if_t<sizeof...(None) == 0>>
+constexpr std::common_type_t<T, U> max(const T& a, const U& b, const None&...) {
     return a < b ? b : a;
 }
+template <class T> constexpr T min(std::initializer_list<T> values) { return std::min(values); }
+template <class T> constexpr T max(std::initializer_list<T> values) { return std::max(values); }
 
 #define KERNEL_TYPE_AIV_ONLY 1
 #define KERNEL_TYPE_AIC_ONLY 2
