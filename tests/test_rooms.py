@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -147,6 +148,7 @@ MAY_LOAD_A_FRAMEWORK = {
     "custom_ops/tbe_bridge/primitive.py",
 }
 LONG_FILE_LINES = 500
+RECORD = re.compile(r"(?:dataclasses\.)?dataclass\b|(?:msgspec\.)?Struct\b|.*\bfrozen=")
 
 
 @dataclass(frozen=True)
@@ -383,6 +385,62 @@ def test_a_module_says_what_it_is_and_why_it_is_long() -> None:
     long = [path for path in files if len(path.read_text("utf-8").splitlines()) > LONG_FILE_LINES]
     why = "This module exceeds 500 lines because "
     assert [name_of(path) for path in long if why not in path.read_text("utf-8")] == []
+
+
+MUTABLE = frozenset(
+    """
+    custom_ops.onednn.plans.PlanBuilder
+    custom_ops.patching.call_site_edits.PatchedCell
+    custom_ops.patching.source_edits.Edit
+    ms_fusion.accuracy.tensor_dump._KernelFiles
+    ms_fusion.capture.tune._Clock
+    ms_fusion.lowering.onednn.channels_last._Rewriter
+    ms_fusion.lowering.onednn.channels_last_profitability._Family
+    ms_fusion.mindspore.calls.repeated_calls.SingleKernel
+    ms_fusion.mindspore.presets.scopes._State
+    ms_fusion.onnx.cell.net_source.NetClass
+    ms_fusion.onnx.fuse.decisions.Outcome
+    ms_fusion.onnx.fuse.kernel_operators.OperatorDecision
+    ms_fusion.onnx.fuse.ort.equivalents.Site
+    ms_fusion.onnx.fuse.ort.mapping.MappingDecision
+    ms_fusion.readers.composite._Builder
+    ms_fusion.readers.ir_projection.IrProjector
+    ms_fusion.readers.ir_projection._GraphBuilder
+    ms_fusion.readers.ir_text._Reader
+    ms_fusion.report.document.LedgerDocument
+    tbe_impl.autodiff.access_adjoints._Solution
+    tbe_impl.codegen.loop_levels.LoopScope
+    tbe_impl.codegen.planning.access_analysis.Accesses
+    tbe_impl.compat.session.Session
+    tbe_impl.compat.testing.WatchList
+    tbe_impl.tuning.measurement.Candidate
+    """.split()
+)
+"""Records that are built up step by step; all others are frozen."""
+
+
+def records_of(path: Path) -> dict[str, bool]:
+    """The record classes of a file, and whether each is frozen."""
+
+    def read(tree: ast.Module) -> dict[str, bool]:
+        return {
+            f"{name_of(path)}.{node.name}": any("frozen=True" in text for text in told)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+            and (told := [text for text in decorations(node) if RECORD.match(text)])
+        }
+
+    def decorations(node: ast.ClassDef) -> list[str]:
+        bases = ", ".join(map(ast.unparse, [*node.bases, *node.keywords]))
+        return [bases, *map(ast.unparse, node.decorator_list)]
+
+    return read_tree(path, read)
+
+
+def test_records_are_frozen() -> None:
+    found = {name: frozen for path in MODULES for name, frozen in records_of(path).items()}
+    assert {name for name, frozen in found.items() if not frozen} == MUTABLE
+    assert len(found) > 5 * len(MUTABLE)
 
 
 IRREGULAR = frozenset(

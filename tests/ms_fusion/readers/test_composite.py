@@ -189,3 +189,63 @@ def test_place_of_damage():
         14,
         ' "op_desc": [,]}',
     )
+
+
+SIZE, FLAG, OTHER_FLAG = (
+    tensor("size", [2], "int64"),
+    tensor("flag", [1], "bool"),
+    tensor("other_flag", [1], "bool"),
+)
+SHAPE = tensor("shape", [4], "int64")
+SMALL, LARGE = tensor("small", [2, 3, 4, 5]), tensor("large", [2, 3, 8, 9])
+MADE_NOWHERE = "which is made nowhere before it"
+
+
+@cases(
+    "operator, inputs, output, values",
+    [
+        ("ReduceProd", [X, tensor("axes", [1], "int64", value=[1]), FLAG], Y, {"flag": True}),
+        ("ReduceProd", [X, X, FLAG], tensor("y", [2]), {"flag": False}),
+        ("ReduceProd", [X, FLAG], tensor("y", [2]), MADE_NOWHERE),
+        ("ReduceProd", [X, X, tensor("flag", [2], "bool")], tensor("y", [2]), MADE_NOWHERE),
+        ("Add", [X, X, FLAG], Y, MADE_NOWHERE),
+        ("Conv2DBackpropInput", [X, X, SHAPE], LARGE, {"shape": (2, 3, 8, 9)}),
+        ("Conv2DBackpropFilter", [X, X, SHAPE], LARGE, {"shape": (2, 3, 8, 9)}),
+        ("Conv2DBackpropInput", [X, SHAPE, X], LARGE, MADE_NOWHERE),
+        ("Conv2DBackpropInput", [X, X, SHAPE], Y, MADE_NOWHERE),
+        ("Conv2DBackpropInput", [X, X, tensor("s", [4], "int32")], LARGE, MADE_NOWHERE),
+        ("Elu", [X, tensor("alpha", [1])], Y, {"alpha": 1.0}),
+        ("Elu", [tensor("alpha", [1]), X], Y, MADE_NOWHERE),
+        (
+            "ResizeNearestNeighbor",
+            [SMALL, SIZE, FLAG, FLAG],
+            LARGE,
+            {"size": (8, 9), "flag": False},
+        ),
+        (
+            "ResizeNearestNeighborGrad",
+            [LARGE, SIZE, FLAG, FLAG],
+            SMALL,
+            {"size": (8, 9), "flag": False},
+        ),
+        ("ResizeNearestNeighbor", [SMALL, SIZE, FLAG, OTHER_FLAG], LARGE, MADE_NOWHERE),
+        ("ResizeNearestNeighbor", [SMALL, SIZE, FLAG], LARGE, MADE_NOWHERE),
+        ("ResizeNearestNeighbor", [SMALL, SHAPE, FLAG, FLAG], LARGE, MADE_NOWHERE),
+        ("ResizeNearestNeighbor", [SMALL, SIZE, FLAG, FLAG], Y, MADE_NOWHERE),
+        ("Resize", [SMALL, SIZE, FLAG, FLAG], LARGE, MADE_NOWHERE),
+    ],
+)
+def test_constants_that_the_text_omits(operator, inputs, output, values):
+    given = [one for one in inputs if one in (X, SMALL, LARGE)][:1]
+    text = kernel([(operator, inputs, [output], None)], inputs=given, outputs=[output])
+    if isinstance(values, str):
+        with pytest.raises(ParseError, match=values):
+            parse_composite(text, file="k.info")
+        return
+    graph = parse_composite(text, file="k.info")
+    found = {
+        name: value.data
+        for name, value in graph.values.items()
+        if value.kind == "constant" and name != "axes"
+    }
+    assert found == values

@@ -13,7 +13,7 @@ from tbe_impl.dsl.dtypes import dtype_of
 from tbe_impl.dsl.operations.operation_table import OPERATIONS
 from tbe_impl.runtime.store import Store
 from tests.cases import cases
-from tests.tbe_impl.codegen.graphs import marches, prepare
+from tests.tbe_impl.codegen.graphs import marches, prepare, run_both
 
 vadd, vsub, vmul, vdiv, vadds, vmuls, vexp, vlog, vrec = (
     OPERATIONS[name] for name in "vadd vsub vmul vdiv vadds vmuls vexp vlog vrec".split()
@@ -115,3 +115,21 @@ def test_what_is_computed_in_float64_has_no_short_form(cache: Store) -> None:
     assert "_to_half" not in kernel.source
     (found,) = kernel.run([x], {}, 1)
     np.testing.assert_array_equal(found, (x / (1 + np.exp(-x))).astype(np.float16))
+
+
+@cases("rounding, wanted", [("accurate", 1.0), ("device", 0.0)])
+@cases("dtype", ["float16", "bfloat16"])
+def test_outputs_that_a_later_nest_reads(
+    dtype: str, rounding: str, wanted: float, cache: Store
+) -> None:
+    """(x · (1 + ε) − x) / ε, transposed, where 1 + ε rounds to 1 in half precision."""
+    transpose = OPERATIONS["transpose"]
+
+    def build(x: Tensor) -> tuple[Tensor, Tensor]:
+        y = vmuls(x, 1 + 2.0**-13)
+        return y, vmuls(vsub(transpose(y, (1, 0)), transpose(x, (1, 0))), 2.0**13)
+
+    x = np.ones((64, 48), dtype_of(dtype).numpy)
+    (y, _), (rest, _) = run_both(build, x, cache=cache, rounding=rounding)
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(rest.astype(np.float64), np.full((48, 64), wanted))
