@@ -302,7 +302,9 @@ def random_faults(
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for package in packages
         for path in sorted((ROOT / package).rglob("*.py"))
-        if "/ops/" not in path.as_posix()  # operators in CANN's layout repeat those of custom_ops
+        if not path.is_relative_to(
+            ROOT / "tbe_impl" / "ops"
+        )  # operators in CANN's layout repeat those of custom_ops
     }
     places = [(name, one) for name, source in sources.items() for one in mutations(source, name)]
     faults: list[Fault] = []

@@ -195,7 +195,8 @@ class TunedNet:
         lines.append(f"{'kernel':<44} {'default':>10} {'tuned':>10}  choice")
         for one in self.kernels:
             name = " + ".join(one.operators)
-            short = name if len(name) <= 44 else f"{name[:41]}…({len(one.operators)})"[:44]
+            end = f"…({len(one.operators)})"
+            short = name if len(name) <= 44 else f"{name[: 44 - len(end)]}{end}"
             lines.append(
                 f"{short:<44} {one.default_us:>7.0f} µs {one.tuned_us:>7.0f} µs  {one.choice}"
             )

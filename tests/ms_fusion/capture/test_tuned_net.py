@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from ms_fusion.mindspore.flags.preset_table import resolve
 from ms_fusion.mindspore.presets import net_choices
 from ms_fusion.mindspore.presets.net_choices import NetChoice
 from ms_fusion.mindspore.state.preset_record import FusionWarning
+from tests.cases import cases
 
 PRODUCTS = ("BatchMatMul", "MatMul")
 
@@ -51,12 +54,95 @@ def test_a_net_that_is_quickest_unfused_stays_so() -> None:
     assert "taken" not in str(found)
 
 
-def test_the_text_lists_measurements_and_the_choice() -> None:
-    text = str(tuned(500.0, 400.0, compared(500.0, 400.0)))
-    assert "Net: tuned in 12 s" in text
-    assert "Exp + Mul" in text and "20 µs" in text and "accumulators=2" in text
-    assert "2.50 × unfused  taken" in text and "2.00 × unfused\n" in text
-    assert text.endswith("with them.")
+EVEN, RISING = (
+    CallComparison(((1.0, 4.0),) * 20),
+    CallComparison(((1.0, 2.0), (4.0, 1.0), (3.0, 4.0))),
+)
+LONG = CallComparison(((2.0, 1.0),) * 16 + ((8.0, 2.0),) * 4)
+
+
+@cases(
+    "calls, step, other, ratio, least, most",
+    [
+        (EVEN, 1.0, 4.0, 0.25, 0.25, 0.25),
+        # too few turns for a bound: any ratio is possible
+        (RISING, 3.0, 2.0, 0.75, 0.0, math.inf),
+        (LONG, 2.0, 1.0, 2.0, 2.0, 4.0),
+        # the least times, 1 and 2, decide
+        (CallComparison(((4.0, 2.0),) * 19 + ((1.0, 2.0),)), 4.0, 2.0, 2.0, 0.5, 2.0),
+    ],
+    ids=["even", "few turns", "many turns", "least times"],
+)
+def test_comparisons_against_values_by_hand(calls, step, other, ratio, least, most) -> None:
+    assert (calls.step_us, calls.other_us, calls.ratio) == (step, other, ratio)
+    assert (calls.least_ratio, calls.most_ratio) == (least, most)
+    variant = Variant("v", (), calls)
+    assert (variant.step_us, variant.unfused_us, variant.ratio) == (step, other, ratio)
+
+
+TABLE = """\
+Net: tuned in 12 s
+
+kernel                                          default      tuned  choice
+Exp + Mul                                         20 µs      15 µs  accumulators=2
+
+whole net                                        a call    unfused
+everything                                       500 µs    1000 µs  2.00 × unfused
+without products                                 400 µs    1000 µs  2.50 × unfused  taken
+
+BatchMatMul, MatMul stay out of the clusters: a call took 0.40 × the unfused time, and 0.50 × \
+with them."""
+DEFAULT = """
+everything                                       500 µs    1000 µs  2.00 × unfused  taken
+without products                                 490 µs    1000 µs  2.04 × unfused"""
+NOT_AGAIN = """
+everything                                       500 µs    1000 µs  2.00 × unfused  taken
+without products                                 400 µs    1000 µs  2.50 × unfused
+
+Not kept, since there was no time to measure it again: BatchMatMul, MatMul stay out of the \
+clusters: a call took 0.40 × the unfused time, and 0.50 × with them."""
+IN_THE_NOISE = """
+everything                                      1300 µs    1000 µs  0.77 × unfused  taken
+without products                                1300 µs    1000 µs  0.77 × unfused
+
+Not kept, since it is within the noise: measured again, everything took 1.09 × as long. The net \
+stays unfused: fused it took 1.30 × as long."""
+UNFUSED = """
+everything                                      1300 µs    1000 µs  0.77 × unfused
+without products                                1300 µs    1000 µs  0.77 × unfused
+
+The net stays unfused: fused it took 1.30 × as long."""
+SAME_TIME = """
+everything                                      1050 µs    1000 µs  0.95 × unfused  taken
+without products                                1051 µs    1000 µs  0.95 × unfused"""
+
+
+def of_long_name(length: int) -> TunedNet:
+    kernel = TunedKernel("k", ("E" * (length - 6), "Exp"), "default", 20.0, 20.0, 1.0)
+    return replace(tuned(500.0, 490.0), kernels=(kernel,))
+
+
+@cases(
+    "found, losses, part",
+    [
+        (tuned(500.0, 400.0, compared(500.0, 400.0)), 0, TABLE),
+        (tuned(500.0, 490.0), 0, DEFAULT),
+        (tuned(500.0, 400.0), 0, NOT_AGAIN),
+        (tuned(1300.0, 1300.0, compared(109.0, 100.0)), 2, IN_THE_NOISE),
+        (tuned(1300.0, 1300.0, compared(111.0, 100.0)), 2, UNFUSED),
+        (tuned(1050.0, 1051.0), 1, SAME_TIME),
+        (of_long_name(44), 0, f"\n{'E' * 38} + Exp      20 µs"),
+        (of_long_name(45), 0, f"\n{'E' * 39} …(2)      20 µs"),
+    ],
+    ids=["taken", "default", "not again", "noise", "unfused", "thresholds", "44", "45"],
+)
+def test_the_text_lists_measurements_and_the_choice(
+    found: TunedNet, losses: int, part: str
+) -> None:
+    text = str(found)
+    assert part in text
+    assert len(found.losses) == losses
+    assert text.endswith(part) or "E" * 38 in part
 
 
 def test_flags_of_our_generator_follow_the_choice() -> None:
