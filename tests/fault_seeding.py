@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "fault_seeding"
 PACKAGES = ("ms_fusion", "custom_ops", "tbe_impl")
 LAYOUT = "tests/test_rooms.py"
-"""Tests that read every file; they run last."""
+"""Tests that read every file."""
 BESIDE = ("tests/benchmarks/", "tests/case_studies/")
 LIMIT_S = 1800
 IMPORT_STEPS = 2
@@ -191,21 +191,24 @@ def importing_tests(path: str, steps: int = IMPORT_STEPS) -> list[str]:
 def ordered_tests(path: str, rooms: Sequence[str]) -> list[str]:
     """All test files for a mutant of this file.
 
-    The order is: the files of the first room, those that import `path` first; the other rooms; the
-    importing files elsewhere; the tests of the layout.
+    The order is: the importing files of the mirrored room; the tests of the layout; the other files
+    of that room; the other rooms; the importing files elsewhere.
     """
     near = importing_tests(path)
-    folders = [
-        sorted(one.relative_to(ROOT).as_posix() for one in _test_files(ROOT / room))
-        for room in rooms
-    ]
-    own = set(folders[0])
-    order = [*(one for one in near if one in own), *(one for files in folders for one in files)]
-    return list(dict.fromkeys([*order, *near, LAYOUT]))
+    mirrored, *others = dict.fromkeys((rooms_of(path)[0], *rooms))
+    # the importing tests suffice for a module beside the rooms
+    pattern = "test_*.py" if path.count("/") == 1 else "**/test_*.py"
+    own = _test_files(mirrored, pattern)
+    order = [*(one for one in near if one in own), LAYOUT, *own]
+    return list(
+        dict.fromkeys([*order, *(one for room in others for one in _test_files(room)), *near])
+    )
 
 
-def _test_files(place: Path) -> Iterator[Path]:
-    return iter([place]) if place.is_file() else place.rglob("test_*.py")
+def _test_files(room: str, pattern: str = "**/test_*.py") -> list[str]:
+    place = ROOT / room
+    found = [place] if place.is_file() else sorted(place.glob(pattern))
+    return [one.relative_to(ROOT).as_posix() for one in found]
 
 
 def mutations(source: bytes, path: str = "") -> list[Mutation]:
@@ -302,9 +305,8 @@ def random_faults(
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for package in packages
         for path in sorted((ROOT / package).rglob("*.py"))
-        if not path.is_relative_to(
-            ROOT / "tbe_impl" / "ops"
-        )  # operators in CANN's layout repeat those of custom_ops
+        # operators in CANN's layout repeat those of custom_ops
+        if not path.is_relative_to(ROOT / "tbe_impl" / "ops")
     }
     places = [(name, one) for name, source in sources.items() for one in mutations(source, name)]
     faults: list[Fault] = []
@@ -394,10 +396,10 @@ def _plant(tree: Path, fault: Fault, *, quick_only: bool) -> tuple[str, float]:
     assert sane.count(fault.before) == 1, f"{fault.path}: {fault.what}: the text is not there once"
     path.write_text(sane.replace(fault.before, fault.after), "utf-8")
     try:
-        rooms = tuple(dict.fromkeys((rooms_of(fault.path)[0], *fault.rooms)))
-        quick = run_tests(tree, ordered_tests(fault.path, rooms), full=False)
+        quick = run_tests(tree, ordered_tests(fault.path, fault.rooms), full=False)
         if quick.test or quick_only:
             return f"make test: {quick.test}" if quick.test else "nobody", quick.seconds
+        rooms = tuple(dict.fromkeys((rooms_of(fault.path)[0], *fault.rooms)))
         full = run_tests(tree, rooms, full=True)
         seconds = quick.seconds + full.seconds
         return f"make test-all: {full.test}" if full.test else "nobody", seconds

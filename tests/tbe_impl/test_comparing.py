@@ -121,6 +121,7 @@ X = np.array([[-1.0, 0.5, 2.0], [3.0, -4.0, 0.0]])
         ("x**2 + pi", X**2 + np.pi),
         ("2**3**2", 512.0),
         ("9**9**9**9", INF),
+        ("2" + " " * 9_999, 2.0),
     ],
 )
 def test_formula_texts_are_evaluated(text: str, expected: Any) -> None:
@@ -147,6 +148,7 @@ def test_a_comma_makes_several() -> None:
         "f'{x}'",
         "'text'",
         "x +",
+        "x" + " " * 10_000,
         "",
         "exec('1')",
         "np.lib.npyio",
