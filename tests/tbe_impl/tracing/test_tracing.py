@@ -172,7 +172,52 @@ ONE: dict[str, Formula] = {
     "in place": lambda x: in_place(x),
     "rows": lambda x: sum(row[0] for row in x),
     "nan_to_num": lambda x: np.nan_to_num(np.log(x - x.max()), nan=1.0),
+    "one axis": lambda x: of_one_axis(x[0, 0]),
+    "two axes": lambda x: of_two_axes(x[0]),
+    "three axes": lambda x: of_three_axes(x),
 }
+
+
+def of_one_axis(x: Any) -> Any:
+    return (
+        *(np.vstack([x, x]), np.hstack([x, x]), np.concatenate([x, x])),
+        *(np.stack([x, -x]), np.stack([x, -x], 1), np.stack([x, -x], -2)),
+        *(x.T, np.transpose(x, (0,)), np.expand_dims(x, -1), np.expand_dims(x, (0, 2))),
+        *(np.repeat(x, 2), np.tile(x, 2), np.tile(x, (3, 2)), np.broadcast_to(x, (3, 4))),
+        *(np.roll(x, 1), np.roll(x, 4), np.roll(x, -7), np.flip(x)),
+        *(np.pad(x, (1, 2)), np.pad(x, 1, constant_values=5)),
+        *np.split(x, [1, 3]),
+        *np.array_split(x, 3),
+        *(np.cumsum(x), np.diff(x), np.argmax(x), np.argmin(x), np.sort(x)),
+        *(x.sum(), x.mean(), x.max(), np.ptp(x), np.var(x, ddof=1), np.prod(x)),
+        *(x.reshape(2, 2), x.reshape(1, 4), x.reshape(-1, 1), np.ravel(x), x[::2], x[-1]),
+    )
+
+
+def of_two_axes(x: Any) -> Any:
+    return (
+        *(np.vstack([x, x[0]]), np.hstack([x, x[:, :1]]), np.stack([x, -x], 1)),
+        *(x.T, np.swapaxes(x, 0, 1), np.moveaxis(x, 0, -1)),
+        *(np.tril(x), np.tril(x, 1), np.tril(x, -1), np.triu(x), np.triu(x, -1), np.triu(x, 2)),
+        *(np.repeat(x, 2, 0), np.repeat(x, 2, -1), np.tile(x, 3), np.tile(x, (2, 1))),
+        *(np.roll(x, 1, 0), np.roll(x, -1, -1), np.roll(x, 3, 0), np.flip(x, 0), np.flip(x, -1)),
+        *(np.pad(x, ((1, 0), (0, 2)), constant_values=2), np.diff(x, axis=0), np.diff(x, n=2)),
+        *(np.split(x, 3)[1], np.split(x, [1, 1], 1)[2], np.array_split(x, 3, 1)[0]),
+        *(np.cumsum(x, 0), np.cumsum(x, -1), np.sort(x, 0), np.argmax(x, 0), np.argmin(x, -1)),
+        *(np.squeeze(x[:1], 0), np.squeeze(x[:, 1:2]), np.squeeze(x[:1, :1])),
+        *(np.var(x, 0), np.std(x, -1, keepdims=True), np.mean(x, (0, 1), keepdims=True)),
+    )
+
+
+def of_three_axes(x: Any) -> Any:
+    return (
+        *(np.moveaxis(x, (0, 1), (2, 0)), np.moveaxis(x, -1, 0), np.moveaxis(x, [2, 0], [0, 1])),
+        *(np.transpose(x, (-1, 0, 1)), np.swapaxes(x, 1, 2), np.expand_dims(x, (-1, 1))),
+        *(np.repeat(x, 2, 1), np.tile(x, (1, 2, 1)), np.tile(x, (2, 1, 1, 2))),
+        *(np.roll(x, 2, 1), np.flip(x, (0, -1)), np.pad(x, ((1, 0), (0, 0), (2, 1)))),
+        *(np.tril(x, 1), np.triu(x, -1), np.diff(x, axis=1), x.reshape(1, 2, 3, 4, 1)),
+        *(x.reshape(2, 12), x.reshape(2, 3, 2, 2), np.argmax(x, 1), np.cumsum(x, 0)),
+    )
 
 
 def in_place(x: Any) -> Any:

@@ -254,7 +254,7 @@ def test_samples_that_meet_are_found(function):
     assert not proof.results
 
 
-def test_proofs_name_the_batch_axis_or_the_operator_and_its_place():
+def test_proofs_name_the_axis_or_the_operator_and_its_place():
     proof, *_ = proof_of(over_batch, RNG.standard_normal((SAMPLES, 4)).astype(np.float32))
     assert proof.reason.startswith("Softmax")
     assert "test_batch_axis.py:" in proof.reason
