@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from custom_ops import Conv2d
+from custom_ops.onednn import prepare_conv2d
+from custom_ops.operators.conv2d import convolve, convolve_by_im2col
 from tbe_impl.errors import InputError
 from tests.cases import FULL, cases
 
@@ -26,8 +28,6 @@ def test_what_does_not_fit(given, message):
     with pytest.raises(InputError, match=message):
         Conv2d(6, 4, 3, **given)
 
-
-def test_channels_that_do_not_fit():
     conv = Conv2d(6, 4, 3, has_bias=True)
     with pytest.raises(InputError, match="Conv2dBias: weight does not fit x"):
         conv.forward(np.zeros((1, 5, 8, 8), np.float32))
@@ -128,3 +128,14 @@ def test_shapes_that_come_later():
     for batch, height in ((2, 5), (1, 9), (2, 5)):
         x = floats(batch, 3, height, 8)
         near(conv(Tensor(x)).asnumpy(), conv.forward(x))
+
+
+@cases("padding", ["same", "valid", 1, (2, 0, 1, 3)], ids=str)
+@cases("stride, dilation", [(1, 1), ((2, 1), 1), (1, (2, 3)), ((3, 2), 2)], ids=str)
+def test_basic_operators_compute_the_same(padding, stride, dilation):
+    """The forms for devices, `convolve` and `convolve_by_im2col`, against a kernel on arrays."""
+    x, weight = floats(2, 4, 9, 8), floats(6, 2, 3, 2, seed=1)
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": 2}
+    (wanted,) = prepare_conv2d(x.shape, weight.shape, **how).call([x, weight])
+    for compute in (convolve, convolve_by_im2col):
+        near(compute(Tensor(x), Tensor(weight), **how).asnumpy(), wanted)
