@@ -1,6 +1,6 @@
-"""Prints the loop IR as C; decides nothing.
+"""Prints the loop IR as C, without any decision of its own.
 
-Function names refer to the headers in `include/`.
+The functions that the C calls are defined in the headers in `include/`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _PRECEDENCES = {
     **dict.fromkeys(("add", "sub"), SUM := 6),
     **dict.fromkeys(("mul", "div", "mod"), PRODUCT := 7),
 }
-"""Precedence of each operator on scalars in C; higher binds tighter."""
+"""Precedence of each operator on scalars in C. An operator with a higher number binds tighter."""
 ATOM = 8
 
 
@@ -122,7 +122,7 @@ def _index(node: Index) -> str:
 
 
 def literal_text(kind: str, value: float | int | bool) -> str:
-    """Returns the scalar in C that all lanes of a constant vector contain."""
+    """Returns the C text of the scalar that is in all lanes of a constant vector."""
     if kind == MASK:
         return "-1" if value else "0"
     if kind[0] == "f":
@@ -173,7 +173,7 @@ def _scalar_operator(node: Op) -> str:
 
 
 def _operand(node: Expr, least: int) -> str:
-    """Returns an operand in C, in parentheses if it binds less tightly than `least`."""
+    """Returns the C text of an operand, in parentheses if its precedence is below `least`."""
     text = text_of(node)
     own = ATOM
     if isinstance(node, Op) and node.kind in SCALAR_KINDS:
@@ -259,7 +259,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 
 
 class _Printer:
-    """Prints statements; with `are_staged`, comments name their stages."""
+    """Prints statements as C. If `are_staged` is true, comments name the stage of each statement."""
 
     def __init__(self, *, are_staged: bool):
         self.are_staged = are_staged
@@ -273,7 +273,7 @@ class _Printer:
                 yield from self.compound(node, indent)
 
     def simple(self, node: Stmt) -> str | None:
-        """Returns a statement that takes one line; None for other statements."""
+        """Returns the C text of a statement that takes one line, or None for any other statement."""
         found = _STATEMENTS.get(type(node))
         if found is not None:
             text: str | None = found(node)
@@ -455,7 +455,7 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
 
 
 def emit_statements(body: Sequence[Stmt], *, are_staged: bool = False, indent: str = INDENT) -> str:
-    """Returns statements as C text; with `are_staged`, comments name their stages."""
+    """Returns statements as C text. If `are_staged` is true, comments name their stages."""
     return "\n".join(_Printer(are_staged=are_staged).lines(body, indent))
 
 

@@ -1,12 +1,12 @@
-"""The loop IR: typed expressions and statements between DSL stages and C.
+"""Defines the loop IR: typed expressions and statements between DSL stages and C.
 
 Lowering builds it, passes transform it, `tbe_impl.codegen.emit_c` prints it. Every node is an
 immutable dataclass, so equal nodes compare equal and a pass returns new nodes.
 
 Kinds (types). A vector kind has LANES lanes: ``f32 f64 i8 i16 i32 i64 u8 u16 u32 u64``, and
 ``mask``, whose lanes are true or false. A scalar kind has one value: ``index`` (64-bit), ``int``,
-``flag`` (a condition), ``uintptr_t`` (an address, unsigned). Another kind is the name of a C type
-of the headers, as ``wide_sum``, or a pointer, as ``float *``.
+``flag`` (a condition), ``uintptr_t`` (an address, unsigned). Any other kind is the name of a C type
+that the headers define, such as ``wide_sum``, or a pointer type, such as ``float *``.
 
     expression = Var name                       a variable
                | Int value | Index terms        a constant; a polynomial of variables (scalars)
@@ -108,7 +108,7 @@ class Expr(Node):
 
 
 class Var(Expr):
-    """A variable, or a constant of the headers such as LANES."""
+    """A variable, or a constant that the headers define, such as LANES."""
 
     name: str
     kind: str = INDEX
@@ -122,21 +122,21 @@ class Int(Expr):
 
 
 class Index(Expr):
-    """A polynomial: each term is the product of its variables and of an integer."""
+    """A polynomial, given as a sum of terms; a term is the product of variables and an integer."""
 
     terms: tuple[tuple[tuple[str, ...], int], ...] = ()
     kind: str = INDEX
 
     @property
     def constant(self) -> int | None:
-        """The value, if there are no variables."""
+        """The value of the polynomial if it has no variables, otherwise None."""
         if not self.terms:
             return 0
         return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
 
     @property
     def variables(self) -> frozenset[str]:
-        """The names of the variables."""
+        """The names of the variables in the polynomial."""
         return frozenset(name for names, _ in self.terms for name in names)
 
     def shift(self, name: str, by: int) -> Index:
@@ -158,7 +158,11 @@ class Index(Expr):
 
 
 class Literal(Expr):
-    """A constant in all lanes; `text` distinguishes −0 from 0 and a NaN from itself."""
+    """A vector with the same constant in all lanes.
+
+    `text` is the value as text. Unlike the value itself, it compares −0 and 0 as different, and two
+    NaNs as equal.
+    """
 
     kind: str
     text: str
@@ -166,7 +170,7 @@ class Literal(Expr):
 
 
 class Splat(Expr):
-    """A scalar in all lanes."""
+    """A vector with the same scalar in all lanes."""
 
     kind: str
     number: Expr
@@ -193,7 +197,8 @@ class Call(Expr):
         function: name without prefix.
         arguments: the arguments.
         kind: kind of the result.
-        prefix: the kind or the dtype in memory that the function works on; empty for none.
+        prefix: the kind, or the dtype in memory, of the values that the function processes. It is
+            the prefix of the function's name in C. Empty if the name has no prefix.
     """
 
     function: str
@@ -203,7 +208,7 @@ class Call(Expr):
 
 
 class Cast(Expr):
-    """A conversion without rounding functions: between scalars, pointers, or the bits of lanes."""
+    """A conversion by a C cast: between scalars, between pointers, or of the bits of lanes."""
 
     kind: str
     value: Expr
@@ -226,7 +231,7 @@ class Pointer(Expr):
 
 
 class Element(Expr):
-    """An element of an array; without indices, the element that a pointer points to."""
+    """An element of an array. Without indices, it is the element that a pointer points to."""
 
     array: str
     indices: tuple[Expr, ...] = ()
@@ -276,12 +281,12 @@ class Load(Expr):
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether it loads all lanes from consecutive elements."""
+        """Whether the load reads all lanes from consecutive elements."""
         return self.stride == ONE and self.count is None
 
 
 class Gather(Expr):
-    """A vector whose lanes lie at indices that are a vector themselves."""
+    """A vector from memory. The indices of its lanes are given by a vector."""
 
     kind: str
     memory: str
@@ -294,7 +299,7 @@ class Stmt(Node):
 
 
 class Let(Stmt):
-    """Defines a variable; without a value it is not initialised."""
+    """Defines a variable. If there is no value, the variable is not initialised."""
 
     name: str
     kind: str
@@ -317,8 +322,9 @@ class Reduce(Stmt):
     Attributes:
         target: the accumulator.
         operator: ``sum``, ``prod``, ``max`` or ``min``.
-        value: the value.
-        function: a cheaper function for `operator`, called as function(value, target); or empty.
+        value: the value that is combined with the accumulator.
+        function: name of a cheaper function for `operator`, called as function(value, target).
+        Empty if there is none.
     """
 
     target: Expr
@@ -360,8 +366,9 @@ class Accumulate(Stmt):
 class Prefetch(Stmt):
     """Prefetches a cache line.
 
-    `position` is the number of the vector among consecutive vectors: only the first vector in a
-    cache line then prefetches the line. None if each vector does.
+    `position` is the number of the vector among consecutive vectors. Only the first vector in a
+    cache line then prefetches the line. If `position` is None, each vector prefetches its cache
+    line.
     """
 
     place: Expr
@@ -376,14 +383,15 @@ class Evaluate(Stmt):
 
 
 class For(Stmt):
-    """A sequential loop over begin ≤ name < end.
+    """A sequential loop with begin ≤ name < end, where `name` is the loop variable.
 
     Attributes:
-        begin: first value; None if the loop continues a variable that is already defined.
+        begin: first value of the loop variable. None if the variable is already defined and the
+            loop continues from its value.
         step: increment.
         room: number of elements that an iteration needs; the loop ends when fewer are left.
         unroll: unroll factor; 0 to let the compiler decide.
-        kind: kind of the variable.
+        kind: kind of the loop variable.
         more: further variables of the loop, which its body assigns.
         inner: number of perfectly nested loops inside that become one loop with this one; see
             `tbe_impl.codegen.passes.loop_coalescing`.
@@ -421,7 +429,7 @@ class Block(Stmt):
 
 
 class TargetIf(Stmt):
-    """Chooses statements by a macro that depends on the instruction set."""
+    """Chooses between two lists of statements by a macro that depends on the instruction set."""
 
     macro: str
     then: tuple[Stmt, ...]
@@ -429,7 +437,10 @@ class TargetIf(Stmt):
 
 
 class Alloc(Stmt):
-    """An array on the stack; `alignment` in bytes, 0 for the natural alignment."""
+    """An array on the stack.
+
+    `alignment` is in bytes; 0 selects the natural alignment of the elements.
+    """
 
     name: str
     element: str
@@ -460,7 +471,7 @@ class PackTile(Stmt):
 
 
 class Table(Stmt):
-    """A lookup table of a float16 function; the rows contain bytes."""
+    """A lookup table of a float16 function. Each row is stored as bytes."""
 
     name: str
     rows: tuple[tuple[int, ...], ...]
@@ -502,7 +513,7 @@ class VectorLoop(Stmt):
     Attributes:
         name: name of the loop variable.
         begin, limit: begin and exclusive end of the loop.
-        whole: statements for one vector; empty if the loop has too few elements for a vector.
+        whole: statements for one whole vector; empty if the loop has fewer elements than a vector.
         steps: number of elements; None if it is unknown.
         head: number of elements to peel before the first whole vector; None for none.
         unroll: number of vectors per iteration of the unrolled loop.
@@ -577,7 +588,7 @@ def op(operator: str, *operands: Expr, kind: str = INDEX) -> Op:
 
 
 def call(function: str, *arguments: Expr, kind: str = INDEX, prefix: str = "") -> Call:
-    """Returns a call of a function of the headers."""
+    """Returns a call of a function that the headers define."""
     return Call(function, arguments, kind, prefix)
 
 
@@ -593,7 +604,7 @@ def every(conditions: Iterable[Expr]) -> Expr | None:
 
 
 def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
-    """Yields nodes and all nodes inside, a node before those inside it."""
+    """Yields nodes and all nodes inside them, each node before the nodes inside it."""
     waiting: list[Any] = [item]
     while waiting:
         node = waiting.pop()
@@ -631,7 +642,8 @@ def map_bodies(
 ) -> tuple[Stmt, ...]:
     """Returns a copy of statements in which `change` has replaced each sequence of statements.
 
-    Innermost sequences come first. The parts of a `VectorLoop` are sequences like others.
+    Inner sequences are replaced before outer ones. Each list of statements of a `VectorLoop` is
+    such a sequence.
     """
     found = [_map_parts(node, change) if node.bodies else node for node in body]
     return change(body if all(map(is_, found, body)) else tuple(found))
@@ -669,7 +681,7 @@ def map_statements(
 
 
 def names_in(item: Node | Iterable[Node]) -> set[str]:
-    """Returns the names that expressions and statements use; for a statement, also its own."""
+    """Returns the names that expressions and statements use, and those that statements define."""
     found: set[str] = set()
     for node in walk(item):
         if isinstance(node, Index):
@@ -686,7 +698,7 @@ _NAMED = (Var, Let, For, VectorLoop, Alloc, PackTile, Table)
 
 
 def rename(item: Item, names: Mapping[str, str]) -> Item:
-    """Returns a copy with other names of variables and arrays."""
+    """Returns a copy in which variables and arrays have new names."""
 
     def change(node: Node) -> Node:
         if isinstance(node, Index):

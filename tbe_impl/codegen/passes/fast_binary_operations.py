@@ -1,4 +1,4 @@
-"""Emits faster forms of quotients, and of max or min with a vector and a scalar."""
+"""Lowers quotients to faster forms, and max or min of a vector and a scalar to faster calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def lower_reciprocal_product(
 ) -> Value | None:
     """Lowers x · (1 / y) to x / y, which saves one rounding.
 
-    Returns None for other products, or when several iterations use the same reciprocal.
+    Returns None for any other product. Also returns None when several iterations use the same
+    reciprocal, because it is then computed only once.
     """
     if not isinstance(node, Binary) or node.op != "mul":
         return None
@@ -45,7 +46,10 @@ def lower_reciprocal_product(
 
 
 def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -> Value:
-    """Lowers a binary operation on two vectors; `tag` is the kind of the result."""
+    """Lowers a binary operation on two vectors to loop IR.
+
+    `tag` is the kind (loop IR type) of the result.
+    """
     depth = max(a.depth, b.depth)
     if node.op == "div" and tag in ("f32", "f64"):
         factor = _exact_reciprocal(_constant_value(node.b), tag)
@@ -61,7 +65,7 @@ def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -
 
 
 def _constant_value(expr: Expr) -> float:
-    """Returns the value of a constant expression; 0 for any other expression.
+    """Returns the value of a constant expression. Returns 0 for any other expression.
 
     A read of a stage is constant if the expression that the stage computes is constant.
     """
@@ -71,7 +75,7 @@ def _constant_value(expr: Expr) -> float:
 
 
 def _exact_reciprocal(number: float, tag: str) -> float:
-    """Returns the exact reciprocal of a power of two in the normal range; 0 for other values."""
+    """Returns the reciprocal of a power of two if it is a normal number; otherwise returns 0."""
     mantissa, exponent = math.frexp(number)
     return (
         1 / number

@@ -1,9 +1,9 @@
 """Finds calls that tolerate an error of 2^-18 because results are rounded to half precision.
 
-Products and quotients add the relative errors of their operands. Roots, maxima, minima and sums of
-non-negative values do not increase relative errors. Differences, comparisons, logarithms and
-exponentials can amplify the errors of their operands. These operands, and float32 outputs,
-therefore need full accuracy.
+The relative error of a product or quotient is about the sum of its operands' relative errors.
+Roots, maxima, minima and sums of non-negative values do not increase relative errors. Differences,
+comparisons, logarithms and exponentials can amplify the errors of their operands. Full accuracy is
+therefore required for the operands of these four kinds of operations, and for float32 outputs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 HALF_PRECISION_DTYPES = frozenset({"float16", "bfloat16"})
 SHORT_FORM_FUNCTIONS = frozenset({"exp", "sigmoid"})
-"""Functions with a short form ``…_to_half``, which is cheaper and less accurate.
+"""Functions that have a cheaper and less accurate (short) form, named ``…_to_half``.
 
 The sigmoid of a half-precision operand always uses the short form.
 """
 MAX_ERROR_COUNT = 8
-"""Maximum number of relative errors that may add up in one result.
+"""Maximum number of short-form errors that may add up in one result.
 
 An error of 8 · 2^-18 changes one float16 result in a hundred to the neighbouring value.
 """
@@ -60,9 +60,9 @@ class _ErrorPropagation:
     """Propagates errors backward, from outputs to calls.
 
     Attributes:
-        counts: maps the ``id`` of a tensor or call to a number n: its relative error contributes
-            up to n times to the relative error of an output. Infinite where full accuracy is
-            required.
+        counts: maps the ``id`` of a tensor or call to a number n. The relative error of the tensor
+            or call contributes at most n times to the relative error of an output. n is infinite
+            where full accuracy is required.
         reads: maps the ``id`` of a tensor to the number of its uses, including uses as an output.
         calls: maps the ``id`` of a call to the name of its short form.
         positive: ``id`` of the tensors whose elements are all non-negative or NaN.
@@ -97,7 +97,7 @@ class _ErrorPropagation:
             self.visit(other, math.inf)
 
     def _error_carrying_operands(self, node: Expr) -> Sequence[Expr]:
-        """Returns the operands whose relative errors the node passes on without amplification."""
+        """Returns the operands of a node whose relative errors are passed on without amplification."""
         if isinstance(node, Call) and node.name in _ERROR_PRESERVING_FUNCTIONS:
             return node.args
         if isinstance(node, Cast) and is_float(node.dtype) and is_float(node.value.dtype):

@@ -22,7 +22,10 @@ Function = Callable[[Array], Array]
 CELL_COUNT = 32
 FIRST_CELL = -CELL_COUNT // 2
 STEPS_AND_DEGREES = ((1.0, 4), (0.75, 4), (0.5, 3))
-"""Cell widths and polynomial degrees, widest first; width 1 covers −16.5 to 15.5."""
+"""Pairs (cell width, polynomial degree), widest first.
+
+With width 1, the 32 cells cover the range from −16.5 to 15.5.
+"""
 MAX_ULP = 1.2
 """Maximum error of a result in units in the last place.
 
@@ -32,7 +35,7 @@ SMALLEST_ULP = 2.0**-24
 """Spacing of the smallest float16 values."""
 CHEBYSHEV_NODES = 48
 REWEIGHTING_ROUNDS = 6
-"""Number of iterations of the fit; each increases the weights where the last error was large."""
+"""Number of iterations of the fit; each one increases the weights of points with a large error."""
 
 
 class HalfLookupTable(Record):
@@ -40,7 +43,7 @@ class HalfLookupTable(Record):
 
     Attributes:
         step: width of a cell.
-        of_product: whether y = hi · x + r; otherwise y = hi + r.
+        of_product: whether the table computes y = hi · x + r instead of y = hi + r.
         rows: float16 array with one column per cell. The first row contains hi; each further row
             contains one coefficient of r, by increasing power.
     """
@@ -51,7 +54,10 @@ class HalfLookupTable(Record):
 
 
 def fit_lookup_table(function: Function) -> HalfLookupTable | None:
-    """Fits a table to a function; returns None when no table is accurate enough everywhere."""
+    """Fits a table to a function.
+
+    Returns None if the error of every tried table exceeds `MAX_ULP` for some float16 input.
+    """
     with np.errstate(all="ignore"):
         for step, degree in STEPS_AND_DEGREES:
             x = float16_domain(step)
@@ -79,7 +85,7 @@ def float16_domain(step: float) -> Array:
 
 
 def _cell_index(x: Array, step: float) -> Array:
-    """Returns the cell number of each value, which may be out of range.
+    """Returns the number of the cell of each value. A number may be out of range.
 
     As on the processor, 1 / step is rounded to float16.
     """
@@ -115,7 +121,7 @@ def _round_toward_zero(x: float) -> float:
 def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
     """Fits the coefficients of a table, by increasing power.
 
-    Each coefficient is rounded to float16 before the next residual is fitted.
+    Each coefficient is rounded to float16 before the next coefficient is fitted to the residual.
     """
     middles = (np.arange(CELL_COUNT) + FIRST_CELL) * step
     # at 0, the slope replaces the quotient y / x
@@ -144,10 +150,10 @@ def _fit_table(function: Function, step: float, degree: int) -> HalfLookupTable:
 
 
 def _fit_leading_coefficient(terms: Array, left: Array, weight: Array) -> Array:
-    """Fits a sum of `terms` to the values `left` in each cell; returns the first coefficient.
+    """Fits a linear combination of `terms` to the values `left`, separately in each cell.
 
-    The fit minimises the greatest weighted error of the cell by iterative reweighting. The result
-    contains one coefficient, that of the first term, for each cell.
+    The fit minimises the greatest weighted error in the cell by iterative reweighting. Returns an
+    array with one element for each cell: the coefficient of the first term.
     """
     asked, count = np.ones_like(left), terms.shape[1]
     best, least = np.zeros(len(left)), np.full(len(left), np.inf)

@@ -1,9 +1,9 @@
-"""Loop fission: computes each half of a long function in its own loop, for strips of few vectors.
+"""Loop fission: computes the two halves of a long function in two loops over a short strip.
 
-The window of out-of-order execution covers about 250 to 500 instructions, of which about a hundred
-may wait for operands. A sigmoid fills this window with a few vectors. Each of two loops has half as
-many instructions per vector, so that twice as many vectors are in the window. Results are bitwise
-equal to those of one loop.
+The window of out-of-order execution covers about 250 to 500 instructions. About a hundred of them
+may wait for operands. If one loop computes a sigmoid, the instructions of a few vectors fill this
+window. Each of two loops has half as many instructions per vector, so that twice as many vectors
+are in the window. Results are bitwise equal to those of one loop.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from tbe_impl.codegen import loop_ir as ir
 from tbe_impl.codegen.passes.vector_loops import number_prefetches
 
 FISSIONABLE_FUNCTIONS = {"sigmoid": 8, "sigmoid_to_half": 2, "exp_to_half": 0}
-"""Maps each function that ``vector_sigmoid.h`` splits into two halves to the second half's cost.
+"""Maps the name of a function to the number of statements in its second half.
 
-The cost is in statements. The halves are valid only for arguments near 0.
+``vector_sigmoid.h`` defines two halves of each of these functions. The halves are valid only for
+arguments near 0.
 """
 MIN_SECOND_LOOP_COST = 2
 """Minimum number of statements after the split point."""
@@ -27,20 +28,21 @@ MAX_CARRIED_VECTORS = 2
 The intermediate values of the split functions do not count.
 """
 MAX_STATEMENTS = 40
-"""Maximum number of statements for one vector; half of a longer loop exceeds the window anyway."""
+"""Maximum number of statements for one vector; each half of a longer loop exceeds the window."""
 
 PACKED = "f32p"
 """Prefix of the functions of ``vector_sigmoid.h``."""
 
 
 def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
-    """Splits a loop into strips of a few vectors; two loops compute each strip.
+    """Splits a loop into strips of a few vectors, and computes each strip with two loops.
 
     Returns:
-        The loop with statements that process all whole strips, before those that process the other
-        elements. The loop itself if it is unrolled, if no function can be split, if the statements
-        are too many or are not straight-line code, if the second loop would be too short, or if the
-        first loop would store too many vectors.
+        A copy of the loop whose `strips` are filled: these statements process all whole strips, and
+        the other statements of the loop process the remaining elements. The loop is returned
+        unchanged if it is unrolled, if no function can be split, if it has too many statements or
+        control flow, if the second loop would be too short, or if the first loop would store too
+        many vectors.
     """
     body = _straight_line_statements(loop)
     halved = _independent_calls(body)
@@ -109,7 +111,7 @@ def is_contiguous_load(node: ir.Stmt) -> bool:
 
 
 def used_names(node: ir.Stmt) -> set[str]:
-    """Returns the names that a statement uses, without those that it defines."""
+    """Returns the names that a statement uses, except the names that it defines."""
     if not isinstance(node, ir.Let):
         return ir.names_in(node)
     return ir.names_in(node.value) if node.value is not None else set()
@@ -118,7 +120,7 @@ def used_names(node: ir.Stmt) -> set[str]:
 def _straight_line_statements(loop: ir.VectorLoop) -> Sequence[ir.Stmt]:
     """Returns the statements for one vector of a loop that is not unrolled.
 
-    Returns nothing unless all are loads, definitions, stores or prefetches.
+    Returns an empty sequence if a statement is not a load, definition, store or prefetch.
     """
     known = all(
         isinstance(node, (ir.Let, ir.Prefetch))
@@ -129,7 +131,7 @@ def _straight_line_statements(loop: ir.VectorLoop) -> Sequence[ir.Stmt]:
 
 
 def _fissionable_function(node: ir.Stmt) -> str:
-    """Returns the function of a call that can be split; "" if `node` is none."""
+    """Returns the function's name if `node` is a call that can be split, otherwise ""."""
     value = node.value if isinstance(node, ir.Let) else None
     is_known = isinstance(value, ir.Call) and value.prefix == "f32"
     if not isinstance(value, ir.Call) or not is_known or len(value.arguments) != 1:

@@ -1,8 +1,8 @@
 """Finds row maxima that need no NaN checks, as in softmax and log-softmax.
 
-A NaN in a row makes Σ exp(x − max) NaN for any value of max. Every result is divided by this sum,
-or the logarithm of this sum is subtracted from it. Therefore, every result is NaN, even if the
-maximum ignores the NaN in the row.
+If a row contains a NaN, Σ exp(x − max) is NaN for any value of max. Softmax divides every element
+by this sum, and log-softmax subtracts the logarithm of this sum from every element. Therefore,
+every result of the row is NaN, even if the maximum ignores the NaN.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Uses:
                         self._parents[id(child)].append(node)
 
     def consumers(self, node: Expr) -> Iterator[Expr | None]:
-        """Yields the consumers of a node in all stages, and None if the node is an output."""
+        """Yields the consumers of a node in all stages, and also None if the node is an output."""
         yield from self._parents[id(node)]
         for tensor in self._results[id(node)]:
             if id(tensor) in self._shown:
@@ -66,7 +66,7 @@ class _SoftmaxRow(NamedTuple):
 
     Attributes:
         largest: the max reduction.
-        numbers: the operand of this reduction: a read of one element of the row.
+        numbers: operand of the max reduction, which is a read of one element of the row.
     """
 
     largest: Reduce
@@ -79,7 +79,7 @@ class _SoftmaxRow(NamedTuple):
         return all(id(place) in axes or is_identical(a, b) for a, b, place in pairs)
 
     def deficit_indices(self, node: Expr) -> Sequence[Expr] | None:
-        """Returns the indices of the element x if `node` is x − max or exp(x − max), else None."""
+        """Returns the indices of x if `node` is x − max or exp(x − max), otherwise None."""
         *_, node = follow_reads(node)
         if isinstance(node, Call) and node.name == "exp":
             return self.deficit_indices(node.args[0])
@@ -90,7 +90,7 @@ class _SoftmaxRow(NamedTuple):
         return None
 
     def summed_indices(self, node: Expr) -> Sequence[Expr] | None:
-        """Returns the indices of x if `node` is Σ exp(x − max) over a whole row, else None."""
+        """Returns the indices of x if `node` is Σ exp(x − max) over a whole row, otherwise None."""
         *_, node = follow_reads(node)
         if not isinstance(node, Reduce) or node.op != "sum" or node.condition is not None:
             return None

@@ -12,8 +12,9 @@ from tbe_impl.dsl.expr import Reduce, reads
 MAX_SHORT_ROW = 64
 """Maximum number of elements in a short row.
 
-Processing four short rows at once is 1.1 to 3 times as fast as one row at a time. Longer rows are
-far apart in memory, and processing four of them at once is up to twice as slow.
+Processing four short rows at once is 1.1 to 3 times as fast as processing one row at a time. The
+starts of longer rows are far apart in memory. Processing four of these rows at once is up to twice
+as slow as processing one row at a time.
 """
 
 
@@ -32,9 +33,9 @@ def has_short_rows(nest: LoopNest, stored: Container[int]) -> bool:
 
 
 def _reduction_lengths(nest: LoopNest, stored: Container[int]) -> Iterator[int | None]:
-    """Yields the number of steps of each reduction in a nest; None if it is unknown.
+    """Yields the trip count of each reduction in a nest, or None for an unknown trip count.
 
-    Column reductions of the nest's results are left out.
+    Results of the nest that are column reductions are left out.
     """
     waiting, seen = [root.tensor for root in nest.roots], set[int]()
     columns = {id(root.tensor) for root in nest.roots if root.columns}

@@ -11,7 +11,10 @@ from tbe_impl.dsl.tensor import Tensor, stages_of
 
 
 def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
-    """Returns the ``id`` of each call exp(x − m); m is NaN or a maximum of values including x."""
+    """Returns the ``id`` of each call exp(x − m) in a graph.
+
+    Here, m is NaN or the maximum of several values, one of which is x.
+    """
     return frozenset(
         id(node) for node in _all_expressions(outputs) if _is_softmax_exponential(node)
     )
@@ -20,8 +23,8 @@ def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
 def find_softmax_quotients(outputs: Sequence[Tensor]) -> frozenset[int]:
     """Returns the ``id`` of each quotient exp(x − m) / y in a graph.
 
-    Such a quotient may be computed as a product with 1 / y, because the additional error is smaller
-    than the error that comes from rounding x − m.
+    `find_softmax_exponentials` defines m. Such a quotient may be computed as a product with 1 / y,
+    because the additional error is smaller than the error that comes from rounding x − m.
     """
     return frozenset(
         id(node)
@@ -41,7 +44,7 @@ def _is_softmax_exponential(node: Expr) -> bool:
 
 
 def is_shifted_by_maximum(node: Expr) -> bool:
-    """Returns whether a value is x − m, where m is NaN or a maximum over values including x."""
+    """Returns whether a value is x − m, where m is NaN or the maximum of values that include x."""
     *_, difference = follow_reads(node)
     if not isinstance(difference, Binary) or difference.op != "sub":
         return False
@@ -52,9 +55,10 @@ def is_shifted_by_maximum(node: Expr) -> bool:
 
 
 def follow_reads(node: Expr) -> Iterator[Expr]:
-    """Yields `node`; if it only reads a stage, also yields the body of this stage, and so on.
+    """Yields `node`, and follows reads of stages.
 
-    In each body, the axes are replaced by the indices of the read.
+    If a yielded node is a read of a stage, the body of this stage is yielded next. The axes of the
+    body are replaced by the indices of the read.
     """
     yield node
     while isinstance(node, Read) and node.tensor.op.body:
@@ -83,8 +87,8 @@ def _is_reduced_element(node: Expr, largest: Reduce) -> bool:
     """Returns whether an element is one of the elements that `largest` reduces.
 
     The element and the operand of `largest` must be reads of one tensor. The indices of both reads
-    must be equal, except along the reduced axes. The reduction must cover the reduced axes
-    completely.
+    must be equal, except along the reduced axes. The reduction must cover each reduced axis of the
+    tensor completely.
     """
     source, reduced = largest.source, {axis.serial for axis in largest.axes}
     if (

@@ -1,11 +1,11 @@
 """Write combining: one streaming store for a cache line that two rows have in common.
 
-Before: each row ends with a masked store of `rest` lanes and starts with one of `head` lanes.
-After: the end of a row stays in a register until the start of the next row is computed; one
+Before: each row ends with a masked store of `rest` lanes, and starts with a masked store of `head`
+lanes. After: the end of a row stays in a register until the start of the next row is computed; one
 non-temporal store then writes both.
 
-A partial store to such a line would first read the line and stall the non-temporal stores. For rows
-of 4 KiB this would cost a fifth of the time.
+A partial store to such a line reads the line first and stalls the non-temporal stores. For rows of
+4 KiB, this costs a fifth of the time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def join_row_edges(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
 
 def loops_over_whole_range(body: tuple[ir.Stmt, ...]) -> list[For]:
-    """Returns the sequential loops in a body that index-set splitting has left whole."""
+    """Returns the sequential loops in a body that index-set splitting did not split."""
     loops = [node for node in body if isinstance(node, For)]
     counts = Counter(node.name for node in loops)
     return [
@@ -56,10 +56,11 @@ def _with_joined_edges(rows: For, edges: dict[ir.Let, None]) -> For:
 def _edge_store(
     store: ir.Stmt, rows: For, loop: VectorLoop, edges: dict[ir.Let, None], *, is_head: bool
 ) -> ir.Stmt:
-    """Returns a statement that stores the first or last elements of a row.
+    """Returns a statement that stores the elements at the start or at the end of a row.
 
     Args:
-        store: the partial store of these elements; also the result if rows are not contiguous.
+        store: the partial store of these elements. It is returned unchanged if the rows are not
+            contiguous.
         rows, loop: the loop over rows and the loop over a row.
         edges: receives the definition of the register that keeps the end of a row.
         is_head: whether the elements are the first of the row.
@@ -95,7 +96,7 @@ def _edge_store(
 
 
 def _is_row_of(place: ir.Expr, row: str, step: str, length: int) -> bool:
-    """Returns whether an address is that of an element of consecutive rows of `length` elements."""
+    """Returns whether an address is in an array of contiguous rows, each of `length` elements."""
     if not isinstance(place, ir.Pointer) or not isinstance(place.base, ir.Var):
         return False
     if len(place.offsets) != 1 or not isinstance(place.offsets[0], Index):

@@ -1,7 +1,7 @@
 """Emits loops that look up a float16 function in a table, for processors with float16 arithmetic.
 
-A lookup is faster than the arithmetic that it replaces: without a table, a float16 vector is
-converted to two float32 vectors, and exponentials and divisions are computed for both.
+A lookup is faster than the arithmetic that it replaces. Without a table, a float16 vector is
+converted to two float32 vectors, and the exponentials and divisions of both vectors are computed.
 `tbe_impl.codegen.passes.unary_half_functions` finds the functions, and
 `tbe_impl.codegen.passes.half_precision_tables` builds the tables.
 """
@@ -30,7 +30,8 @@ def add_table_loop(loop: ir.VectorLoop, cells: HalfLookupTable) -> ir.VectorLoop
         cells: lookup table of the function.
 
     Returns:
-        The loop itself unless it maps one contiguous float16 vector to another and is not unrolled.
+        A copy of the loop with the alternative. The loop is returned unchanged if it is unrolled,
+        or if it does not compute one contiguous float16 vector from another.
     """
     loads = [node for node in loop.whole if is_contiguous_load(node)]
     stores = [node for node in loop.whole if isinstance(node, ir.Store)]

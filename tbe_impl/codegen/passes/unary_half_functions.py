@@ -1,4 +1,4 @@
-"""Finds results that are a unary function of one float16 value and are worth a lookup table."""
+"""Finds results that are a unary function of one float16 value and for which a table is faster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TABLE_WORTHY_FUNCTIONS = frozenset(
         "atan",
     }
 )
-"""Functions that make a table profitable; a result without any of them gets no table."""
+"""Functions that make a table profitable. A result that calls none of them gets no table."""
 COMPOSITE_FUNCTIONS = frozenset({"sigmoid", "ndtr", "ndtr_tanh", "tanh_softplus"})
 """Functions that expand to several rounded operations in float16 arithmetic."""
 EXACT_FUNCTIONS = frozenset({"abs", "neg", "relu", "sign", "floor", "ceil", "rint", "trunc"})
@@ -50,9 +50,9 @@ A single rounded operation, computed in float32, is more accurate than a table.
 def unary_function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
     """Returns the function that computes an element of a result from one float16 input element.
 
-    Returns None if the result has several inputs or an input of another dtype, contains a reduction
-    or an intermediate rounding, or is too cheap for a table. The caller must check that all reads
-    have the same address.
+    Returns None in these cases: the result has several inputs or an input of another dtype; its
+    computation contains a reduction or an intermediate rounding; the computation is too cheap for a
+    table. The caller must check that all reads have the same address.
 
     Args:
         tensor: the result, a float16 tensor.
@@ -82,9 +82,9 @@ class _FormulaSearch:
     """Searches a result's expression for a formula of one input.
 
     Attributes:
-        steps: the operations in execution order, each as a function and the numbers of earlier
-            steps. The function takes the input and the results of these steps.
-        sources: ``id`` of the stored tensors that the expression reads.
+        steps: the operations in execution order. Each is a pair of a function and the numbers of
+            earlier steps; the function takes the input and the results of these steps.
+        sources: the ``id`` of each stored tensor that the expression reads.
         is_long: whether the expression contains a function in `TABLE_WORTHY_FUNCTIONS`.
         rounded: number of operations that would round in float16 arithmetic.
     """
@@ -98,9 +98,9 @@ class _FormulaSearch:
         self.known: dict[int, int | None] = {}
 
     def place(self, node: Expr) -> int | None:
-        """Returns the number of the step that computes a node; appends missing steps.
+        """Returns the index in `steps` of the step that computes a node; appends missing steps.
 
-        Returns None if the node contains an operation or a read that a formula cannot contain.
+        Returns None if the node contains an operation or a read that is not supported here.
         """
         if id(node) not in self.known:
             self.known[id(node)] = self._place(node)
@@ -152,7 +152,7 @@ class _FormulaSearch:
 
 
 def _is_exact(node: Binary) -> bool:
-    """Returns whether an operation never rounds: max, comparisons, scaling by 2ⁿ and others."""
+    """Returns whether an operation never rounds; examples are max, comparisons and scaling by 2ⁿ."""
     if node.op in ("mul", "div"):
         factors = node.children if node.op == "mul" else (node.b,)
         numbers = [part.value for part in factors if isinstance(part, Const)]

@@ -1,4 +1,4 @@
-"""Expands vector loops into a peeled head, unrolled and whole vectors, and a masked tail.
+"""Expands each vector loop into four parts: head, unrolled vectors, single vectors, masked tail.
 
 Before: ``vector i in begin..limit: body``.
 After: ``head elements; for 4 vectors; for 1 vector; if elements are left: masked body``.
@@ -64,7 +64,7 @@ def expand_vector_loop(loop: VectorLoop) -> Block:
 def number_prefetches(body: Sequence[Stmt], place: Expr) -> tuple[Stmt, ...]:
     """Passes `place`, the number of a vector among consecutive vectors, to each prefetch.
 
-    Only the first vector of each cache line then prefetches the line.
+    With this number, only the first vector of each cache line prefetches the line.
     """
     return tuple(
         replace(node, position=place)

@@ -1,12 +1,13 @@
-"""Vectorisation of ends: derives peeled elements, unrolled vectors and the masked tail of a loop.
+"""Derives the peeled head, the unrolled vectors and the masked tail of a vector loop.
 
-Before: ``vector i in begin..limit: body``, the body for one whole vector.
-After: the same with the body for the first `head` elements, for each vector of an unrolled
-iteration, and for the elements after the last whole vector.
+Before: ``vector i in begin..limit: body``, where the body processes one whole vector. After: the
+loop also contains a body for the first `head` elements, a body for each vector of an unrolled
+iteration, and a body for the elements after the last whole vector.
 
-A masked body loads and stores only the lanes that exist. A sum along the loop adds the identity
-element in the other lanes. It prefetches nothing. Unrolled vectors have accumulators of their own,
-so that an addition does not wait for the previous one.
+A masked body loads and stores only the lanes that hold elements of the loop, and prefetches
+nothing. A sum along the loop adds 0 in the other lanes, and other reductions use their identity
+element. Each unrolled vector has its own accumulators, so that an addition does not wait for the
+previous addition.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from tbe_impl.codegen.loop_ir import Accumulate, Load, Node, PackTile, Reduce, S
 from tbe_impl.codegen.vector_types import neutral, select
 
 MIN_VECTOR_STEPS = 4
-"""Minimum number of elements of a loop with whole vectors: the fewest lanes of a processor."""
+"""Minimum number of elements of a loop with whole vectors; no supported vector is shorter.
+"""
 MAX_LANES = 64
-"""A multiple of every number of lanes."""
+"""A multiple of every supported number of lanes."""
 
 
 def add_ends(loop: VectorLoop) -> VectorLoop:
-    """Derives the ends of a vector loop."""
+    """Returns the loop with its peeled head, its unrolled vectors and its masked tail."""
     steps, whole = loop.steps, loop.whole
     first = mask_lanes(whole, loop.head_count) if loop.head is not None else ()
     copies = tuple(_copy(loop, number) for number in range(loop.unroll)) if loop.unroll > 1 else ()

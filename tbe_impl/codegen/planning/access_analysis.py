@@ -29,10 +29,10 @@ from tbe_impl.dsl.tensor import Tensor
 from tbe_impl.errors import CompileError
 
 Environment = Mapping[int, Poly | None]
-"""Maps the serial number of an axis to its index; None for an index that is not a polynomial."""
+"""Maps the serial number of an axis to its index, or to None if the index is not a polynomial."""
 
 ConditionDecider = Callable[[Expr, Environment], bool | None]
-"""Decides a condition: returns True or False when its value is known, else None."""
+"""Returns the value of a condition, or None if the value is unknown at compile time."""
 
 
 class DerivedSize(Var):
@@ -92,7 +92,7 @@ def _expression_key(node: Expr, names: Mapping[int, str]) -> str:
 
 
 def size_poly(size: Expr) -> Poly | None:
-    """Returns a size as a polynomial over the run-time sizes; None if it is not a polynomial."""
+    """Returns a size as a polynomial over the run-time sizes, or None if it is not a polynomial."""
     return index_poly(size, {})
 
 
@@ -119,7 +119,7 @@ def element_count(tensor: Tensor) -> Poly:
 
 
 def index_poly(node: Expr, environment: Environment) -> Poly | None:
-    """Returns an index as a polynomial; None if it is not one."""
+    """Returns an index as a polynomial, or None if the index is not a polynomial."""
     if isinstance(node, Const):
         return Poly.from_int(int(node.value)) if isinstance(node.value, int) else None
     if isinstance(node, IterVar):
@@ -139,10 +139,10 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
 
 
 def flat_index(node: Read) -> Expr | None:
-    """Returns the flat index of a read if its indices delinearize a flat index, as in a reshape.
+    """Returns the flat index of a read whose indices delinearize one, as in a reshape.
 
-    Such indices are quotients and remainders of one flat index by the sizes of the tensor. Returns
-    None for other indices.
+    The indices of such a read are quotients and remainders of one flat index by the sizes of the
+    tensor. Returns None if the indices of the read do not have this form.
     """
     sizes, axis = node.tensor.shape, len(node.indices)
     total: Expr = const(0)
@@ -169,7 +169,7 @@ def flat_index(node: Read) -> Expr | None:
 
 
 def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly] | None:
-    """Returns dividend and divisor of an index that is a quotient or a remainder, else None."""
+    """Returns (dividend, divisor) if an index is a quotient or a remainder, otherwise None."""
     if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod"):
         return None
     a, b = index_poly(node.a, environment), index_poly(node.b, environment)
@@ -179,7 +179,7 @@ def division_operands(node: Expr, environment: Environment) -> tuple[Poly, Poly]
 def axis_begin(axis: IterVar) -> Poly:
     """Returns the first index of an axis.
 
-    The loop variable starts at 0, so that this index must be added to it.
+    The loop variable of an axis starts at 0, so the first index must be added to the loop variable.
     """
     if axis.dom is None or (isinstance(axis.dom.min, Const) and axis.dom.min.value == 0):
         return ZERO
@@ -190,7 +190,10 @@ def axis_begin(axis: IterVar) -> Poly:
 
 
 def strides_of(tensor: Tensor) -> tuple[Poly, ...] | None:
-    """Returns the row-major strides of a tensor in elements; None if a size is no polynomial."""
+    """Returns the row-major strides of a tensor in elements.
+
+    Returns None if a size of the tensor is not a polynomial over the run-time sizes.
+    """
     strides: list[Poly] = []
     step = ONE
     for size in reversed(tensor.shape):
@@ -207,12 +210,12 @@ class Accesses:
     """The memory accesses of an expression.
 
     Attributes:
-        addresses: pairs of an accessed stored tensor and the address of the accessed element.
-        unmergeable: variables that are used as values or in an index that is not a polynomial;
-            their axes cannot be merged.
-        conditions: conditions of selects between reads whose value may vary in the loops; each with
-            a map from the serial number of an axis to its index.
-        divided: dividend and divisor of each index that is a quotient or a remainder.
+        addresses: one pair (stored tensor, address of the element) for each access.
+        unmergeable: loop variables whose axes cannot be merged, because the variable is used as a
+            value or in an index that is not a polynomial.
+        conditions: one pair (condition, map from the serial number of an axis to its index) for
+            each select between reads whose condition may vary in the loops.
+        divided: one pair (dividend, divisor) for each index that is a quotient or a remainder.
     """
 
     addresses: list[tuple[Tensor, Poly]] = field(default_factory=list)
@@ -222,7 +225,10 @@ class Accesses:
 
     @property
     def is_split_free(self) -> bool:
-        """Returns whether no condition, quotient or remainder requires index-set splitting."""
+        """Returns whether the loops can stay whole.
+
+        Conditions of selects, quotients and remainders may require index-set splitting.
+        """
         return not self.conditions and not self.divided
 
     def add(self, other: Accesses) -> None:
@@ -249,8 +255,9 @@ def accesses_of(
         expressions: bodies of stages.
         environment: maps the serial number of an axis to its index.
         stored: ``id`` of the tensors in memory.
-        verdict: function that returns True if the condition of a select always holds, False if it
-            never holds, else None. An operand that is never selected is skipped.
+        verdict: function from the condition of a select to True if the condition always holds,
+            False if it never holds, and None otherwise. An operand that is never selected is
+            skipped.
     """
     walker = _AccessWalker(frozenset(stored), verdict)
     for expression in expressions:
@@ -332,7 +339,7 @@ def merge_axes(axes: Sequence[tuple[int, Poly]], found: Accesses) -> list[list[t
     inner extent.
 
     Args:
-        axes: serial number and extent of each axis, outermost first.
+        axes: one pair (serial number, extent) for each axis, outermost first.
         found: the memory accesses.
     """
     groups: list[list[tuple[int, Poly]]] = []

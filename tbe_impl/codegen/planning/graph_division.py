@@ -1,4 +1,4 @@
-"""Divides a graph at library stages, for which no loop nest is generated, into a sequence."""
+"""Divides a graph into a sequence of kernels: library calls and the loop nests between them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def split_at_library_stages(
 ) -> KernelSequence[PlanT | Operation]:
     """Returns the planned sequence that computes a graph.
 
-    The sizes of the arrays may be known only at run time, so that the steps have no
-    `written_bytes`.
+    The sizes of the arrays may be known only at run time. Therefore the steps of the sequence have
+    no `written_bytes`.
 
     Args:
         outputs, inputs: the tensors of the graph.
-        plan_stages: plans stages with loop nests. Its arguments are the tensors to compute and the
-            tensors that are read.
-        plan_library_stage: plans a stage for which the back end has a program. It returns the plan
-            and the tensors that are read, or None if a library computes the stage.
+        plan_stages: function that plans stages with loop nests. Its arguments are the tensors to
+            compute and the tensors that are read.
+        plan_library_stage: function that plans a stage for which the back end has its own program.
+            It returns a pair (plan, tensors that the plan reads). It returns None if a library
+            computes the stage.
     """
     steps: list[Step[PlanT | Operation]] = []
     known = {id(tensor): tensor for tensor in inputs}

@@ -16,7 +16,7 @@ from tbe_impl.dsl.expr import COMPARISONS, Binary, Call, Const, Expr, walk
 from tbe_impl.records import Record
 
 INDEX_DTYPES = frozenset({"int32", "int64"})
-"""Dtypes of indices; in a narrower or unsigned dtype, a difference may wrap around."""
+"""Dtypes of indices. Differences in a narrower or an unsigned dtype could wrap around."""
 
 
 MAX_MULTIPLES = 7
@@ -32,7 +32,7 @@ class Piece(Record):
             `upper_bound` is exclusive.
         begin, end: first value and exclusive end of the loop variable.
         steps: trip count; None if it is unknown.
-        is_cut: whether the range is shorter than the whole loop.
+        is_cut: whether the piece is shorter than the whole loop.
     """
 
     serial: int
@@ -68,13 +68,13 @@ class Ranges:
                 self.known[serial] = before
 
     def bounds_of_loop(self, serial: int) -> tuple[Poly, Poly]:
-        """Returns the range of a loop variable; the end is exclusive."""
+        """Returns the first value and the exclusive end of a loop variable."""
         return self.known.get(serial) or (ZERO, self.extents[serial])
 
     def bounds(self, value: Poly) -> tuple[Poly, Poly] | None:
         """Returns the least and the greatest value of a polynomial, in terms of sizes.
 
-        Returns None if they cannot be determined.
+        Returns None if these bounds cannot be determined.
         """
         least = most = value
         # the bounds of an inner loop may depend on the outer ones
@@ -93,7 +93,7 @@ class Ranges:
         """Returns `value` with a loop variable replaced by one of its two bounds.
 
         The bound is `rising` if `value` increases with the variable, and `falling` if `value`
-        decreases. Returns None if this is unknown.
+        decreases with it. Returns None if the sign of the coefficient is unknown.
         """
         if serial not in value.variables:
             return value
@@ -105,9 +105,9 @@ class Ranges:
         return value.substitute({serial: falling}) if is_nonnegative(ZERO - step) else None
 
     def decide_condition(self, condition: Expr, environment: Environment) -> bool | None:
-        """Decides a condition on indices for the current ranges.
+        """Decides a condition on indices for the current ranges of the loop variables.
 
-        Returns True if the condition always holds, False if it never holds, else None.
+        Returns True if the condition always holds, False if it never holds, and None otherwise.
         """
         if isinstance(condition, Const):
             return bool(condition.value)
@@ -127,7 +127,8 @@ class Ranges:
     def multiples(self, value: Poly, divisor: Poly) -> list[int]:
         """Returns the multiples of a divisor inside the range of a value.
 
-        Returns an empty list if the range is unknown or contains more than `MAX_MULTIPLES` of them.
+        Returns an empty list if the range is unknown or contains more than `MAX_MULTIPLES`
+        multiples.
         """
         bounds, by = self.bounds(value), divisor.constant
         if bounds is None or not by or by < 0:
@@ -138,7 +139,7 @@ class Ranges:
         return [factor * by for factor in range(least // by + 1, most // by + 1)]
 
     def quotient(self, value: Poly, divisor: Poly) -> Poly | None:
-        """Returns value // divisor if it is constant over the ranges, else None."""
+        """Returns value // divisor if it is constant over the ranges, otherwise None."""
         bounds, by = self.bounds(value), divisor.constant
         if bounds is None or not by or by < 0:
             return None
@@ -150,7 +151,7 @@ class Ranges:
     def split_points(
         self, serial: int, values: Iterable[Poly], open_loops: Container[int]
     ) -> list[Poly]:
-        """Returns where to split a loop so that each value has a constant sign in every piece.
+        """Returns the points that split a loop into pieces in which no value changes its sign.
 
         Args:
             serial: serial number of the loop.
@@ -166,7 +167,7 @@ class Ranges:
         return found
 
     def _sign_changes(self, serial: int, value: Poly, open_loops: Container[int]) -> Iterator[Poly]:
-        """Yields the values of a loop variable at which the sign of `value` changes or may change.
+        """Yields the values of a loop variable at which the sign of `value` may change.
 
         `serial` is the serial number of the loop.
         """
@@ -208,7 +209,7 @@ def compared_differences(condition: Expr, environment: Environment) -> Iterator[
 
 
 def _difference(node: Binary, environment: Environment) -> Poly | None:
-    """Returns a − b for a comparison of indices a and b; None for anything else."""
+    """Returns a − b for a comparison of two indices a and b, and None for any other expression."""
     if node.op not in COMPARISONS or any(
         part.dtype not in INDEX_DTYPES for side in node.children for part in walk(side)
     ):
@@ -218,9 +219,9 @@ def _difference(node: Binary, environment: Environment) -> Poly | None:
 
 
 def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
-    """Decides a comparison of a difference with 0 from the bounds of that difference.
+    """Compares a difference with 0, given the bounds of the difference.
 
-    Returns None if the bounds do not decide it.
+    Returns the value of the comparison, or None if the bounds do not determine it.
     """
     below, above = is_nonnegative(ZERO - ONE - most), is_nonnegative(least - ONE)
     not_above, not_below = is_nonnegative(ZERO - most), is_nonnegative(least)
@@ -237,7 +238,8 @@ def _decide_comparison(op: str, least: Poly, most: Poly) -> bool | None:
 def _insert(chain: list[Poly], place: Poly) -> None:
     """Inserts the split point `place` into the ascending list `chain`.
 
-    Ignores it if it is unknown whether it is less or greater than another split point in `chain`.
+    The order of two split points may depend on sizes that are unknown. In this case `place` is not
+    inserted.
     """
     for position, other in enumerate(chain):
         if place == other:

@@ -1,7 +1,8 @@
-"""Applies requested loop orders to a nest if results stay correct and vector loops stay long.
+"""Applies a requested loop order to a nest if results stay correct and vector loops stay long.
 
-A block loop steps from block to block. The element loop inside it ends with the block. The index
-of the element loop counts elements of the whole axis, so addresses do not depend on the block size.
+A block loop steps from block to block. The element loop inside the block loop runs over the
+elements of one block. The index of the element loop counts elements of the whole axis, so addresses
+do not depend on the block size.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tbe_impl.records import Record
 MIN_INNERMOST_STEPS = 256
 """Minimum trip count of the innermost loop.
 
-In a shorter loop, start-up and remainder cost more than a new order can gain.
+In a shorter loop, the start-up and the remainder cost more time than a new order can save.
 """
 
 CORE_CACHE_BYTES = 1 << 20
@@ -30,15 +31,17 @@ ORDER_VERBS = ("split", "fuse", "reorder")
 """Schedule methods that request a loop order."""
 
 MAX_UNROLLED_VECTORS, MAX_UNROLLED_STEPS = 8, 16
-"""Maximum unroll factors: vectors for the innermost loop, iterations for any other loop."""
+"""Maximum unroll factors: in vectors for the innermost loop, in iterations for any other loop."""
 
 
 class Level(Record):
     """One loop of a nest in the generated C.
 
     Attributes:
-        parts: serial number and step of each index that the loop changes; several for fused loops.
-        unroll: unroll factor, counted in vectors for the innermost loop; 0 for the default.
+        parts: one pair (serial number, step) for each index that the loop changes. A fused loop
+            changes several indices.
+        unroll: unroll factor, which counts vectors in the innermost loop and iterations in any
+            other loop; 0 for the default.
         tiles: numbers of the results that are computed tile by tile inside the loop; see
             `tbe_impl.codegen.program.numbered_results`.
     """
@@ -76,13 +79,13 @@ class LoopPlan(Record):
     """The loops of a nest.
 
     Attributes:
-        loops: serial number and extent of each loop index, in the order of the loops over single
-            elements; the order of block loops does not count.
+        loops: one pair (serial number, extent) for each loop index, in the order of the element
+            loops. The order of the block loops has no influence.
         levels: the loops, outermost first; empty for a nest without loops.
         shared: position in `levels` of the parallel loop.
         grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
             the default.
-        merged: maps the serial number of an axis to that of the loop index that covers it; merged
+        merged: maps the serial number of an axis to the serial number of its loop index. Merged
             axes have the same loop index.
         refusals: schedule requests that the plan does not follow.
     """
@@ -109,8 +112,9 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
 def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
     """Returns a copy of `plan` whose refusals say that the requested loop order is not followed.
 
-    There is one refusal for each schedule method in `ORDER_VERBS`, and one for ``parallel`` and for
-    ``unroll`` if `choices` request them. `why` is the reason of every refusal.
+    The copy has one refusal for each schedule method in `ORDER_VERBS`. It also has one for
+    ``parallel`` and one for ``unroll`` if `choices` request them. `why` is the reason in every
+    refusal.
     """
     verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
@@ -125,10 +129,12 @@ def plan_requested_order(
     *,
     vector: bool,
 ) -> LoopPlan:
-    """Plans the loops that `choices` request, as far as possible.
+    """Plans the loops that `choices` request.
+
+    Requests that cannot be followed are in the `refusals` of the plan.
 
     Args:
-        axes: serial number and extent of each axis longer than one.
+        axes: one pair (serial number, extent) for each axis longer than one.
         found: the memory accesses of the nest.
         choices: the requested loops, with axes named by serial number.
         vector: whether the innermost loop is vectorized.
@@ -142,7 +148,7 @@ def drop_trivial_loops(
 ) -> tuple[list[LoopChoice], list[Refusal]]:
     """Drops axes of extent 1 and block loops whose block is a whole axis.
 
-    Returns the remaining loops and the refused requests.
+    Returns a pair (remaining loops, refused requests).
     """
     loops, refusals = [], []
     for choice in choices:
@@ -163,7 +169,8 @@ def drop_trivial_loops(
 def is_complete_order(loops: Sequence[LoopChoice], extents: Mapping[int, Poly]) -> bool:
     """Returns whether the loops cover every axis.
 
-    For each axis the block sizes must decrease from outer to inner loops and end with 1.
+    The loops cover an axis if their block sizes for this axis decrease from outer to inner loops
+    and end with 1.
     """
     steps: dict[int, list[int]] = {serial: [] for serial in extents}
     for loop in loops:
@@ -251,7 +258,10 @@ class _OrderPlanner:
         self.refusals.append(Refusal(verb, axis, why))
 
     def _drop_short_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Drops blocks of the innermost axis that are short or not a multiple of 64 elements."""
+        """Drops a block loop over the innermost axis if 64 does not divide its block size.
+
+        It is also dropped if its blocks are short.
+        """
         kept = []
         for loop in loops:
             short = [
@@ -299,7 +309,7 @@ class _OrderPlanner:
         return [*kept, end]
 
     def _drop_redundant_block_loops(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Drops a block loop when the next loop runs over the elements of the same blocks."""
+        """Drops a block loop if the next inner loop runs over the elements of the same blocks."""
         found: list[LoopChoice] = []
         for loop in loops:
             before = found[-1] if found else None
@@ -316,7 +326,10 @@ class _OrderPlanner:
         return found
 
     def _refusal_reason(self, groups: Sequence[tuple[LoopChoice, list[int]]]) -> str:
-        """Returns why the requested order cannot be faster than the axis order; "" if it can."""
+        """Returns the reason why the requested order cannot be faster than the axis order.
+
+        Returns "" if the requested order can be faster.
+        """
         steps = [
             part
             for loop, together in groups
@@ -341,8 +354,8 @@ class _OrderPlanner:
     def _may_gain(self) -> bool:
         """Returns whether some loop order can be faster than the axis order.
 
-        This is so if some input is not read in the order of the result, or if an element is evicted
-        from a core's cache before it is read again.
+        An order can be faster in two cases: an input is not read in the order of the result, or an
+        element is evicted from a core's cache before it is read again.
         """
         axes = list(self.extents)
         for tensor, address in self.found.addresses:
@@ -360,7 +373,7 @@ class _OrderPlanner:
         return False
 
     def _reuse_distance_bytes(self, tensor: Tensor, address: Poly, inner: Sequence[int]) -> float:
-        """Returns the reuse distance of an element in bytes; infinite for run-time sizes."""
+        """Returns the reuse distance of an element in bytes, or infinity for run-time sizes."""
         moving = [serial for serial in inner if serial in address.variables]
         sizes = [self.extents[serial].constant for serial in moving]
         if address.variables - self.extents.keys():  # a reduction inside the nest reads more
@@ -409,10 +422,10 @@ class _OrderPlanner:
     def _parallel_level(self, levels: Sequence[Level], wanted: int) -> int:
         """Returns the level to run in parallel.
 
-        `wanted` is the requested level. It may be the element loop inside a block loop over the
-        same indices; the outermost loop over exactly these indices then runs in parallel. If an
-        outer loop changes only some of these indices or also others, the request is refused and
-        level 0 runs in parallel.
+        `wanted` is the requested level. If it is the element loop inside a block loop over the same
+        indices, the outermost loop over exactly these indices runs in parallel. If an outer loop
+        changes only some of these indices, or also changes other indices, the request is refused.
+        Level 0 then runs in parallel.
         """
         moved = levels[wanted].variables
         first = next(number for number, level in enumerate(levels) if level.variables & moved)

@@ -31,7 +31,7 @@ from tbe_impl.records import Record
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
 """Maximum number of elements of the result of a column reduction.
 
-Each thread has its own partial sums of all these elements.
+Each thread keeps its own partial sum for each of these elements.
 """
 
 
@@ -43,7 +43,7 @@ class Root(Record):
         indices: one index for each dimension of the tensor.
         axes: maps the serial number of each axis of the tensor's stage to the index of that axis.
             Reduced axes are included if they are loops of the nest.
-        columns: whether the tensor is a column reduction, whose reduced axes are outer loops of the
+        columns: whether the tensor is a column reduction. Its reduced axes are outer loops of the
             nest.
     """
 
@@ -63,24 +63,25 @@ class LoopNest(Record):
 
     Attributes:
         roots: the stored tensors.
-        loops: serial number and extent of each loop index, in the order of the loops over single
-            elements; the order of block loops does not count.
+        loops: one pair (serial number, extent) for each loop index, in the order of the element
+            loops. The order of the block loops has no influence.
         levels: the loops, outermost first. There are more levels than `loops` when some levels
             iterate over blocks.
-        along: whether vectorization is along a reduced axis instead of a loop of the nest itself.
+        along: whether the vectorized loop runs over a reduced axis. Otherwise it is a loop of the
+            nest itself.
         transposed: whether an input is contiguous along the second innermost loop and strided along
             the innermost loop.
         shared: position in `levels` of the parallel loop.
         grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
             the default.
-        asker: the stored tensor whose schedule requests the loops of the nest; None if there is
-            none. The nest follows the request as far as it can.
-        runs: maps the serial number of a root's axis to that of the loop index that covers it. Axes
+        asker: the stored tensor whose schedule requests the loops of the nest; None if no schedule
+            requests them. Parts of the request that the nest does not follow are in `refusals`.
+        runs: maps the serial number of a root's axis to the serial number of its loop index. Axes
             of extent 1 are absent.
         refusals: schedule requests that the nest does not follow.
         sums: the requested outer loops of a column reduction; None if none are requested.
-        exact: the roles of the loops in `levels`, if a schedule fixes all loops including those of
-            the reduction; else None.
+        exact: the roles of the loops in `levels` if a schedule fixes all loops, including the loops
+            of the reduction; otherwise None.
     """
 
     roots: tuple[Root, ...]
@@ -112,14 +113,14 @@ class LoopNest(Record):
         return self.asker is not None
 
     def unstored_tensors(self, stored: Container[int]) -> dict[int, Tensor]:
-        """Returns the result of `unstored_producers` for the roots of the nest."""
+        """Maps the ``id`` of each root and of each unstored transitive producer to the tensor."""
         return unstored_producers([root.tensor for root in self.roots], stored)
 
 
 def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dict[int, Tensor]:
     """Returns a dict from ``id`` to tensor for `tensors` and their transitive producers.
 
-    Tensors in `stored`, and the producers of such tensors, are left out.
+    Tensors whose ``id`` is in `stored`, and the producers of these tensors, are left out.
     """
     found: dict[int, Tensor] = {}
     waiting = list(tensors)
@@ -134,11 +135,11 @@ def unstored_producers(tensors: Iterable[Tensor], stored: Container[int]) -> dic
 def sibling_full_reductions(
     tensor: Tensor, nest: LoopNest, stored: Container[int]
 ) -> Iterator[Tensor]:
-    """Yields all full reductions that a nest reads, provided that `tensor` is a full reduction.
+    """If `tensor` is a full reduction, yields all full reductions that a nest reads.
 
-    A full reduction is a reduction to one element. Each has a nest of its own, so the caller can
-    compute all of them before `nest`. A full reduction is left out if it depends on another full
-    reduction that is not stored yet.
+    A full reduction is a reduction to one element. Each full reduction has its own nest, so the
+    caller can compute all of them before `nest`. A full reduction is left out if it depends on
+    another full reduction that is not stored yet.
 
     Args:
         tensor: a tensor that the nest reads and that must be stored before it.
@@ -247,7 +248,7 @@ def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
 
 
 def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
-    """Returns serial number and extent of each data axis that is longer than one."""
+    """Returns one pair (serial number, extent) for each data axis that is longer than one."""
     found = []
     for axis in tensor.op.axis:
         extent = size_poly(axis.extent)
@@ -273,8 +274,8 @@ def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
 def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
     """Returns whether a tensor is a column reduction.
 
-    A column reduction reduces leading axes, so that it can read its input row by row. Its result
-    has at most `MAX_THREAD_ROW_ELEMENTS` elements, if the number is known.
+    A column reduction reduces leading axes, so that it can read its input row by row. If the number
+    of elements of its result is known, this number is at most `MAX_THREAD_ROW_ELEMENTS`.
     """
     body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
     if not isinstance(body, Reduce) or body.condition is not None or not own:
@@ -294,9 +295,9 @@ def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
 
 
 def _is_leading(address: Poly, reduced: Sequence[int], own: Sequence[tuple[int, Poly]]) -> bool:
-    """Returns whether an address suits a column reduction.
+    """Returns whether the strides of an address are those of a column reduction.
 
-    The last data axis must have stride 1. Each reduced axis must have a larger stride than each
+    The last data axis must have stride 1. Each reduced axis must have a larger stride than every
     data axis.
     """
     if address.coefficient(own[-1][0]) != ONE:
@@ -336,7 +337,7 @@ def _can_share_nest(group: Sequence[Tensor], tensor: Tensor, known: set[int]) ->
 
 
 def _has_reduction(tensor: Tensor) -> bool:
-    """Returns whether a tensor is a reduction or depends on a reduction through any stages."""
+    """Returns whether a tensor is a reduction or depends on one, directly or indirectly."""
     waiting, seen = [tensor.op], set()
     while waiting:
         op = waiting.pop()
@@ -371,8 +372,8 @@ def _has_common_strides(smaller: Tensor, larger: Tensor, known: set[int]) -> boo
 def _is_along_reduced_axis(group: Sequence[Tensor], known: set[int]) -> bool:
     """Returns whether the tensors `group` should be vectorized along a reduced axis.
 
-    This is so if some input is contiguous along a reduced axis but strided along the last loop, or
-    if each of the tensors has only one element.
+    Vectorization along a reduced axis is chosen in two cases: an input is contiguous along this
+    axis but strided along the last loop, or each tensor of `group` has only one element.
     """
     for tensor in group:
         own = extents_of(tensor)
@@ -474,8 +475,7 @@ def plan_scheduled_nest(
         tensor: the result.
         readable: ``id`` of the tensors in memory.
         choices: the requested loops.
-        whatever: whether to use one loop for each axis if the requested loops are unusable. None is
-            returned only if these loops are unusable, too.
+        whatever: whether to try one loop for each axis if the requested loops are unusable.
     """
     body = tensor.op.body[tensor.value_index]
     summed = [
@@ -518,7 +518,8 @@ def _order_sums_first(
 ) -> tuple[LoopPlan, ReductionLoops]:
     """Plans the requested reduction loops of a column reduction, outside its data loops.
 
-    Returns a copy of `plan` that contains both, and the plan of the reduction loops alone.
+    Returns a pair: a copy of `plan` to which the reduction loops are added, and the plan of the
+    reduction loops alone.
     """
     own = extents_of(summer)
     inner = [*axes[len(axes) - len(own) :]]
@@ -586,9 +587,10 @@ def may_overwrite(
 ) -> bool:
     """Returns whether `target` can overwrite `source` in memory.
 
-    This is so if each element is written after the last read at its position. Thus, the nest that
-    writes `target` may read `source` only at the position that is written, or in a reduction over
-    the same row, which is complete before the row is written. Later nests may not read `source`.
+    Each element of `target` must be written after the last read of `source` at the same position.
+    Therefore, the nest that writes `target` may read `source` in two ways: at the position that is
+    written, or in a reduction over the same row, because the reduction is complete before the row
+    is written. Later nests must not read `source`.
     """
     readable, written = set(known), False
     for nest in nests:
@@ -624,11 +626,11 @@ SLOW_FUNCTIONS = frozenset(
     "exp exp2 expm1 log log2 log10 log1p tanh sigmoid erf erfc ndtr ndtr_tanh tanh_softplus "
     "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh pow".split()
 )
-"""Functions that cost more than a load from the L1 cache."""
+"""Functions that take more time than a load from the L1 cache."""
 
 
 MIN_BUFFERED_OPERATIONS = 4
-"""Minimum number of operations that cost more than one store and one load in the L1 cache."""
+"""Minimum number of operations that take more time than one store and one load in the L1 cache."""
 SLOW_FUNCTION_COST = 10
 """Number of simple operations to which one slow function is equivalent."""
 
@@ -656,9 +658,9 @@ def stages_worth_buffering(outputs: Sequence[Tensor], stored: Container[int]) ->
 
 
 def operation_count(node: Expr) -> int:
-    """Counts the operations of an expression; a slow function counts as `SLOW_FUNCTION_COST`.
+    """Counts the operations of an expression. A slow function counts as `SLOW_FUNCTION_COST`.
 
-    Operations of the stages that the expression reads are not counted.
+    The operations of stages that the expression reads are not counted.
     """
     if isinstance(node, Read) or not node.children:
         return 0
@@ -667,7 +669,7 @@ def operation_count(node: Expr) -> int:
 
 
 COSTLY_FUNCTIONS = SLOW_FUNCTIONS | {"sqrt", "rsqrt", "rec"}
-"""Functions that cost more than a repeated load from memory."""
+"""Functions that take more time than a repeated load from memory."""
 
 
 def slow_stages(outputs: Sequence[Tensor], stored: Container[int]) -> frozenset[int]:

@@ -9,7 +9,7 @@ from tbe_impl.codegen.loop_ir import Index
 from tbe_impl.records import Record
 
 Monomial = tuple[int, ...]
-"""Sorted serial numbers of the factors; empty for the constant term."""
+"""Sorted serial numbers of the variables that a term multiplies; empty for the constant term."""
 _UNIT = (((), 1),)
 
 
@@ -30,7 +30,7 @@ class Poly(Record):
 
     @property
     def constant(self) -> int | None:
-        """The value of the polynomial if it has no variables, else None."""
+        """The value of the polynomial if it has no variables, otherwise None."""
         if not self.terms:
             return 0
         if len(self.terms) == 1 and self.terms[0][0] == ():

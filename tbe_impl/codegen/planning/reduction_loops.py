@@ -24,13 +24,13 @@ from tbe_impl.codegen.planning.polynomials import ONE, ZERO, Poly
 from tbe_impl.records import Record
 
 MIN_BLOCK_STEPS = 16
-"""Minimum number of contiguous elements in a block; a shorter block gets no loop of its own.
+"""Minimum number of contiguous elements in a block: the lanes of a typical vector.
 
-A typical vector has as many lanes.
+A shorter block gets no loop of its own.
 """
 
 AxisExtents = Sequence[tuple[int, Poly]]
-"""Serial number and extent of each axis."""
+"""One pair (serial number, extent) for each axis."""
 
 
 class ReductionLoops(Record):
@@ -39,9 +39,9 @@ class ReductionLoops(Record):
     Attributes:
         levels: the loops, outermost first.
         vector: position in `levels` of the loop that is vectorized.
-        runs: maps the serial number of a reduced axis to that of the loop index that covers it;
-            merged axes have the same loop index.
-        loops: serial number and extent of each loop index.
+        runs: maps the serial number of a reduced axis to the serial number of its loop index.
+            Merged axes have the same loop index.
+        loops: one pair (serial number, extent) for each loop index.
         refusals: schedule requests that the order does not follow.
     """
 
@@ -116,7 +116,7 @@ def plan_requested_reduction(
 def _drop_short_blocks(
     loops: Sequence[LoopChoice], found: Accesses, refusals: list[Refusal]
 ) -> list[LoopChoice]:
-    """Drops a loop over short contiguous blocks when the next loop runs over their elements."""
+    """Drops a loop over short contiguous blocks if the next inner loop runs over their elements."""
     kept: list[LoopChoice] = []
     for loop in loops:
         before = kept[-1] if kept else None
@@ -141,7 +141,8 @@ def _is_vectorizable(
 ) -> bool:
     """Returns whether a loop can be vectorized.
 
-    This is so if it steps through the elements of one axis, or if its fused axes can merge.
+    A loop is vectorizable if it runs over the elements of one axis, or if its fused axes can be
+    merged into one.
     """
     serials = [serial for serial, _ in loop.parts]
     if len(serials) == 1:
@@ -158,10 +159,11 @@ def split_innermost_part(loops: Sequence[LoopChoice], refusals: list[Refusal]) -
 
 
 def _vector_level(levels: Sequence[Level], found: Accesses) -> int:
-    """Returns the level that is best to vectorize.
+    """Returns the position of the level (loop) that is best to vectorize.
 
-    This is the level with the greatest number of contiguous minus strided accesses. Among equal
-    levels, it is the innermost. Fused loops and block loops are not considered.
+    The score of a level is the number of accesses that are contiguous along it, minus the number of
+    accesses that are strided along it. The level with the greatest score is chosen, and the
+    innermost one if scores are equal. Fused loops and block loops are not considered.
     """
     best, place = None, len(levels) - 1
     for number, level in enumerate(levels):

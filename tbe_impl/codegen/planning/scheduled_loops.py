@@ -1,4 +1,4 @@
-"""Plans the loops of a result and of its reduction in the order that a schedule fixes."""
+"""Plans the data loops and the reduction loops of a result in the order that a schedule fixes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from tbe_impl.codegen.planning.reduction_loops import split_innermost_part
 from tbe_impl.records import Record
 
 MAX_THREAD_ROW_ELEMENTS = 1 << 16
-"""Maximum number of result elements for which each thread gets its own partial sums."""
+"""Maximum number of elements of a result for which each thread keeps its own partial sums."""
 
 
 class ScheduledLoops(Record):
     """The roles of the levels (loops) of a nest whose loop order a schedule fixes.
 
     Attributes:
-        inside: number of levels from the outermost to the innermost data loop; all deeper levels
-            are the loops of a reduction to one element.
-        first_sum: position of the outermost reduction level; the number of levels if there is none.
+        inside: number of levels down to and including the innermost data loop. All deeper levels
+            are loops of a reduction that produces a single element.
+        first_sum: position of the outermost reduction level. If there is none, this is the number
+            of levels.
         vector: position of the vectorized level.
-        together: whether each thread has its own partial sums, which are merged at the end.
-        jumps: whether some reads depend on the vectorized level, but none of them is contiguous
-            along it.
+        together: whether each thread has its own partial sums, which are added at the end.
+        jumps: whether some reads depend on the index of the vectorized level, but none of these
+            reads is contiguous along it.
     """
 
     inside: int
@@ -47,7 +48,7 @@ class ScheduledLoops(Record):
     def has_rows_in_memory(self) -> bool:
         """Returns whether partial sums are kept in memory.
 
-        This is so if data loops run inside a reduction loop.
+        They are kept in memory if data loops run inside a reduction loop.
         """
         return self.first_sum < self.inside
 
@@ -58,13 +59,14 @@ def plan_scheduled_loops(
     choices: Sequence[LoopChoice],
     found: Accesses,
 ) -> tuple[LoopPlan, ScheduledLoops] | None:
-    """Plans the loops of a stage; returns None if the requested loops are unusable.
+    """Plans the loops of a stage.
 
-    They are unusable if they do not cover each axis completely, if there is no loop over a data
-    axis, or if no loop can be vectorized.
+    Returns None if the requested loops are unusable: they do not cover each axis completely, there
+    is no loop over a data axis, or no loop can be vectorized.
 
     Args:
-        axes, summed: serial number and extent of each data axis and of each reduced axis.
+        axes: one pair (serial number, extent) for each data axis.
+        summed: one such pair for each reduced axis.
         choices: the requested loops, with axes named by serial number.
         found: the memory accesses of the stage.
     """
@@ -111,13 +113,16 @@ def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, 
 
 
 def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
-    """Chooses the level to vectorize; returns None when no loop is eligible.
+    """Chooses the level (loop) to vectorize. Returns None if no level is eligible.
 
-    Prefers the level with the greatest number of contiguous minus strided accesses. Among equal
-    levels, it prefers data loops to reduction loops, then inner loops to outer loops. Fused loops
-    and block loops are not eligible. A reduction loop is eligible only when it encloses no data
-    loop. If partial sums are kept in memory, no loop outside the outermost reduction loop is
-    eligible. Otherwise the only eligible data loop is the innermost one.
+    The score of a level is the number of accesses that are contiguous along it, minus the number of
+    accesses that are strided along it. The level with the greatest score is chosen. If scores are
+    equal, data loops precede reduction loops, then inner loops precede outer loops.
+
+    Fused loops and block loops are not eligible. A reduction loop is eligible only if it encloses
+    no data loop. If partial sums are kept in memory, a loop outside the outermost reduction loop is
+    not eligible. If they are not kept in memory, the only eligible data loop is the innermost data
+    loop.
     """
     inside, first_sum = _sum_levels(loops, over_sums)
     best, place = None, None
@@ -149,7 +154,7 @@ def _parallel_level(
     *,
     few: bool,
 ) -> tuple[int, bool]:
-    """Returns the level to run in parallel, and whether its threads add to the same results."""
+    """Returns (level to run in parallel, whether the threads add to the same results)."""
     apart = []
     for place, own in enumerate(serials):
         if not own & over_sums and not own & set().union(*serials[:place]):
