@@ -15,8 +15,9 @@ PADDING_BYTES = 64
 def allocate(size: int, *, shared: bool = False) -> np.ndarray:
     """Returns an array of `size` bytes that starts at an address divisible by 512.
 
-    As with aclrtMalloc, unused memory follows the array: at least up to a multiple of 32 bytes, and
-    32 further bytes. If `shared` is true, a forked process shares the array.
+    Unused memory follows the array, as with aclrtMalloc: the size is rounded up to a multiple of 32
+    bytes, and at least 32 further bytes are added. If `shared` is true, a forked process shares the
+    array.
     """
     if shared:
         return np.frombuffer(mmap.mmap(-1, size + PADDING_BYTES), np.uint8)[:size]
@@ -35,7 +36,7 @@ def allocate_copy(array: np.ndarray, *, shared: bool = False) -> np.ndarray:
 def allocate_output(
     shape: Sequence[int], dtype: np.dtype[Any], *, shared: bool = False
 ) -> np.ndarray:
-    """Returns an output array, filled with bytes that no kernel is likely to compute."""
+    """Returns an output array whose initial bytes are unlikely to be the result of any kernel."""
     size = prod(shape) * dtype.itemsize
     found = allocate(size, shared=shared)
     found[...] = 0xA5

@@ -1,4 +1,4 @@
-"""Records of the host model's findings in a run, with the names of the kernel's variables."""
+"""Defines records of the findings in a run: faults and warnings, with the names of variables."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Finding:
     Attributes:
         kind: its kind, such as ``hazard`` or ``alignment``.
         severity: ``error`` or ``warning``.
-        message: the fault, in which a buffer has the name of the kernel's variable.
+        message: description of the fault, in which a buffer has the name of the kernel's variable.
         remedy: the change that removes the fault.
-        file, line: the place in the kernel; an empty file if the finding has no place.
+        file, line: the place in the kernel. `file` is empty if the finding has no place.
         core: number of the first core with this finding; -1 if the finding concerns no core.
         count: number of times that the fault occurred.
-        other: a second place, such as the earlier access, as text; empty if there is none.
+        other: a second place as text, such as that of an earlier access; empty if there is none.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class BufferUse:
 
     Attributes:
         memory: ``UB``, ``L1`` …
-        name: the kernel's variable, or the kind of the buffer.
+        name: name of the kernel's variable, or kind of the buffer if it belongs to no variable.
         bytes: size of one buffer.
         buffers: number of buffers of the queue.
         file, line: place of the allocation.
@@ -80,8 +80,8 @@ class RunReport:
     """The host model's report of one run.
 
     Attributes:
-        findings: errors first, then warnings.
-        printed: text of the kernel's ``printf`` and ``DumpTensor``.
+        findings: the findings, errors before warnings.
+        printed: text that the kernel printed with ``printf`` and ``DumpTensor``.
         buffers: the on-chip buffers of core 0.
         instructions: number of instructions of each pipe, over all cores.
         bytes_read, bytes_written: bytes of global memory that the kernel moved.
@@ -112,12 +112,12 @@ class RunReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings that make the run fail."""
+        """The findings of severity ``error``, which make the run fail."""
         return tuple(one for one in self.findings if one.severity == "error")
 
 
 def parse_report(text: str, *, strict: bool = False) -> RunReport:
-    """Reads the report of a run from the host model's JSON; `strict` turns warnings into errors."""
+    """Reads the report of a run from the host model's JSON. `strict` turns warnings into errors."""
     raw = json.loads(text, strict=False)
     findings = [
         _finding(one, severity)
@@ -137,9 +137,10 @@ def parse_report(text: str, *, strict: bool = False) -> RunReport:
 
 
 def _buffer_uses(raw: Sequence[Mapping[str, Any]]) -> Iterator[BufferUse]:
-    """Yields one record per queue or buffer, named after its variable.
+    """Yields one record for each queue or buffer, named after its variable.
 
-    If a line of the kernel allocates several buffers, they get the names on the line in order.
+    If a line of the kernel allocates several buffers, they get the names of the variables on this
+    line, in order.
     """
     seen: Counter[tuple[str, int]] = Counter()
     for one in raw:

@@ -35,15 +35,16 @@ class HostTiling:
 
     Attributes:
         operator: name of the operator.
-        blocks: number of cores that the function set; 0 if it set none.
+        blocks: number of cores that the tiling function set; 0 if it set none.
         key: the tiling key.
         workspace_bytes: size of the workspace.
         data: the tiling data.
         zero_outputs: whether the operator's definition initialises an output.
-        template_values: values of the kernel's template arguments, if the function chose them.
+        template_values: values of the kernel's template arguments, if the tiling function chose
+            them.
         notes: differences between the declared and the inferred shapes.
-        aliases: pairs (output, input) that have one name in the operator's definition and thus
-            share memory.
+        aliases: pairs (output, input) that have the same name in the operator's definition and
+            therefore share memory.
     """
 
     operator: str
@@ -62,8 +63,8 @@ class TilingStructures:
     """Tiling structures that a host file declares by macros.
 
     Attributes:
-        text: C++ that declares them for a kernel; empty if there are none.
-        default: the structure that is registered for the operator; None if there is none.
+        text: C++ that declares the structures for a kernel; empty if the host file declares none.
+        default: the structure that is registered for the operator; None if none is registered.
     """
 
     text: str
@@ -102,7 +103,7 @@ class _Request(ctypes.Structure):
 
 @dataclass(frozen=True)
 class HostTensor:
-    """Shape and dtype of an input or output, and its values if they are given."""
+    """Shape and dtype of an input or output, and its values if the user gives them."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -189,11 +190,12 @@ def run_host_tiling(
         kernel: name of the kernel function, which selects one of several operators of the file.
         inputs, outputs: shapes and dtypes.
         attributes: attribute of the operator → its value as text.
-        soc: the chip that the functions query.
+        soc: name of the chip whose properties the functions query.
         include, defines: include directories and macro definitions for the compiler.
 
     Raises:
-        InputError: the file does not compile, has no operator for the kernel, or a function fails.
+        InputError: the file does not compile, it defines no operator for the kernel, or one of its
+        functions returns an error.
         CrashError: a function of the file crashed.
     """
     path = str(host).replace("\\", "\\\\").replace('"', '\\"')

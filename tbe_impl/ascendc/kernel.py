@@ -1,7 +1,7 @@
 """Loads, builds and runs Ascend C kernels: `load_ascendc(path).build(...)` returns a kernel.
 
-This module exceeds 500 lines because a kernel binds its arguments at two times, when it is built
-and when it runs, by the same roles of its parameters.
+This module exceeds 500 lines because building a kernel and running it share one idea: arguments are
+bound to parameters by their roles.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class KernelFault(FusionError):
 
 @dataclass(frozen=True)
 class ArrayType:
-    """Shape and NumPy dtype name of an input or output."""
+    """Shape of an input or output, and the name of its NumPy dtype."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -82,8 +82,8 @@ class AscendcKernel:
     """A built Ascend C kernel, which is called with arrays of the declared shapes.
 
     Attributes:
-        name: the kernel function.
-        file: its file.
+        name: name of the kernel function.
+        file: path of the kernel file.
         soc: name of the chip.
         inputs, outputs: the arrays, in the order of the kernel's parameters.
         shared_library: path of the compiled library.
@@ -130,11 +130,12 @@ class AscendcKernel:
             arrays: one array per input, with the declared shape and dtype.
             backend: ``cpu``, the only back end.
             out: output arrays. The kernel may read their initial values, for example to add to
-                them.
+                these values.
 
         Raises:
             InputError: the number of arrays, a shape or a dtype is wrong.
-            KernelFault: the host model found an error; the report is in its `report`.
+            KernelFault: the host model found an error. The exception's `report` contains the
+                findings.
         """
         results, report = self.run(*arrays, backend=backend, out=out)
         if report.errors:
@@ -148,11 +149,12 @@ class AscendcKernel:
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         isolated: bool = False,
     ) -> tuple[tuple[np.ndarray, ...], RunReport]:
-        """Runs the kernel; returns all outputs and the report, also if there are errors.
+        """Runs the kernel. Returns (all outputs, the report), even if the report contains errors.
 
         Args:
             arrays, backend, out: as for `__call__`.
-            isolated: whether a child process runs the kernel, so that a crash is a `CrashError`.
+            isolated: whether a child process runs the kernel. A crash of the kernel then raises
+                `CrashError`.
         """
         if backend not in BACKENDS:
             raise InputError("unknown back end", place=self.name, expected="cpu", got=repr(backend))
@@ -200,7 +202,7 @@ class AscendcKernel:
         return tuple(targets) or results, report
 
     def report(self) -> RunReport:
-        """Returns the report of the last call; without a call, runs the kernel on zeros first."""
+        """Returns the report of the last call. Before any call, it runs the kernel on zeros."""
         if not self._last:
             self.run(*(np.zeros(one.shape, one.numpy) for one in self.inputs))
         return self._last[0]
@@ -291,12 +293,12 @@ class AscendcOperator:
         Args:
             inputs, outputs: a dict (``shape``, ``dtype``), an array, or a pair (shape, dtype), in
                 the order of the kernel's pointer parameters.
-            function: name of the kernel function; by default the only one of the file.
+            function: name of the kernel function; by default, the only kernel function of the file.
             tiling: field of the kernel's tiling structure → its value.
             tiling_key: the key with which TILING_KEY_IS compares its argument.
             host: the operator's host file. Its tiling function computes the tiling data for these
-                shapes; fields in `tiling` then replace computed fields. Alternatively the JSON file
-                of an operator project, which is used to check names and dtypes.
+                shapes; fields in `tiling` then replace computed fields. `host` may also be the JSON
+                file of an operator project, which is used to check names and dtypes.
             attributes: attribute of the operator → its value, for `host`.
             arguments: scalar parameter of the kernel → its value.
             blocks: number of cores; by default the number that the tiling function sets, or all
@@ -409,7 +411,7 @@ def pointer_roles(function: KernelFunction, inputs: int, outputs: int, file: str
 
     Raises:
         InputError: the kernel has too few pointer parameters for the inputs and outputs, or more
-            than two further ones.
+            than two further pointer parameters.
     """
     pointers = [one.name for one in function.pointers]
     rest = pointers[inputs + outputs :]
@@ -465,7 +467,7 @@ def _check_scalars(
 
 
 def _can_hold(cpp_type: str, text: str) -> bool:
-    """Returns whether a parameter of this C++ type can hold the number; each holds integers."""
+    """Returns whether a parameter of this C++ type can represent the number."""
     name = cpp_type.split()[-1].split("::")[-1]
     if name == "bool":
         return text in ("0", "1", "true", "false", "True", "False")

@@ -85,7 +85,7 @@ class KernelSource:
     functions: tuple[KernelFunction, ...]
 
     def function(self, name: str | None = None) -> KernelFunction:
-        """Returns the kernel function of this name; without a name, the only one.
+        """Returns the kernel function of this name, by default the only kernel function.
 
         Template arguments may follow the name: ``add<float>``.
 
@@ -118,7 +118,7 @@ class KernelSource:
         )
 
     def tiling_type(self, function: KernelFunction) -> str | None:
-        """Returns the name of the tiling structure in the kernel's text; None if there is none."""
+        """Returns the name of the tiling structure in the kernel's text, or None if it has none."""
         text = _without_comments(self.text)
         for pattern in _TILING_TYPES:
             found = pattern.search(text)
@@ -136,7 +136,7 @@ class KernelSource:
 
     @property
     def reads_default_tiling(self) -> bool:
-        """Whether the kernel uses GET_TILING_DATA without naming a structure."""
+        """Returns whether the kernel uses GET_TILING_DATA without naming a structure."""
         text = _without_comments(self.text)
         return bool(re.search(r"\bGET_TILING_DATA\s*\(", text)) and not re.search(
             r"\bREGISTER_TILING_DEFAULT\s*\(", text
@@ -144,10 +144,10 @@ class KernelSource:
 
     @property
     def vector_cores_per_block(self) -> int:
-        """2 for a kernel that uses cube cores, each of which has two vector cores; else 1.
+        """Number of vector cores per block: 2 if the kernel uses cube cores, otherwise 1.
 
-        KERNEL_TASK_TYPE_DEFAULT declares this. Without it, a kernel with a Matmul object uses cube
-        cores.
+        The chip has two vector cores for each cube core. KERNEL_TASK_TYPE_DEFAULT declares the kind
+        of the kernel. Without this declaration, a kernel with a Matmul object uses cube cores.
         """
         text = _without_comments(self.text)
         found = re.search(r"\bKERNEL_TASK_TYPE_DEFAULT\s*\(\s*(\w+)", text)
@@ -156,12 +156,12 @@ class KernelSource:
         return 2 if re.search(r"\bREGIST_MATMUL_OBJ\b", text) else 1
 
     def compilable_text(self) -> str:
-        """Returns the text as C++ that other compilers accept; lines keep their numbers.
+        """Returns the text as C++ that standard compilers accept. Line numbers do not change.
 
-        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. Kernel functions get names
-        from `symbol_of`, because some have the name of a C library function, such as ``fmax``.
-        CANN's compiler accepts ``n = count ASSERT(count)`` because its ASSERT is empty; here, a
-        semicolon is added before such a macro.
+        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. `symbol_of` renames kernel
+        functions, because some have the name of a C library function, such as ``fmax``. CANN's
+        compiler accepts ``n = count ASSERT(count)`` because its ASSERT is empty; here, a semicolon
+        is added before such a macro.
         """
         plain = _without_comments(self.text)
         places = [found.span(1) for found in _FUNCTION.finditer(plain)]
@@ -228,7 +228,7 @@ def read_text(path: Path) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Returns the text with comments and strings blanked out, at the same positions.
+    """Returns the text with comments and strings replaced by blanks; positions stay the same.
 
     ``extern "C"`` keeps its string.
     """
@@ -268,7 +268,7 @@ def _parameter(text: str, number: int) -> Parameter:
 
 
 def _launch_call(found: re.Match[str]) -> str:
-    """Returns text that replaces ``name<<<…>>>(``: the start of a call without effect."""
+    """Returns the text that replaces ``name<<<…>>>(``; it starts a call that has no effect."""
     lines = "\n" * found[0].count("\n")
     first = " ".join(_split_at_commas(found[2])[0].split())
     return f"::host_model::LaunchCall{{static_cast<uint32_t>({first})}}{lines}("

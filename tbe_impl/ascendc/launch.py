@@ -21,7 +21,7 @@ from tbe_impl.soc import Soc
 
 INPUT, OUTPUT, WORKSPACE, TILING, SCALAR = range(5)
 _lock = threading.Lock()
-"""The host model has one global memory per process, so launches take turns."""
+"""Lock that serialises launches, because the host model has one global memory per process."""
 
 
 class CrashError(FusionError):
@@ -60,9 +60,9 @@ class LaunchArgument:
     """The argument for a parameter of a kernel.
 
     Attributes:
-        name: the parameter, for messages.
+        name: name of the parameter, for error messages.
         kind: INPUT, OUTPUT, WORKSPACE, TILING or SCALAR.
-        array: the memory; None for a scalar or a null pointer.
+        array: the array to which a pointer parameter points; None for a scalar or a null pointer.
         is_defined: whether the kernel may read the initial values of an output.
         text: value of a scalar.
     """
@@ -93,7 +93,8 @@ class KernelLibrary:
     def tiling_data(self, fields: Mapping[str, str], before: bytes = b"") -> np.ndarray:
         """Returns the bytes of the kernel's tiling structure with these fields set.
 
-        The other fields have their values from `before`; fields beyond its end are zero.
+        The values of the other fields are taken from the bytes `before`. Fields beyond the end of
+        `before` are zero.
 
         Raises:
             InputError: a value does not fit its field, or a field gets too many values.

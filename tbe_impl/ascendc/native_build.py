@@ -38,10 +38,13 @@ FLAGS = (
     "-w",
 )
 GCC_FLAGS = ("-O1", "-ftree-vectorize", "-fmax-errors=20")
-"""With vectorisation, -O1 compiles in three quarters of the time of -O2 and runs as fast."""
+"""Flags for GCC. With vectorisation, -O1 compiles faster than -O2, and kernels run as fast."""
 CLANG_FLAGS = ("-O2", "-ferror-limit=20")
 TIME_LIMIT_S = 300.0
-"""Time limit of a compilation; the first one by ziglang also compiles the C++ standard library."""
+"""Time limit of a compilation.
+
+The first compilation by ziglang also compiles the C++ standard library.
+"""
 SYMBOLS = ("host_model_run", "host_model_signature")
 PRELUDE = "host_model_prelude.h"
 EMPTY_HEADERS, EMPTY_HEADERS_LIMIT = "empty", 40
@@ -71,7 +74,10 @@ _UNSET_FIELD = re.compile(r"no member named ['‘](\w+)['’]")
 
 
 def find_cpp_compiler() -> Compiler:
-    """Returns the C++ compiler beside `MS_FUSION_CC`, else the first of c++, g++, clang++, ziglang.
+    """Returns the C++ compiler.
+
+    If `MS_FUSION_CC` is set, this is the C++ compiler in the directory of that C compiler.
+    Otherwise it is the first installed compiler of c++, g++, clang++ and ziglang.
 
     Raises:
         MissingError: there is no C++ compiler.
@@ -115,17 +121,17 @@ def build_library(
     include: Sequence[Path] = (),
     symbols: Sequence[str] = SYMBOLS,
 ) -> Path:
-    """Returns the shared library of a translation unit from the store; compiles it if absent.
+    """Returns the path of a translation unit's shared library. Compiles it on a cache miss.
 
     Args:
         unit: the translation unit.
         source: the kernel file; files that it includes are found beside it or near it.
         include: further directories of included files.
-        symbols: symbols that the library must contain; the default is for kernels.
+        symbols: symbols that the library must contain. The default is the symbols of a kernel.
 
     Raises:
         MissingError: there is no C++ compiler.
-        InputError: the kernel does not compile; the error has the compiler's first message.
+        InputError: the kernel does not compile. The message contains the compiler's first error.
         CompileError: the compiler ran out of time or memory.
     """
     compiler = find_cpp_compiler()
@@ -176,7 +182,7 @@ def build_library(
 
 
 def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Sequence[str]) -> str:
-    """Returns the preprocessed text of a file: without comments and with its headers.
+    """Returns the preprocessed text of a file, which contains the headers but no comments.
 
     Raises:
         MissingError: there is no C++ compiler.
@@ -206,10 +212,10 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
 
 
 def _run_with_empty_headers(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
-    """Runs the compiler; replaces each included file that does not exist by an empty file.
+    """Runs the compiler, with an empty file in place of each included file that does not exist.
 
-    Host files include many headers of CANN without using anything from them. The empty files are
-    created in `place`/``empty``, each after a failed attempt to compile.
+    Host files include many headers of CANN without using anything from them. Each failed attempt to
+    compile names one missing file, which is then created in `place`/``empty``.
     """
     root = place / EMPTY_HEADERS
     deepest = root / "1" / "2" / "3"  # so that "../name.h" stays below root
@@ -236,7 +242,10 @@ def _is_gcc(compiler: Compiler) -> bool:
 def _prelude(
     compiler: Compiler, flags: Sequence[str], key: str, store: Store, place: Path
 ) -> list[str]:
-    """Returns the flags that use the precompiled header; none if the compiler cannot precompile."""
+    """Returns the flags that use the precompiled header.
+
+    Returns no flags if the compiler cannot precompile headers.
+    """
     if sys.platform != "linux" or not _is_gcc(compiler):
         return []
 
@@ -269,7 +278,10 @@ def _prelude(
 
 
 def _compile_error(error: CompileError, source: Path, place: Path) -> InputError:
-    """Converts the compiler's first error; the message has the name that the host model lacks."""
+    """Converts the compiler's first error to an `InputError`.
+
+    If the host model does not define a name of Ascend C, the message contains this name.
+    """
     try:
         text = (place / "output").read_bytes()[: 1 << 20].decode("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Reads the JSON that describes an operator project: names and dtypes of inputs and outputs."""
+"""Reads the JSON file of an operator project: the names and dtypes of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DTYPES = {
     "bool": "bool",
     **{f"{kind}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
 }
-"""Name of a dtype in a project → NumPy dtype."""
+"""Maps the name of a dtype in a project file to the NumPy dtype."""
 
 
 class _Parameter(msgspec.Struct, frozen=True):
@@ -52,9 +52,9 @@ class OperatorProject:
     """An operator of a project.
 
     Attributes:
-        operator: its name.
-        dtypes: name of each input, then of each output → permitted NumPy dtypes, one per variant of
-            the operator; empty if all dtypes are permitted.
+        operator: name of the operator.
+        dtypes: maps the name of each input, then of each output, to the permitted NumPy dtypes.
+        There is one dtype for each variant of the operator. Empty if all dtypes are permitted.
         inputs: number of inputs.
         attributes: names of its attributes.
     """
@@ -71,7 +71,7 @@ class OperatorProject:
         attributes: Mapping[str, Any],
         place: str,
     ) -> dict[str, str]:
-        """Checks the dtypes of a call; returns a dict from the name of each array to its dtype.
+        """Checks the dtypes of a call. Returns a dict from the name of each array to its dtype.
 
         `inputs` and `outputs` are the dtypes in parameter order.
 
@@ -118,10 +118,11 @@ class OperatorProject:
 
 
 def read_operator_project(path: Path, kernel: str) -> OperatorProject:
-    """Reads a project file; `kernel`, a kernel function, selects one of several operators.
+    """Reads a project file. `kernel`, a kernel function's name, selects one of several operators.
 
     Raises:
-        InputError: the file is no project, has no such operator, or names an unknown dtype.
+        InputError: the file is not a project file, has no operator for `kernel`, or contains an
+            unknown dtype.
     """
     text = read_text(path)
     decoder = msgspec.json.Decoder(list[_Operator] | _Operator)

@@ -1,4 +1,4 @@
-"""Writes the C++ translation unit of a kernel: its text, tiling structure and entry point."""
+"""Writes a kernel's C++ translation unit: the kernel's text, tiling structure and entry point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CPP_TYPES = {
     "bool": "bool",
     **{f"{kind}{bits}": f"{kind}{bits}_t" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
 }
-"""NumPy dtype → the type of its elements in a kernel."""
+"""Maps a NumPy dtype to the C++ type of its elements in a kernel."""
 GE_DTYPES = {
     "float32": 0,
     "float16": 1,
@@ -33,14 +33,14 @@ GE_DTYPES = {
     "bool": 12,
     "bfloat16": 27,
 }
-"""NumPy dtype → number of the data type in CANN's interfaces."""
+"""Maps a NumPy dtype to the number of the data type in CANN's interfaces."""
 DEFAULT_TILING = "HostModelTiling"
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _FIELD = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
 
 
 TYPE_OF_GE_DTYPE = {number: CPP_TYPES[dtype] for dtype, number in GE_DTYPES.items()}
-"""Number of a data type → the type of its elements in a kernel."""
+"""Maps the number of a data type in CANN's interfaces to the C++ type of its elements."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def instance_of(function: KernelFunction, values: Sequence[int]) -> str:
     The value of a ``typename`` parameter is the number of a data type.
 
     Raises:
-        InputError: the kernel has another number of template parameters.
+        InputError: the number of arguments differs from the number of template parameters.
     """
     if len(values) != len(function.template):
         raise InputError(
@@ -86,12 +86,13 @@ def write_translation_unit(
     """Returns the translation unit of a kernel function.
 
     Args:
-        source, function: the kernel.
+        source, function: the kernel file and the kernel function.
         instance: the function with template arguments, such as ``add<float>``.
         tiling: field of the tiling structure → its value as text.
         tiling_text: C++ that defines tiling structures, such as the operator's tiling header.
         default_tiling: name of the structure in `tiling_text` that GET_TILING_DATA reads.
-        dtypes: name of an input or output → NumPy dtype; defines ``DTYPE_X`` and ``ORIG_DTYPE_X``.
+        dtypes: maps the name of an input or output to its NumPy dtype. For a name x, this defines
+            ``DTYPE_X`` and ``ORIG_DTYPE_X``.
         defines: definitions of the user, ``NAME`` or ``NAME=VALUE``.
 
     Raises:
@@ -147,7 +148,10 @@ def _check_instance(function: KernelFunction, instance: str, source: KernelSourc
 
 
 def _structure(fields: Mapping[str, str]) -> str:
-    """Returns C++ of a tiling structure with these fields, for a kernel that declares none."""
+    """Returns the C++ declaration of a tiling structure with these fields.
+
+    It is used for a kernel that declares no tiling structure.
+    """
     lines = []
     for name, value in fields.items():
         if "." in name:

@@ -1,4 +1,4 @@
-"""Calls a loaded program on NumPy arrays and allocates its results."""
+"""Calls a loaded program on NumPy arrays, and allocates the arrays for its results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def load_program(program: Program, library: Path) -> LoadedProgram:
     """Loads the library that `tbe_impl.runtime.compiler.build` built from a program.
 
     Raises:
-        CompileError: the library cannot be loaded, or belongs to another program.
+        CompileError: the library cannot be loaded, or was built from another program.
     """
     function = getattr(open_library(library, program.symbols), program.symbol)
     function.restype = ctypes.c_int

@@ -49,7 +49,7 @@ class CpuKernel(Record):
 
     @property
     def only_program(self) -> LoadedProgram | None:
-        """The program that computes the whole graph; None if the sequence has several steps."""
+        """The program that computes the whole graph, or None if the sequence has several steps."""
         return self.programs[0] if self.programs and len(self.sequence.steps) == 1 else None
 
     @property
@@ -88,7 +88,7 @@ class CpuKernel(Record):
         )
 
     def _join_texts(self, text_of: Callable[[Program], str]) -> str:
-        """Joins the texts of all steps; a function name that occurs again gets a numeric suffix."""
+        """Joins the texts of all steps. A repeated function name gets a numeric suffix."""
         texts = []
         symbols: list[str] = []
         for step in self.sequence.steps:
@@ -147,9 +147,9 @@ class PlannedProgram(Record):
 
     Attributes:
         write: function that returns the program. The first call generates the program.
-        compiled_program: the program and its library. None if one of them was not found in the
-            cache.
-        plan: cache key under which the plan for code generation is stored; empty if the plan is not
+        compiled_program: the program and its library, both from the cache. None if the program or
+            the library is not in the cache.
+        plan: cache key under which the plan for code generation is stored. Empty if the plan is not
             stored.
     """
 
@@ -175,7 +175,7 @@ class PlannedKernel(Record):
     store: Store
 
     def uncompiled_programs(self) -> list[Program]:
-        """Generates the programs, and returns the programs that have no library in the cache.
+        """Generates the programs, and returns those whose library is not in the cache.
 
         Raises:
             CompileError: the graph contains an operation that cannot be lowered.
@@ -249,7 +249,9 @@ def plan(
     cache: Store | None = None,
     graph: Callable[[], str] | None = None,
 ) -> PlannedKernel:
-    """Divides a graph at the stages that a library computes; looks up each program in the cache.
+    """Divides a graph at the stages that a library computes.
+
+    The result contains the programs that are in the cache.
 
     The function takes the same arguments as `prepare` and raises the same errors.
     """
@@ -273,7 +275,8 @@ def plan(
 def build_together(kernels: Sequence[PlannedKernel]) -> None:
     """Compiles the uncached programs of several kernels with few calls of the compiler.
 
-    `PlannedKernel.compile` later compiles the programs that cannot be compiled together.
+    Programs that cannot share a compiler call are left out. `PlannedKernel.compile` compiles them
+    later.
 
     Args:
         kernels: kernels with equal options and the same store.

@@ -1,4 +1,4 @@
-"""Replaces files atomically: other processes see the old content or the new one."""
+"""Replaces files atomically: other processes see the complete old or the complete new content."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def write_atomically(
         path: the file.
         content: its new content.
         mode: the permissions of the new file.
-        directory: directory of the temporary file, on the same file system; by default that of
-            `path`.
+        directory: directory for the temporary file, on the file system of `path`. By default, it is
+            the directory of `path`.
 
     Raises:
-        OSError: the file cannot be written; the old file is unchanged.
+        OSError: the file cannot be written. In this case the old file is unchanged.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=directory or path.parent)
     draft = Path(name)

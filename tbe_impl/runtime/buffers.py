@@ -1,4 +1,4 @@
-"""Allocates aligned arrays; determines the number of threads of a kernel."""
+"""Allocates aligned arrays, and determines the number of threads of a kernel."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 
 ALIGNMENT = 64
 MAX_THREADS = 256
-"""Maximum number of threads of a kernel; kernels allocate partial sums for so many threads."""
+"""Maximum number of threads of a kernel, which limits the memory for partial sums per thread."""
 
 
 class _Process:
     """Records whether this process is a forked child.
 
-    A forked child runs kernels on one thread, because other children usually run beside it.
+    A forked child runs kernels on one thread, because a parent usually forks several children that
+    run at the same time.
     """
 
     is_forked = False

@@ -28,7 +28,10 @@ from tbe_impl.runtime.store_kinds import ALIASES, KERNELS
 INCLUDE = Path(__file__).resolve().parent.parent / "codegen" / "include"
 _compiled_keys: list[str] = []
 _timed_out_keys: set[str] = set()
-"""Cache keys of texts whose compilation timed out in this process; no second attempt is made."""
+"""Cache keys of texts whose compilation timed out in this process.
+
+The process does not try to compile such a text again.
+"""
 FLAGS = (
     "-std=gnu11",
     "-O3",
@@ -42,7 +45,7 @@ FLAGS = (
     "-Wno-psabi",
     "-Werror=implicit-function-declaration",
 )
-"""Compiler flags, without -ffast-math: NaN, inf and signed zeros must be preserved."""
+"""Compiler flags. -ffast-math is not used, because NaN, inf and signed zeros must be preserved."""
 NO_CLONES = "-fno-ipa-cp-clone"
 """Prevents gcc from cloning loop nests for constant arguments.
 
@@ -155,7 +158,7 @@ def build(
     symbols: Sequence[str] = (),
     cache: Store | None = None,
 ) -> Path:
-    """Returns the shared library of a generated text; compiles the text if the cache lacks it.
+    """Returns the path of a generated text's shared library. Compiles the text on a cache miss.
 
     Args:
         source: the generated text.
@@ -186,10 +189,10 @@ def build(
 
 
 def find(key: str, store: Store) -> Path | None:
-    """Returns the cached library for the key of a `Recipe`, or None if there is none.
+    """Returns the cached library for the key of a `Recipe`, or None on a cache miss.
 
-    The library was compiled from the recipe's text alone, or from several texts by
-    `build_together`.
+    The library was compiled from the recipe's text alone, or by `build_together` from several
+    texts.
     """
     found = store.find(KERNELS, key)
     alias = None if found else store.read(ALIASES, key)
@@ -204,7 +207,7 @@ def build_together(
     options: Sequence[str] = (),
     cache: Store | None = None,
 ) -> None:
-    """Compiles several texts into one library, which is cached as the library of each text.
+    """Compiles several texts into one library, and caches it under the key of each text.
 
     This saves time, because the start of a compiler and the parsing of the headers take as long as
     the compilation of a small kernel.
@@ -216,7 +219,7 @@ def build_together(
         cache: as for `build`.
 
     Raises:
-        The errors of `build`. Nothing is cached in these cases.
+        The errors of `build`. If one of them is raised, nothing is cached.
     """
     store = cache or user_store()
     head = _parts(texts[0][0])[0]
@@ -228,7 +231,7 @@ def build_together(
 
 
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
-    """Whether `build_together` can compile the texts into one library.
+    """Returns whether `build_together` can compile the texts into one library.
 
     The texts must have disjoint symbols and equal include lines. After the include lines, they may
     contain no preprocessor directive except ``#pragma``.

@@ -13,12 +13,12 @@ from tbe_impl.runtime.process_group import child_group
 
 TIME_LIMIT_S = 60.0
 MEMORY_LIMIT_BYTES = 4 << 30
-"""Maximum address space of a compiler process; a kernel needs some hundred MiB to compile."""
+"""Maximum address space of a compiler process. Most kernels need a few hundred MiB to compile."""
 _OUT_OF_MEMORY_TEXTS = ("out of memory", "memory exhausted", "cannot allocate memory", "bad_alloc")
 _MEMORY_LIMIT_COMMAND = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
-"""Command prefix that sets the memory limit (KiB); has no effect if ``ulimit`` is unsupported."""
+"""Command prefix that sets the memory limit in KiB, if the shell supports ``ulimit``."""
 OUTPUT_BYTES = 1 << 20
-"""Maximum bytes of compiler output that are read."""
+"""Maximum number of bytes that are read from the compiler's output."""
 
 
 class Compiler(Record):

@@ -17,8 +17,8 @@ class InstructionSet(Record):
 
     Attributes:
         march: value of the compiler flag ``-march``.
-        beyond: a feature of the processors that have more instructions.
-        excluded: name prefixes of the features that kernels do not use.
+        beyond: a CPU feature that only processors with a larger instruction set have.
+        excluded: prefixes of the names of CPU features that kernels do not use.
     """
 
     march: str
@@ -38,9 +38,10 @@ INSTRUCTION_SETS = {
 
 @lru_cache(maxsize=1)
 def cpu_features() -> tuple[str, ...]:
-    """Returns sorted instruction-set features as named by Linux (``avx2``, ``asimd`` …).
+    """Returns the sorted names of the CPU features, as Linux names them (``avx2``, ``asimd`` …).
 
-    The list is empty on other systems; features disabled by `MS_FUSION_ISA` are left out.
+    Features that `MS_FUSION_ISA` disables are left out. On other operating systems the list is
+    empty.
     """
     limit = instruction_limit()
     return tuple(
@@ -50,13 +51,13 @@ def cpu_features() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def instruction_limit() -> InstructionSet | None:
-    """Returns the instruction set to which kernels are limited; None for this processor's own."""
+    """Returns the instruction set to which kernels are limited, or None if there is no limit."""
     limit = INSTRUCTION_SETS.get(environment.ISA.read())
     return limit if limit is not None and limit.beyond in _all_features() else None
 
 
 def is_kept_to_avx2() -> bool:
-    """Whether this processor has AVX-512 and kernels are limited to AVX2."""
+    """Returns whether this processor has AVX-512 and kernels are limited to AVX2."""
     return instruction_limit() == INSTRUCTION_SETS["avx2"]
 
 
@@ -75,7 +76,7 @@ def _all_features() -> tuple[str, ...]:
 
 
 def libc() -> str:
-    """Returns name and version of the C library as reported by the system."""
+    """Returns the name and the version of the C library, as the operating system reports them."""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
@@ -84,7 +85,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Returns the package version and those properties of the machine that belong in cache keys."""
+    """Returns the package version and the properties of the machine on which cache keys depend."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -109,6 +110,6 @@ def find_mapped_files(name: re.Pattern[bytes]) -> set[str]:
 
 
 def is_noexec(directory: Path) -> bool:
-    """Whether a directory is mounted noexec, so that no library can be loaded from it."""
+    """Returns whether a directory is mounted noexec, so that no library can be loaded from it."""
     flag = getattr(os, "ST_NOEXEC", 0)
     return bool(os.statvfs(directory).f_flag & flag)

@@ -26,9 +26,9 @@ _GCC = re.compile(r"(.*-)?gcc(-\d+)?(\.\d+)*\Z")
 NAME = "headers.h"
 """Header name that GCC looks up; the precompiled file has the suffix ``.gch``."""
 _requested_keys: set[str] = set()
-"""Keys that were requested once. Headers are precompiled on the second request."""
+"""Keys that were requested once. The second request for a key precompiles the headers."""
 _verified_paths: dict[tuple[Path, str], Path] = {}
-"""(root of the store, key) → precompiled file that this process has checked already."""
+"""Maps (root of the store, key) to a precompiled file that this process has already checked."""
 _rejected_keys: set[str] = set()
 """Keys whose precompilation or use failed."""
 
@@ -87,7 +87,7 @@ def _precompile(
 
 
 def use(found: Path, head: str, place: Path) -> list[str]:
-    """Links precompiled headers into a compile directory; returns the flags for their use."""
+    """Links precompiled headers into a compile directory. Returns the flags for their use."""
     (place / NAME).write_text(head, "utf-8")
     (place / f"{NAME}.gch").symlink_to(found)
     return ["-include", NAME]

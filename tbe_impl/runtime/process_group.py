@@ -1,4 +1,4 @@
-"""Starts child processes as process group leaders; kills the groups when the parent ends."""
+"""Starts child processes as process group leaders, and kills the groups when the parent ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
-"""Watcher command: reads a process group's id from a pipe; kills the group when the pipe ends."""
+"""Watcher command, which reads a process group's id from a pipe.
+
+It kills the group when the other end of the pipe is closed.
+"""
 
 
 def child_environment(**variables: str) -> dict[str, str]:
@@ -29,11 +32,11 @@ def child_environment(**variables: str) -> dict[str, str]:
 def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Starts a child process as the leader of a new session and process group.
 
-    The group is killed when the ``with`` block ends. Ctrl-C, a closed terminal or a signal reaches
-    only the parent. The parent kills the group when it exits. If the parent is killed, a watcher
-    process kills the group. The watcher reads a pipe whose other end stays open as long as the
-    parent, or a forked copy of the parent, lives. Processes started by the child may inherit the
-    child's pipes, so the child's output must go to a file.
+    The group is killed when the ``with`` block ends. Because of the new session, Ctrl-C and a
+    closed terminal reach only the parent. The parent kills the group when it exits. If the parent
+    is killed, a watcher process kills the group. The watcher reads from a pipe. The other end of
+    the pipe stays open until the parent and all its forked copies have ended. Processes started by
+    the child may inherit the child's pipes, so the child's output must go to a file.
 
     Args:
         command: the command to run.

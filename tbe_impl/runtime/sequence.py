@@ -1,9 +1,9 @@
-"""Defines a sequence of kernels that run one after the other, and links it to one C function.
+"""Defines sequences of kernels that run one after the other, and links each to one C function.
 
 The type of the kernels in a `KernelSequence` shows the stage of the sequence. The docstring of
-`tbe_impl.runtime` lists the stages. `KernelSequence.convert` takes a sequence to its next stage. A
-stored sequence can be read without NumPy, so the compile server can publish cached kernels without
-NumPy.
+`tbe_impl.runtime` lists the stages. `KernelSequence.convert` converts a sequence to its next stage.
+A stored sequence can be read without NumPy, so the compile server can publish cached kernels
+without NumPy.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ OtherT = TypeVar("OtherT")
 
 
 class CFunction(NamedTuple):
-    """C function of a kernel. It returns 0 on success.
+    """C function of a kernel, which returns 0 on success.
 
     Signature: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``.
 
     Attributes:
-        function: the function, or its address.
+        function: the function as a ctypes object, or its address.
         order: for each entry of `buffers`, the index of its array among the kernel's inputs and
             outputs.
-        numbers: integers that the function gets as its argument `numbers`.
+        numbers: integers that are passed to the function as its argument `numbers`.
         state: address of the function's state, or 0 if it has none. A function with a state has
             another signature: ``int function(void *state, void **buffers)``.
-        kept: objects that must live as long as the function can be called.
+        kept: objects that must not be deleted while the function can still be called.
     """
 
     function: Any
@@ -58,7 +58,7 @@ class Step(msgspec.Struct, Generic[KernelT], frozen=True, forbid_unknown_fields=
     Attributes:
         kernel: the kernel. The type of the kernel depends on the stage of the sequence.
         reads, writes: names of the arrays that the kernel reads and writes.
-        written_bytes: bytes of each written array.
+        written_bytes: size of each written array in bytes.
     """
 
     kernel: KernelT
@@ -146,8 +146,8 @@ def link(sequence: KernelSequence[CFunction | None]) -> CFunction | None:
 
     Returns None if a step of the sequence has no C function.
 
-    The C function takes the buffers of the inputs, then of the outputs. The scratch memory stays
-    allocated for the next call of any sequence.
+    The buffers that the C function takes are those of the inputs, followed by those of the outputs.
+    The scratch memory stays allocated, so that the next call of any sequence can use it.
 
     Raises:
         MissingError: there is no C compiler.

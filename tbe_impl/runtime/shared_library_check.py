@@ -36,7 +36,7 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
     """Checks that a library can be loaded.
 
     Raises:
-        CompileError: the library cannot be loaded; the error names the compiler.
+        CompileError: the library cannot be loaded. The message names the compiler.
     """
     problem = _find_truncation(path.read_bytes())
     if not problem:

@@ -11,7 +11,7 @@ from tbe_impl.runtime.thread_pool import start_workers
 
 
 def open_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
-    """Loads the thread pool, then the library; checks that the library contains `symbols`.
+    """Loads the thread pool, then the library, and checks that the library contains `symbols`.
 
     Raises:
         CompileError: the library cannot be loaded, or a symbol is missing.

@@ -4,20 +4,20 @@ An entry is the file ``<root>/<kind>/<key><suffix>``; `store_kinds` lists the ki
 hold for all entries:
 
 - **Key.** A key is the SHA-256 of the inputs, the machine, the package version and the schema
-  (`make_key`). An entry does not expire. An entry is stale when no process computes its key any
-  more.
-- **Trust.** The root, the directory of the kind, and the file belong to this user. Nobody else can
-  write to them, and the file is regular. Links are not followed below the root. Before use,
-  `store_entry` checks the size limit, and the SHA-256 over content, schema, kind and key.
-  `read_record` also checks the types of the content. An entry that fails a check is treated as
-  absent, and the next write replaces it.
+  (`make_key`). Entries do not expire. An entry becomes unused when its inputs change, because all
+  processes then compute a different key.
+- **Trust.** The root, the directory of the kind, and the file must belong to this user. Nobody else
+  may be able to write to them, and the file must be a regular file. Links are not followed below
+  the root. Before use, `store_entry` checks the size limit, and the SHA-256 over content, schema,
+  kind and key. `read_record` also checks the types of the content. An entry that fails a check is
+  treated as absent, and the next write replaces it.
 - **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete entry
-  or none. Directories have mode 0700, files 0600. Measured results, and files for the loader or the
-  C compiler, are synced to disk. A lock per key prevents several processes from building the same
-  file. If a process hangs, its lock is ignored after some time.
+  or none. Directories have mode 0700, files 0600. Measured results are synced to disk, and so are
+  files for the loader and for the C compiler. A lock for each key prevents several processes from
+  building the same file. If a process holds the lock for too long, other processes ignore it.
 - **Size.** If the size exceeds `LIMIT_BYTES`, the least recently used entries of all kinds are
-  removed. Entries that a process has mapped or used in the last minute stay. Measured results stay
-  too.
+  removed. An entry is not removed while a process has it mapped, or in the minute after its last
+  use. Measured results are never removed for this reason.
 - **Failure.** If the directory is unusable, a process warns once and builds into a private
   directory. The process removes this directory at exit. Measured results are not stored in it.
 """
@@ -65,14 +65,14 @@ from tbe_impl.runtime.store_kinds import KERNELS, KINDS, Kind
 
 LIMIT_BYTES = 1 << 30
 EVICTION_TARGET_SHARE = 0.9
-"""Eviction shrinks the store to this share of the limit, so that evictions are rare."""
+"""Share of the size limit to which an eviction shrinks the store, so that evictions are rare."""
 LOCK_TIMEOUT_S = 120.0
 IN_USE_S = 60.0
-"""Number of seconds after a use during which an entry counts as in use."""
+"""Time in seconds, after its last use, during which an entry counts as in use."""
 LEFTOVER_S = 3600.0
 """Age, in seconds, at which the leftover files of killed processes are deleted."""
 WORK = "work"
-"""Directory for files that are not entries yet, and for locks."""
+"""Name of the directory for locks, and for files that are not complete entries yet."""
 
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
@@ -148,7 +148,7 @@ def make_key(**parts: Any) -> str:
 
 
 def text_digest(source: str) -> str:
-    """Returns the SHA-256 of a generated text, from which the key of its library follows."""
+    """Returns the SHA-256 of a generated text. It is part of the key of the text's library."""
     return hashlib.sha256(source.encode()).hexdigest()
 
 
@@ -173,7 +173,7 @@ class Store:
         Args:
             kind: a kind of files.
             key: from `make_key`.
-            sha256: required `digest` of the entry. An empty string accepts any digest.
+            sha256: the `digest` that the entry must have. An empty string accepts any digest.
         """
         whole = self._read(kind, key)
         if whole is not None and sha256 in ("", digest_of(whole)):
@@ -226,20 +226,20 @@ class Store:
             _say(f"{kind.content} is not kept: {error}", kind)
 
     def write_record(self, kind: Kind, key: str, record: Any) -> None:
-        """Stores a record as JSON; in all other respects, the function equals `write`."""
+        """Stores a record as JSON. In all other respects, the function behaves like `write`."""
         self.write(kind, key, msgspec.json.encode(record))
 
     def records(
         self, kind: Kind, decoder: msgspec.json.Decoder[Record]
     ) -> Iterator[tuple[str, Record]]:
-        """Yields the valid entries of a kind with their keys, the least recently used first."""
+        """Yields (key, record) for each valid entry of a kind, the least recently used first."""
         for entry in self.entries(kind):
             record = self.read_record(kind, entry.key, decoder)
             if record is not None:
                 yield entry.key, record
 
     def get_or_build(self, kind: Kind, key: str, build: Build) -> Path:
-        """Returns the path of the entry of `key`; builds and stores the entry if it is absent.
+        """Returns the path of the entry of `key`. Builds and stores the entry if it is absent.
 
         A lock for each key prevents several processes from building the same entry.
 
@@ -250,7 +250,7 @@ class Store:
                 writes to the directory of this path are deleted.
 
         Raises:
-            Any exception of `build`. Nothing is stored in this case.
+            Any exception that `build` raises. Nothing is stored in this case.
             CacheError: neither `root` nor a private directory can hold compiled kernels.
         """
         found = self.find(kind, key)
@@ -270,10 +270,10 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, key: str, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager that holds the lock of `key`; one process at a time can hold the lock.
+        """Context manager that holds the lock of `key`. Only one process at a time holds the lock.
 
-        After `timeout_s` seconds the block is entered without the lock, because the process that
-        holds it may hang.
+        If the lock is not free after `timeout_s` seconds, the ``with`` block is entered without the
+        lock, because the process that holds the lock may hang.
 
         Raises:
             CacheError, OSError: the store cannot be written.
@@ -292,7 +292,7 @@ class Store:
             lock.release()
 
     def has_any(self, kind: Kind) -> bool:
-        """Whether an entry of this kind was ever stored."""
+        """Returns whether an entry of this kind was ever stored."""
         return (self.root / kind.name).is_dir()
 
     def entries(self, *kinds: Kind) -> tuple[Entry, ...]:
@@ -316,14 +316,14 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def digest(self, kind: Kind, key: str) -> str:
-        """Returns the SHA-256 of the entry of `key`; raises `CacheError` if it is invalid."""
+        """Returns the SHA-256 of the entry of `key`. Raises `CacheError` for an invalid entry."""
         self._path(kind, key)
         return digest_of(read_entry(f"{self._place}/{kind.name}", kind, key))
 
     def verify(self) -> tuple[tuple[Entry, str], ...]:
-        """Checks every entry; returns a pair for each invalid entry: the entry and the reason.
+        """Checks every entry. Returns a pair (entry, reason) for each invalid entry.
 
-        An invalid entry is never used.
+        `find` and `read` never return an invalid entry.
         """
         wrong = []
         for entry in self.entries():
@@ -334,7 +334,7 @@ class Store:
         return tuple(wrong)
 
     def remove(self, kind: Kind, keys: Iterable[str]) -> int:
-        """Removes the entries of `keys`; returns the number of removed entries."""
+        """Removes the entries of `keys`. Returns the number of removed entries."""
         return sum(_delete(Path(self._path(kind, key))) for key in keys)
 
     def clear(self, *kinds: Kind) -> tuple[Entry, ...]:
@@ -352,7 +352,7 @@ class Store:
         return removed
 
     def info(self) -> StoreInfo:
-        """Returns statistics of the store; does not create its directory."""
+        """Returns statistics of the store. Does not create the directory of the store."""
         entries = self.entries()
         nearest = next(place for place in (self.root, *self.root.parents) if place.exists())
         problem = ""
@@ -382,7 +382,7 @@ class Store:
         return place
 
     def _read(self, kind: Kind, key: str) -> bytes | None:
-        """Marks an entry as used; returns content and trailer, or None if the entry is invalid."""
+        """Marks an entry as used. Returns content and trailer, or None for an invalid entry."""
         entry = self._path(kind, key)
         try:
             check_owner(self.root.stat(), self._place)
@@ -476,7 +476,7 @@ def user_store() -> Store:
 
 
 def _delete(path: Path) -> bool:
-    """Removes a file, directory or link (not its target); returns whether the removal succeeded."""
+    """Removes a file, a directory or a link (not its target). Returns whether this succeeded."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -491,7 +491,7 @@ def _delete(path: Path) -> bool:
 
 
 def _say(text: str, kind: Kind) -> None:
-    """Logs that an entry cannot be used or stored; warns once if the entry is a measured result."""
+    """Logs that an entry cannot be used or stored. Warns once if the entry is a measured result."""
     if not kind.is_measured:
         _log.info("%s", text)
     elif text not in _logged_messages:

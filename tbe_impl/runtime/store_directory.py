@@ -1,4 +1,4 @@
-"""Checks the directory of the store; replaces an unusable directory by a private directory.
+"""Checks the store's directory, and replaces an unusable directory by a private one.
 
 A directory is unusable if it is read-only, full, mounted noexec, owned by another user, a file, or
 a dangling link. The process then warns once and uses a private directory, which it removes at exit.
@@ -45,7 +45,7 @@ _warned_directories: set[str] = set()
 
 
 def check_place(root: Path) -> None:
-    """Creates the directory `root` if absent; raises `CacheError` if `root` cannot hold kernels."""
+    """Creates the directory `root` if absent. Raises `CacheError` if it cannot hold kernels."""
     check_utf8_path(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def _remove_own(directory: Path, pid: int) -> None:
 
 
 def warn_not_cached(place: Path, reason: str) -> None:
-    """Warns once per cache directory that nothing can be stored there."""
+    """Warns, once for each cache directory, that nothing can be stored in it."""
     home = environment.cache_dir()
     whole = str(home if place.is_relative_to(home) else place)
     if whole in _warned_directories:

@@ -1,4 +1,4 @@
-"""Reads and seals the files of the store; checks owner, mode, file type, size and SHA-256.
+"""Reads and seals the files of the store, and checks owner, mode, type, size and SHA-256.
 
 An entry is one file: the content, then a trailer of `TRAILER_BYTES` bytes. The trailer is a line
 break, the SHA-256 of content, schema, kind and key in hexadecimal digits, and a line break. The
@@ -46,7 +46,7 @@ def check_owner(status: os.stat_result, place: Path | str) -> None:
 
 
 def open_directory(place: Path | str) -> int:
-    """Opens a directory without following links; raises `CacheError` on failure."""
+    """Opens a directory without following links. Raises `CacheError` on failure."""
     try:
         return os.open(place, _OPEN_FLAGS | os.O_DIRECTORY)
     except OSError as error:
@@ -129,7 +129,7 @@ def seal(file: Path, kind: Kind, key: str) -> None:
     """Appends the trailer to a file that a builder wrote, and syncs the file to disk.
 
     Raises:
-        CompileError: the builder wrote no regular file.
+        CompileError: the builder did not write a regular file.
     """
     try:
         status = file.lstat()

@@ -15,12 +15,12 @@ class Kind(Record):
         name: name of the kind, and of the directory that holds its entries.
         content: description of the content of an entry, as a noun phrase.
         bytes_max: largest size of the content.
-        suffix: suffix of the file name, after the key. Without a suffix, MindSpore would take a
-            library whose key ends in ``cc`` for C++ source code.
+        suffix: suffix of the file name, after the key. A suffix is needed, because MindSpore treats
+            a library whose file name ends in ``cc`` as C++ source code.
         is_file: whether the content is used as a file, which the process loads or the C compiler
             reads.
         is_measured: whether the content was measured at the user's request. An entry of such a kind
-            is removed by an explicit call only. A failure to read or write the entry causes a
+            is removed only by an explicit call. A failure to read or write the entry causes a
             warning.
     """
 

@@ -1,9 +1,9 @@
 """Tracks the size of the store in bytes in a file shared by all processes.
 
 The first line of the file is the total size at the last full count of the store. Each later line is
-the size of one entry stored since then. A process appends a line with one write, so no process
-waits for another process. If a line is lost during a count, the sum is slightly too small until the
-next count.
+the size of one entry stored since then. A process appends a line with one write. Therefore, no
+process waits for another process. If a line is lost during a count, the sum is slightly too small
+until the next count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds the size of an entry; returns the size of the store, or None if a full count is due."""
+    """Adds the size of an entry. Returns the store's size, or None if a full count is due."""
     try:
         directory = open_directory(root)
     except CacheError:

@@ -23,7 +23,8 @@ def start_workers() -> bool:
 
     Returns whether the pool is loaded.
 
-    If the pool cannot be loaded, each kernel runs on one thread, and one `RuntimeWarning` says so.
+    If the pool cannot be loaded, each kernel runs on one thread, and the process issues one
+    `RuntimeWarning`.
     """
     with _load_lock:
         if not _libraries:
