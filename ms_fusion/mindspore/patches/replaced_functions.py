@@ -83,11 +83,11 @@ def _list_source_expansions() -> Iterator[Replacement]:
         yield Replacement(
             f"{PARSER_TABLE}[{function.rpartition('.')[2]}]",
             file,
-            f"`{function}` becomes basic operators",
+            f"expands `{function}` to basic operators",
         )
         for name, _ in expansion.cells:
             cell = name.replace("mindspore.nn.", "mindspore.nn.layer.activation.")
-            yield Replacement(f"{cell}.construct", file, f"`{name}` becomes basic operators")
+            yield Replacement(f"{cell}.construct", file, f"expands `{name}` to basic operators")
             yield Replacement(
                 f"{cell}.construct_of_mindspore", file, "added: the original `construct`"
             )
@@ -98,30 +98,32 @@ def _list_source_expansions() -> Iterator[Replacement]:
 
 REPLACED: dict[str, tuple[Replacement, ...]] = {
     FIRST_PRESET: (
-        Replacement(f"{GRAPH_EXECUTOR}.compile", _SCOPES, "flags, lock and retry of a compilation"),
+        Replacement(
+            f"{GRAPH_EXECUTOR}.compile", _SCOPES, "adds flags, lock and retry to a compilation"
+        ),
         Replacement(f"{JIT_EXECUTOR}.compile", _SCOPES, "the same for `@ms.jit`"),
         Replacement(
             f"{GRAPH_EXECUTOR}.generate_arguments_key",
             _SCOPES,
-            "the flags in force are part of the key of compiled graphs",
+            "adds the flags in force to the key of compiled graphs",
         ),
         Replacement(f"{JIT_EXECUTOR}.generate_arguments_key", _SCOPES, "the same for `@ms.jit`"),
-        Replacement(f"{PYNATIVE_EXECUTOR}.grad", _PYNATIVE, "gradients compile under the flags"),
+        Replacement(f"{PYNATIVE_EXECUTOR}.grad", _PYNATIVE, "compiles gradients under the flags"),
         Replacement(f"{PYNATIVE_EXECUTOR}.grad_jit", _PYNATIVE, "the same for `@ms.jit`"),
         Replacement(
             "mindspore.ops.composite.base._pynative_func_grad_forward",
             _PYNATIVE,
-            "a gradient that fails is no longer recorded",
+            "ends the recording if the computation of a gradient fails",
         ),
-        Replacement(f"{CELL}.__call__", _CALLS, "a graph that is one kernel is called as one"),
-        Replacement(f"{CELL}._check_construct_args", _CALLS, "the signature is looked up once"),
-        Replacement(f"{CELL}.__setattr__", _CALLS, "plain attributes are set directly"),
+        Replacement(f"{CELL}.__call__", _CALLS, "calls a graph of one kernel directly"),
+        Replacement(f"{CELL}._check_construct_args", _CALLS, "looks up the signature only once"),
+        Replacement(f"{CELL}.__setattr__", _CALLS, "sets plain attributes directly"),
         Replacement(f"{CELL}._predict", _CALLS, "finds the graph of the flags in force"),
-        Replacement(f"{CELL}.compile_and_run", _CALLS, "a repeated call goes to the graph"),
-        Replacement(f"{CELL}.compile_phase", _CALLS, "is set in all Cells at once"),
+        Replacement(f"{CELL}.compile_and_run", _CALLS, "runs the graph of a repeated call"),
+        Replacement(f"{CELL}.compile_phase", _CALLS, "sets the phase of all Cells at once"),
     ),
     LOCK: (
-        Replacement(f"{CELL}.__call__", _LOCK, "calls from several threads are serialised"),
+        Replacement(f"{CELL}.__call__", _LOCK, "serialises calls from several threads"),
         Replacement("mindspore.graph.api._JitExecutor.__call__", _LOCK, "the same for `@ms.jit`"),
     ),
     WARNING: (Replacement(f"{CELL}.__call__", _PYNATIVE, "names the net that is not compiled"),),
@@ -129,28 +131,28 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
         Replacement(
             "mindspore.nn.layer.normalization._BatchNorm.construct",
             _BATCH_NORM,
-            "batch normalisation becomes basic operators",
+            "expands batch normalisation to basic operators",
         ),
         Replacement(
             "mindspore.nn.layer.normalization._BatchNorm.construct_of_mindspore",
             _BATCH_NORM,
             "added: the original `construct`, for inputs that are not expanded",
         ),
-        Replacement(f"{PARSER_TABLE}[batch_norm]", _BATCH_NORM, "`mindspore.ops.batch_norm`"),
+        Replacement(f"{PARSER_TABLE}[batch_norm]", _BATCH_NORM, "the same for `ops.batch_norm`"),
         Replacement(
             f"{PARSER_TABLE}[batch_norm_ext]",
             _BATCH_NORM,
-            "`mindspore.mint.nn.functional.batch_norm`",
+            "the same for `mindspore.mint.nn.functional.batch_norm`",
         ),
         Replacement(
             f"{PARSER_TABLE}[pad]",
             "ms_fusion/mindspore/patches/padding.py",
-            "`mindspore.ops.pad`, whose gradient is wrong in MindSpore 2.10",
+            "replaces `mindspore.ops.pad`, whose gradient is wrong in MindSpore 2.10",
         ),
         Replacement(
             "mindspore.nn.layer.activation.LeakyReLU.bprop",
             "ms_fusion/mindspore/patches/leaky_relu.py",
-            "added: the gradient from the result, which keeps one array and not three",
+            "added: computes the gradient from the result, which keeps one array, not three",
         ),
         *_list_source_expansions(),
     ),
@@ -160,37 +162,35 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
             _HOOK,
             "added: MindSpore's parser calls `_clone` only if a primitive has this attribute",
         ),
-        Replacement(f"{PRIMITIVE}._clone", _HOOK, "a primitive with a TBE function becomes ours"),
+        Replacement(f"{PRIMITIVE}._clone", _HOOK, "replaces a primitive with a TBE function"),
         Replacement(f"{PRIMITIVE}.check_elim", _HOOK, "the same in PyNative mode"),
         Replacement(
             "mindspore.ops.op_info_register.Oplib",
             _HOOK,
-            "registrations of TBE functions are noted",
+            "records the registrations of TBE functions",
         ),
         Replacement(
             "mindspore.ops.operations.custom_ops.Custom._update_func_imply_path",
             _HOOK,
-            "the file of a TBE function is found without being run",
+            "finds the file of a TBE function without running it",
         ),
     ),
     OPERATORS: (
         Replacement(
             f"{PYNATIVE_EXECUTOR}.set_mixed_precision_type",
             "custom_ops/core/pynative_fast_path.py",
-            "counts Cells with mixed precision; the fast path is off inside them",
+            "counts Cells with mixed precision, because the fast path is off inside them",
         ),
     ),
     PATCHED_NETS: (
         Replacement(
             "mindspore.train.amp._auto_mixed_precision_rewrite",
             "custom_ops/patching/mixed_precision.py",
-            "level O1 of `ms.amp` on a patched net",
+            "applies level O1 of `ms.amp` to a patched net",
         ),
     ),
     COMPILE_SERVER: (
-        Replacement(
-            "AkgBuilderBase.compile", _SERVER, "each kernel is built in a process of its own"
-        ),
+        Replacement("AkgBuilderBase.compile", _SERVER, "builds each kernel in a separate process"),
         Replacement(
             "AkgBuilderBase.accept_json", _SERVER, "refuses kernels that MindSpore builds wrongly"
         ),
@@ -204,18 +204,18 @@ def page() -> str:
     parts = [
         "# Functions of MindSpore that are replaced",
         "",
-        "Made from the table in `ms_fusion/mindspore/patches/replaced_functions.py`. A "
-        "replacement calls MindSpore's own function wherever it does not apply,",
-        "and a function that somebody else has replaced is left alone or wrapped. With "
-        "`MS_FUSION=off`, `enable()` and the import of",
-        "`custom_ops` replace nothing.",
+        "This page is generated from `ms_fusion/mindspore/patches/replaced_functions.py`. In cases "
+        "to which a replacement does",
+        "not apply, it calls MindSpore's own function. A function that another package has already "
+        "replaced is left unchanged or",
+        "wrapped. With `MS_FUSION=off`, `enable()` and the import of `custom_ops` replace nothing.",
     ]
     for when, replacements in REPLACED.items():
         parts += [
             "",
             f"## {when[0].upper()}{when[1:]}",
             "",
-            "| function | replaced in | what for |",
+            "| function | replaced in | purpose |",
             "|---|---|---|",
         ]
         parts += [f"| `{one.name}` | `{one.file}` | {one.why} |" for one in replacements]
