@@ -31,4 +31,4 @@ PASSES: Mapping[str, Callable[[ir.Model], None]] = MappingProxyType(
         "products that read one value": merge_shared_products,
     }
 )
-"""Description of the nodes that a pass removes → the pass; the order is the execution order."""
+"""Maps a description of the removed nodes to the pass that removes them, in execution order."""

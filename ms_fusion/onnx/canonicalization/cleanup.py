@@ -36,7 +36,10 @@ FOLDED_OUTPUT_ELEMENTS_MAX = 262_144
 The limit bounds how much folding enlarges the model.
 """
 FOLDED_WEIGHT_BYTES_MAX = 1 << 28
-"""Constant folding of layouts skips weights with more bytes, which need as much memory again."""
+"""Layout operators on weights with more bytes than this are not folded, to save memory.
+
+Folding needs memory for a second copy of the weights.
+"""
 WEIGHT_LAYOUTS = (
     "Concat",
     "Flatten",
@@ -47,7 +50,7 @@ WEIGHT_LAYOUTS = (
     "Transpose",
     "Unsqueeze",
 )
-"""Operators that only move the elements of weights."""
+"""Layout operators: operators that only move elements, which are folded if they read weights."""
 ROUNDS = 4
 SHAPE_OPERATORS = frozenset({"Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten"})
 
@@ -71,9 +74,9 @@ _RULES: Mapping[str, tuple[object, ...]] = {
     "Transpose": (rules.transpose_transpose_rule, rules.no_op_transpose_rule),
     "Unsqueeze": (rules.unsqueeze_unsqueeze_rule,),
 }
-"""Operator type → the onnxscript rewrite rules that are tried if a model contains this type.
+"""Maps an operator type to the onnxscript rewrite rules that are tried if a model contains it.
 
-Rules for other types are skipped to save time, because each rule visits every node.
+Rules for absent operator types are skipped to save time, because each rule visits every node.
 """
 
 
@@ -82,10 +85,10 @@ class CleanupResult:
     """The result of clean-up.
 
     Attributes:
-        steps: a pair for each kind of clean-up that removed nodes: its name and the number of
+        steps: one pair (name of a kind of clean-up, number of removed nodes) for each kind that
             removed nodes.
-        notes: sentences about operators that were lowered (replaced by simpler ones), and about
-            steps and shape inference that failed.
+        notes: sentences for the report. They name the operators that were lowered (replaced by
+            simpler operators), the clean-up steps that failed, and failures of shape inference.
     """
 
     steps: tuple[tuple[str, int], ...]
@@ -102,10 +105,11 @@ def clean(
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
 
-    With `keeps_weights`, large weights keep their names too: they are neither merged nor folded.
+    If `keeps_weights` is true, large weights are neither merged nor folded, so that they keep their
+    names too.
 
-    Operators that the device does not support, and operators whose type is in `lowered`, are also
-    lowered, that is, replaced by simpler operators.
+    Operators that the device does not support, and operators whose type is in `lowered`, are
+    lowered: they are replaced by simpler operators.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -181,7 +185,7 @@ def _infer(model: ir.Model, native: NativeWorkers, notes: list[str]) -> None:
 def fold(model: ir.Model, *, keeps_weights: bool = False) -> None:
     """Folds constants in place; skips operators with a large input or a large result.
 
-    Layouts of large weights are folded unless `keeps_weights`.
+    Layout operators on large weights are folded if `keeps_weights` is false.
     """
     fold_constants(
         model,
@@ -193,10 +197,11 @@ def fold(model: ir.Model, *, keeps_weights: bool = False) -> None:
 
 
 def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
-    """Returns True for operators that are folded beyond the size limits; None for all others.
+    """Returns True if an operator is folded regardless of the size limits, otherwise None.
 
-    None leaves the decision to the folding library. Folded beyond the limits are a ConstantOfShape
-    with a small result, which may be used as a shape, and layouts of weights.
+    Two kinds of operators are folded regardless of the limits: a ConstantOfShape with a small
+    result, which may be used as a shape, and a layout operator on weights. None leaves the decision
+    to the folding library.
     """
     if is_op(node, *WEIGHT_LAYOUTS):
         return True if not keeps_weights and _keeps_size(node) else None
@@ -211,10 +216,11 @@ def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
 
 
 def _keeps_size(node: ir.Node) -> bool:
-    """Returns whether folding a layout of weights does not enlarge the model.
+    """Returns whether a layout operator on weights can be folded without enlarging the model.
 
-    That is so if only layouts read the weights, and their results are together no larger, because
-    the data of the weights then leaves the model.
+    This requires that only layout operators read the weights, because the original weights can then
+    be removed from the model. The results of these operators must not be larger together than the
+    weights.
     """
     return all(
         value is None or (is_constant(value) and (_is_small(value) or _is_split_up(value)))
@@ -227,7 +233,7 @@ def _is_small(value: ir.Value) -> bool:
 
 
 def _is_split_up(weight: ir.Value) -> bool:
-    """Returns whether only layouts read a weight, and their results have at most its elements."""
+    """Returns whether only layout operators read a weight and do not increase its total size."""
     tensor = weight.const_value
     if tensor is None or tensor.nbytes > FOLDED_WEIGHT_BYTES_MAX or weight.is_graph_output():
         return False
@@ -248,7 +254,7 @@ def _is_static(shape: Sequence[object]) -> bool:
 def _remove_same_shape_operators(model: ir.Model) -> None:
     """Removes reshaping operators whose result has the same shape as their input.
 
-    If the result is an output of the model, the input gets the output's name.
+    If the result is an output of the model, the operator's input gets the name of this output.
     """
     results = set(model.graph.outputs)
     for node in list(model.graph):

@@ -1,4 +1,4 @@
-"""Rewrites torch's export of nn.MultiheadAttention to the usual spelling of attention.
+"""Rewrites torch's export of nn.MultiheadAttention to the usual form of attention.
 
 torch packs queries, keys and values by a transposed stack, and multiplies heads as batches of
 three axes. With a dynamic batch it transposes keys as batches of three axes. The usual spelling
@@ -114,7 +114,7 @@ def _constant(model: ir.Model, name: str, values: Sequence[int]) -> ir.Value:
 
 
 def _producer(value: ir.Value | None, op: str) -> ir.Node | None:
-    """Returns the producer of a value if it has this type and no other reader."""
+    """Returns the producer of a value if its type is `op` and no other node reads the value."""
     node = value.producer() if value is not None else None
     alone = value is not None and len(value.uses()) == 1 and not value.is_graph_output()
     return node if is_op(node, op) and alone else None
@@ -123,8 +123,8 @@ def _producer(value: ir.Value | None, op: str) -> ir.Node | None:
 def _split_stack(model: ir.Model, squeeze: ir.Node) -> None:
     """Replaces Gather(Squeeze(Transpose(Unsqueeze(Reshape(x)))), i) by the parts of Split(x).
 
-    x is (…, 3 · d). The Reshape makes (…, 3, d) of it; the operators behind it only move the axis
-    of 3 to the front, where each Gather picks one number of it.
+    x has the shape (…, 3 · d), and the Reshape changes it to (…, 3, d). The operators after the
+    Reshape only move the axis of size 3 to the front. Each Gather selects one index of this axis.
     """
     turned = _producer(squeeze.inputs[0], "Transpose")
     wide = _producer(turned.inputs[0], "Unsqueeze") if turned else None
@@ -177,8 +177,8 @@ def _split_stack(model: ir.Model, squeeze: ir.Node) -> None:
 def _separate_heads(model: ir.Model, product: ir.Node) -> None:
     """Rewrites softmax(q kᵀ) v with tensors of (heads, tokens, size) to tensors of four axes.
 
-    The operands are made of (tokens, 1, heads · size) by a Reshape to (tokens, heads, size) and a
-    Transpose. The result is turned back by a Transpose and a Reshape.
+    Each operand is computed from a tensor (tokens, 1, heads · size) by a Reshape to (tokens, heads,
+    size) and a Transpose. A Transpose and a Reshape convert the result back.
     """
     softmax = _producer(product.inputs[0], "Softmax")
     scores = _producer(softmax.inputs[0], "MatMul") if softmax else None
@@ -251,7 +251,7 @@ class _Operand:
 
 
 def _operand(value: ir.Value | None, perm: tuple[int, ...]) -> _Operand | None:
-    """Returns the operand that a Reshape and a Transpose by `perm` make, possibly scaled."""
+    """Returns the operand that a Reshape, a Transpose by `perm` and an optional scaling compute."""
     scale = None
     node = value.producer() if value is not None else None
     if node is not None and is_op(node, "Mul", "Div"):

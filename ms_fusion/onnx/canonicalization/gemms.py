@@ -55,7 +55,8 @@ def fuse_add_into_gemm(model: ir.Model) -> None:
 def _single_use_producer(value: ir.Value | None) -> ir.Node | None:
     """Returns the producer of `value` if exactly one node input reads the value.
 
-    Returns None otherwise, and also if the value is an output of the model or has no producer.
+    Returns None if several inputs read the value, if it is an output of the model, or if it has no
+    producer.
     """
     if value is None or value.is_graph_output() or len(value.uses()) != 1:
         return None
@@ -74,8 +75,8 @@ def _is_product(node: ir.Node) -> bool:
 def _product_addend(node: ir.Node) -> ir.Node | None:
     """Returns the MatMul that computes the addend of a Gemm.
 
-    Returns None unless `node` is a Gemm with beta = 1, its addend is the result of a MatMul of two
-    matrices, and no other node reads this result.
+    `node` must be a Gemm with beta = 1, whose addend is the result of a MatMul of two matrices that
+    no other node reads. For any other node, returns None.
     """
     if (
         not is_op(node, "Gemm")

@@ -17,7 +17,7 @@ AXES_INPUT_OPSET = 18
 
 
 def rewrite_global_average_pools(model: ir.Model) -> None:
-    """Replaces each GlobalAveragePool and the Flatten or Squeeze behind it by one ReduceMean."""
+    """Replaces each GlobalAveragePool and the Flatten or Squeeze after it by one ReduceMean."""
     for node in list(model.graph):
         if not is_op(node, "GlobalAveragePool"):
             continue

@@ -16,7 +16,10 @@ from ms_fusion.rules.layer_norm import scaled_norm
 LAYER_NORM_OPSET = 17
 DTYPES = frozenset({"float32", "float16"})
 PATTERNS = (Op("Add", scaled_norm("x"), "shift"), scaled_norm("x"))
-"""The normalisation with and without a shift; one without matches inside of one with a shift."""
+"""The patterns of a normalisation with a shift and without a shift, in this order.
+
+The pattern without a shift also matches a part of a normalisation with a shift.
+"""
 
 
 def fuse_layer_norms(model: ir.Model) -> None:
@@ -49,7 +52,7 @@ def fuse_layer_norms(model: ir.Model) -> None:
 
 
 def _check(match: Match) -> str:
-    """Returns why a match is not replaced; an empty string if it is."""
+    """Returns the reason why a match is not replaced, or an empty string if it is replaced."""
     *rest, _ = match.nodes
     if match.value("x").dtype not in DTYPES:
         return "its dtype has no operator"

@@ -1,4 +1,4 @@
-"""Functions that query and edit an ONNX model; several passes share them."""
+"""Queries and edits an ONNX model, for several passes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def opset_version(model: ir.Model) -> int:
 
 
 def small_constant(value: ir.Value | None) -> np.ndarray | None:
-    """Returns the array of a constant with at most `KNOWN_ELEMENTS` elements; None otherwise."""
+    """Returns the array of a constant with at most `KNOWN_ELEMENTS` elements, otherwise None."""
     if not is_constant(value) or value is None or value.const_value is None:
         return None
     tensor = value.const_value
@@ -37,9 +37,9 @@ def is_constant(value: ir.Value | None) -> bool:
 
 
 def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
-    """Returns the sizes of a value: an integer, a name, or None for each axis.
+    """Returns a tuple with the size of each axis of a value, or None if the rank is unknown.
 
-    None stands for an unknown size. If the rank is unknown, the result is None.
+    A size is an integer or a name, or None if it is unknown.
     """
     if value is None or value.shape is None:
         return None

@@ -1,4 +1,4 @@
-"""Simplifies layout operators that move no element: merges them, and moves them behind products."""
+"""Simplifies layout operators that keep the order of elements: merges them or moves them later."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ZERO_MEANS_COPY_OPSET = 5
 
 
 def merge_reshapes(model: ir.Model) -> None:
-    """Replaces a Transpose that keeps the order of all elements, or a Reshape of a Reshape.
+    """Merges two consecutive Reshapes, and replaces a Transpose that keeps the order by a Reshape.
 
-    One Reshape takes its place. A Transpose keeps the order if it moves only axes of size 1: that
-    of (n, t, 1, d) to (n, 1, t, d) splits off the heads of an attention with one head.
+    A Transpose keeps the order of the elements if it moves only axes of size 1. An example is the
+    Transpose from (n, t, 1, d) to (n, 1, t, d) in an attention with one head.
     """
     if opset_version(model) < ZERO_MEANS_COPY_OPSET:
         return
@@ -48,10 +48,10 @@ def _keeps_order(node: ir.Node) -> bool:
 
 
 def _replace_by_reshape(model: ir.Model, node: ir.Node, given: ir.Value | None) -> None:
-    """Replaces a node by a Reshape of `given` to the shape of its result, if that can be written.
+    """Replaces a node by a Reshape of `given` to the shape of the node's result if possible.
 
-    Sizes that are not known are copied from the same axis of `given`; one more follows from the
-    number of elements.
+    A Reshape can copy an unknown size from the same axis of `given`. One further unknown size
+    follows from the number of elements.
     """
     before, after = shape_of(given), shape_of(node.outputs[0])
     if given is None or before is None or after is None:
@@ -64,7 +64,7 @@ def _replace_by_reshape(model: ir.Model, node: ir.Node, given: ir.Value | None) 
 
 
 def _sizes(model: ir.Model, name: str, target: Sequence[int]) -> ir.Value:
-    """Adds the sizes that a Reshape reads as a constant."""
+    """Adds a constant with the sizes that a Reshape reads."""
     while name in model.graph.initializers:
         name += "_"
     sizes = ir.Value(name=name, const_value=ir.tensor(np.array(target, np.int64), name=name))
@@ -81,10 +81,11 @@ def _reshape_size(size: Any, place: int, before: Sequence[Any]) -> int:
 
 
 def sink_unit_reshapes(model: ir.Model) -> None:
-    """Moves a Reshape that only moves axes of size 1 behind a product, its bias and a Split.
+    """Moves a Reshape that only moves axes of size 1 after a product, its bias and a Split.
 
-    A product by a matrix, a sum with a vector and a Split along the last axis do not depend on how
-    the axes before the last one are written. Behind them, the Reshape meets another one.
+    A product with a matrix, a sum with a vector and a Split along the last axis do not depend on
+    the shape of the axes before the last axis. After these operators, the Reshape can be merged
+    with another Reshape.
     """
     for node in list(model.graph):
         view = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None
@@ -117,7 +118,7 @@ def _is_int(size: Any) -> bool:
 
 
 def _reads_rows(node: ir.Node) -> bool:
-    """Returns whether a node computes each row of its first input alone."""
+    """Returns whether a node computes each row of its result from one row of its first input."""
     if is_op(node, "Split"):
         shape = shape_of(node.inputs[0])
         axis = node.attributes.get_int("axis", 0)

@@ -12,15 +12,18 @@ from ms_fusion.onnx.canonicalization.model_edits import is_constant, is_op, opse
 SPLIT_INPUT_OPSET = 13
 """First opset in which Split reads the sizes of its parts as an input."""
 MERGED_BYTES_MAX = 1 << 28
-"""Weights with more bytes are not merged, since that needs as much memory again."""
+"""Weights with more bytes than this are not merged, because merging copies them."""
 MERGED_PRODUCTS_MIN = 3
-"""Two products and two operators for both (product and Split) are the same number."""
+"""Minimum number of products to merge.
+
+Merging two products saves nothing, because a product and a Split replace them.
+"""
 
 
 def merge_shared_products(model: ir.Model) -> None:
-    """Merges three products or more, x a, x b and x c, into x [a b c], which a Split divides.
+    """Merges three or more products x a, x b, x c into one product x [a b c] and a Split.
 
-    The weights are matrices that nothing else reads. Where each product has a constant bias, the
+    The weights must be matrices that no other node reads. If each product has a constant bias, the
     biases are merged too.
     """
     if opset_version(model) < SPLIT_INPUT_OPSET:
@@ -50,7 +53,7 @@ def _fit(nodes: Sequence[ir.Node]) -> bool:
 
 
 def _bias_of(node: ir.Node) -> tuple[ir.Node, ir.Value] | None:
-    """Returns the Add behind a product and its constant vector; None without such an Add."""
+    """Returns (Add after a product, its constant vector), or None if there is no such Add."""
     made = node.outputs[0]
     uses = made.uses()
     if len(uses) != 1 or made.is_graph_output():

@@ -1,7 +1,7 @@
 """Removes redundant signs, absolute values and maxima.
 
-The identities are relu(x) = |x| = x where x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x − y; −(x − y)
-= y − x; max(x, x) = x. NaN is preserved, because the removed operators propagate NaN.
+These identities are used: relu(x) = |x| = x for x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x − y; −(x
+− y) = y − x; max(x, x) = x. NaN is preserved, because the removed operators propagate NaN.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def remove_redundant_signs(model: ir.Model) -> None:
 def _is_redundant(node: ir.Node, positive: set[ir.Value]) -> bool:
     """Returns whether the node's result equals its first input.
 
-    `positive` holds the values that are known to be non-negative.
+    `positive` contains the values that are known to be non-negative.
     """
     if is_op(node, "Max", "Min"):
         return len(set(node.inputs)) == 1

@@ -26,7 +26,7 @@ _NO_CONV3D = MappingProxyType({3: f"a convolution in three axes ({_SOURCE})"})
 UNSUPPORTED_CONVOLUTIONS: Mapping[str, Mapping[int, str]] = MappingProxyType(
     {"ascend910a": _NO_CONV3D, "ascend310p": _NO_CONV3D}
 )
-"""Device → number of spatial axes → name of the unsupported convolution, with the source."""
+"""Unsupported convolutions: device → number of spatial axes → name of the convolution, source."""
 BROADCAST_OPSET, STRIDED_SLICE_OPSET, PAD_INPUT_OPSET = 7, 10, 11
 """First opsets in which Add broadcasts, Slice has steps, and Pad reads its sizes as an input."""
 
@@ -43,8 +43,8 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
             `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
 
     Returns:
-        One sentence for each operator to lower. It says into what the operator was lowered, or why
-        it was left unchanged.
+        A list with one sentence for each operator to lower. The sentence names the operators that
+        replace it, or the reason why it was left unchanged.
     """
     told = []
     version = version_of(model)
@@ -85,7 +85,7 @@ def _unused_prefix(name: str, model: ir.Model) -> str:
 
 
 def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
-    """Returns the reason why an operator must be lowered; an empty string if it need not be."""
+    """Returns the reason why an operator must be lowered, or "" if it need not be lowered."""
     if not is_op(node, "Conv", "Gemm"):
         return ""
     if node.op_type in asked:
@@ -100,7 +100,7 @@ def _lowering_reason(node: ir.Node, device: str, asked: Container[str]) -> str:
 
 _MALFORMED = "its attributes do not fit its sizes"
 _LoweringResult = tuple[str, ir.Value | None]
-"""Phrase that says how an operator was lowered or why not, and the new result.
+"""A pair: a phrase that says how an operator was lowered or why it was not, and the new result.
 
 The new result is None if the operator was not lowered.
 """
@@ -149,14 +149,14 @@ def _lower_gemm(node: ir.Node, w: _Writer) -> _LoweringResult:
 
 @dataclass(frozen=True)
 class _Convolution:
-    """A convolution to lower; all its sizes except the batch size are known.
+    """A convolution to lower. All its sizes except the batch size are known.
 
     Attributes:
         channels: number of channels of the image.
         groups: number of channel groups.
         filters: number of output channels.
         spans, strides, dilations: sizes, strides and dilations of the windows for each axis.
-        before, after: paddings before and after the image for each axis.
+        before, after: padding sizes before and after the image for each axis.
         places: spatial shape of the result.
     """
 
@@ -177,7 +177,7 @@ class _Convolution:
 
 
 def _convolution(node: ir.Node) -> _Convolution | str:
-    """Returns the parameters of a convolution, or a string that says why it is not lowered."""
+    """Returns the parameters of a convolution, or a string with the reason for not lowering it."""
     image, weight = (*node.inputs, None, None)[:2]
     if image is None or weight is None:
         return "it lacks an image or a weight"
@@ -248,7 +248,7 @@ class _Writer:
         counts: Sequence[int],
         steps: Sequence[int],
     ) -> ir.Value:
-        """Slices the spatial axes of an image; each axis has a start, a count and a step."""
+        """Slices the spatial axes of an image by a start, a count and a step for each axis."""
         ends = [
             start + (count - 1) * step + 1
             for start, count, step in zip(starts, counts, steps, strict=True)

@@ -67,9 +67,9 @@ def scaled_dot_product(
     because MindSpore has no matrix product for bfloat16.
 
     Returns:
-        The result; the keys and the values, each including the cached ones; and the scores. `mode`
-        is ONNX's ``qk_matmul_output_mode``: it selects the stage of the computation after which the
-        scores are returned.
+        A tuple (result, keys, values, scores). The keys and values include the cached ones. `mode`
+        is ONNX's ``qk_matmul_output_mode``. It selects which scores are returned, for example those
+        before or after the softmax.
     """
     dtype, is_flat = q.dtype, q.ndim == 3
     if is_flat:
@@ -109,7 +109,7 @@ def scaled_dot_product(
 def bias(
     q: Any, keys: int, mask: Any, offset: Any, lengths: Any, causal: bool, window: tuple[int, int]
 ) -> Any:
-    """Returns the additive mask of the scores: −∞ where a query must not attend to a key."""
+    """Returns the additive mask of the scores, with −∞ where a query must not attend to a key."""
     place = ops.expand_dims(ops.arange(q.shape[2]), 1) + offset
     key = ops.expand_dims(ops.arange(keys), 0)
     is_seen = key >= 0
@@ -136,7 +136,7 @@ def bias(
 
 
 def masked_softmax(x: Any) -> Any:
-    """Returns the softmax over the last axis; a row that contains only −∞ gives zeros."""
+    """Returns the softmax over the last axis, which is zero for rows that contain only −∞."""
     top = ops.amax(x, -1, True)
     found = ops.exp(x - ops.where(top == _MINUS_INFINITY, ops.zeros_like(top), top))
     total = ops.sum(found, -1, True)

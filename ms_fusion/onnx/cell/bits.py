@@ -27,7 +27,7 @@ FIXED_WIDTH_DTYPES = (
 def bit_cast(use: OperatorUse) -> str:
     """Emits ONNX ``BitCast`` as a NumPy view.
 
-    MindSpore's graph mode has no operator for it.
+    A NumPy view is used because MindSpore's graph mode has no such operator.
     """
     before, behind = use.value().dtype, use.result().dtype
     if before not in FIXED_WIDTH_DTYPES or behind not in FIXED_WIDTH_DTYPES:

@@ -16,7 +16,7 @@ SORT_DTYPES = {
     "uint64": "int64",
     "bfloat16": "float32",
 }
-"""Dtype that MindSpore cannot sort → the dtype in which it is sorted.
+"""Maps a dtype that MindSpore cannot sort to the dtype in which its elements are sorted.
 
 The highest bit of uint64 elements is flipped first, so that the order stays the same.
 """
@@ -35,14 +35,15 @@ def unique(use: OperatorUse) -> str:
 
 
 def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[Any, Any, Any, Any]:
-    """Returns the distinct slices of `x` along `axis`; if `axis` is None, the distinct elements.
+    """Finds the distinct slices of `x` along `axis`, or the distinct elements if `axis` is None.
 
-    They are sorted if `is_sorted`, else in the order of their first occurrence.
+    They are sorted if `is_sorted` is true. Otherwise they are in the order of their first
+    occurrence.
 
     Returns:
-        The distinct slices; the index of each distinct slice's first occurrence; for each slice of
-        `x`, the index of the distinct slice that equals it; and the number of occurrences of each
-        distinct slice.
+        A tuple of four tensors: the distinct slices; for each distinct slice, the index of its
+        first occurrence; for each slice of `x`, the index of the equal distinct slice; and for each
+        distinct slice, the number of its occurrences.
     """
     dtype, x = x.dtype, ops.cast(x, keys)
     x = flip_sign_bit(x) if dtype == mindspore.uint64 else x

@@ -1,4 +1,4 @@
-"""Emits ONNX ``Einsum`` as MindSpore matrix products; each one multiplies by the next operand."""
+"""Emits ONNX ``Einsum`` as a chain of MindSpore matrix products, one for each further operand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
 
 
 def _merge_repeated_labels(text: str, labels: Labels) -> tuple[str, Labels]:
-    """Replaces axes with the same label by their diagonal; returns the new expression and labels.
+    """Replaces axes with the same label by their diagonal. Returns the new expression and labels.
 
     `text` is the expression of an operand, and `labels` are the labels of its axes.
     """
@@ -126,8 +126,8 @@ def contract(
 ) -> Any:
     """Contracts two operands by one matrix product.
 
-    Shared axes occur in both operands and in the result. Summed axes occur in both operands only.
-    Own axes occur in one operand and in the result.
+    Shared axes occur in both operands and in the result. Summed axes occur in both operands, but
+    not in the result. Own axes occur in one operand and in the result.
 
     `order_a` permutes the axes of `a` to (shared, own, summed), and `order_b` permutes the axes of
     `b` to (shared, summed, own). `counts` holds the numbers of shared axes, of own axes of `a`, and
@@ -157,7 +157,7 @@ def contract(
 
 
 def product(sizes: tuple[int, ...]) -> int:
-    """Returns the product of sizes; 1 for an empty tuple."""
+    """Returns the product of sizes, which is 1 for an empty tuple."""
     found = 1
     for size in sizes:
         found = found * size

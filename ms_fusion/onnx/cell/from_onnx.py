@@ -38,11 +38,11 @@ def from_onnx(path: Path | str) -> nn.Cell:
     model that `auto_fuse` did not write becomes a Cell of MindSpore's operators only; `enable` can
     fuse them.
 
-    The model's floating-point constants become Parameters under their names. The Cell takes its
-    inputs in the model's order. It returns one tensor, or a tuple if the model has several outputs.
-    The Cell runs in graph mode, in PyNative mode, and under `enable`. `enable` does not replace the
-    generated kernels. After ``set_train()``, a group with a convolution or a pooling runs as
-    MindSpore's operators, because its kernel has no gradient.
+    The model's floating-point constants become Parameters under their names. The inputs of the Cell
+    are in the model's order. The Cell returns one tensor, or a tuple if the model has several
+    outputs. The Cell runs in graph mode, in PyNative mode, and under `enable`. `enable` does not
+    replace the generated kernels. After ``set_train()``, a group with a convolution or a pooling
+    runs as MindSpore's operators, because its kernel has no gradient.
 
     Args:
         path: path of the model file, which `auto_fuse` may have written.

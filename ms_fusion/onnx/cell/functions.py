@@ -24,7 +24,9 @@ LOWEST_VALUES = {
 def gemm(
     a: Any, b: Any, alpha: float, beta: float, turn_a: bool, turn_b: bool, c: Any = None
 ) -> Any:
-    """Returns alpha · a · b + beta · c; `a` is transposed if `turn_a`, and `b` if `turn_b`.
+    """Returns alpha · a · b + beta · c.
+
+    `a` is transposed first if `turn_a` is true, and `b` if `turn_b` is true.
 
     If alpha is not 1, half-precision operands are multiplied in float32, because the unscaled
     product may overflow.
@@ -111,7 +113,7 @@ def instance_norm(x: Any, scale: Any, shift: Any, epsilon: float) -> Any:
 def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_groups: bool) -> Any:
     """Normalises each channel group of each image to mean 0 and variance 1, then scales and shifts.
 
-    Scale and shift have one value per channel, or per group if `of_groups`.
+    Scale and shift have one value per channel, or one value per group if `of_groups` is true.
     """
     found = layer_norm(ops.reshape(x, (x.shape[0], groups, -1)), (2,), epsilon, 1.0)
     if of_groups:
@@ -123,12 +125,12 @@ def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_g
 
 
 def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
-    """Returns the mean over `axes`, with ``keepdims``."""
+    """Returns the mean over `axes`, which keep size 1."""
     return ops.mean(widen_half(x), axes, True)
 
 
 def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
-    """Returns 1 / √(variance + epsilon), with the variance over `axes` and ``keepdims``."""
+    """Returns 1 / √(variance + epsilon), with the variance over `axes`, which keep size 1."""
     given = widen_half(x)
     centred = given - ops.mean(given, axes, True)
     return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
@@ -154,9 +156,9 @@ def batch_norm_step(
 
 
 def hard_max(x: Any, axis: int, flat: bool) -> Any:
-    """Returns 1 at the first maximum along `axis` and 0 elsewhere.
+    """Returns a tensor that is 1 at the first maximum along `axis` and 0 elsewhere.
 
-    If `flat`, the axes from `axis` on are treated as one axis.
+    If `flat` is true, the axes from `axis` on are treated as one axis.
     """
     given = flatten(x, axis) if flat else x
     axis = 1 if flat else axis
@@ -166,7 +168,7 @@ def hard_max(x: Any, axis: int, flat: bool) -> Any:
 
 
 def lp_normalize(x: Any, axis: int, p: int) -> Any:
-    """Returns `x` divided by its L1 or L2 norm along an axis; a zero vector stays zero."""
+    """Divides `x` by its L1 or L2 norm along an axis. A zero vector remains zero."""
     given = widen_half(x)
     size = (
         ops.sum(ops.abs(given), axis, True)
@@ -230,7 +232,7 @@ def shrink(x: Any, limit: float, bias: float) -> Any:
 
 
 def gelu(x: Any, approximate: bool) -> Any:
-    """Returns x · Φ(x), or its approximation by tanh if `approximate`."""
+    """Returns x · Φ(x), or its approximation by tanh if `approximate` is set."""
     if approximate:
         return 0.5 * x * (1.0 + tanh(TANH_SCALE * (x + CUBIC * x * x * x)))
     return 0.5 * x * (1.0 + ops.erf(x * SQRT_HALF))
@@ -245,7 +247,7 @@ def flatten(x: Any, axis: int) -> Any:
 
 
 def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
-    """Inserts axes of size 1; `places` are their positions in the result, in ascending order."""
+    """Inserts axes of size 1 at the positions `places` of the result, given in ascending order."""
     for place in places:
         x = ops.expand_dims(x, place)
     return x
@@ -271,7 +273,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
-    """Returns ln Σ e^x over axes; −∞ where all elements are −∞."""
+    """Returns ln Σ e^x over axes. The result is −∞ if all elements are −∞."""
     top = ops.amax(x, axes, True)
     top = ops.where(ops.isfinite(top), top, ops.zeros_like(top))
     found = ops.log(ops.sum(ops.exp(x - top), axes, True)) + top
@@ -279,9 +281,10 @@ def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 
 
 def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
-    """Returns the index of the maximum or minimum along an axis; `word` is argmax or argmin.
+    """Returns the index of the maximum (`word` = argmax) or minimum (argmin) along an axis.
 
-    Of several equal extrema, this is the index of the first one, or of the last one if `last`.
+    If several elements are equal extrema, the index of the first one is returned, or of the last
+    one if `last` is true.
     """
     given = ops.flip(x, (axis,)) if last else x
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
@@ -290,7 +293,7 @@ def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
 
 
 def truncated_remainder(x: Any, y: Any) -> Any:
-    """Returns the integer remainder of x / y; it has the sign of x."""
+    """Returns the integer remainder of x / y with the sign of x."""
     left = x
     # MindSpore rounds int64 quotients to float64, so that one step may give a wrong quotient.
     for _ in range(3):
@@ -309,7 +312,7 @@ def floored_remainder(y: Any, left: Any) -> Any:
 def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
     """Shifts the bits of integers.
 
-    A shift by `bits` or more gives 0. A right shift of signed integers is an exception: it sets all
+    A shift by `bits` or more gives 0, except for a right shift of signed integers, which sets all
     bits to the sign bit.
     """
     by = ops.cast(by, mindspore.int64)
@@ -323,8 +326,8 @@ def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
 def running_sum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     """Returns the prefix sums along an axis.
 
-    If `exclusive`, each sum omits its own element. If `reverse`, the sums start at the last
-    element.
+    If `exclusive` is true, the sum at a position does not include the element at this position. If
+    `reverse` is true, the sums start at the last element.
     """
     x = ops.flip(x, (axis,)) if reverse else x
     found = ops.cumsum(x, axis)
@@ -345,7 +348,7 @@ def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 
 
 def one_hot(places: Any, depth: int, values: Any, axis: int) -> Any:
-    """Returns the one-hot encoding of `places`, where `values` is (off, on).
+    """Returns the one-hot encoding of the indices `places`; `values` is (off value, on value).
 
     Negative indices count from the end.
     """
@@ -360,7 +363,7 @@ def depth_to_space(x: Any, size: int, depth_first: bool) -> Any:
     """Rearranges channels into spatial blocks of `size` × `size`.
 
     The channel axis is split into the block axes and the new channels. The block axes come first if
-    `depth_first` (mode DCR), last otherwise (mode CRD).
+    `depth_first` is true (mode DCR), otherwise last (mode CRD).
     """
     n, c, height, width = x.shape
     c = c // size**2
@@ -383,7 +386,8 @@ def space_to_depth(x: Any, size: int, depth_first: bool) -> Any:
 def pad(x: Any, pads: tuple[int, ...], value: float) -> Any:
     """Pads the last axes of `x` with `value`.
 
-    `pads` holds two sizes for each padded axis: the padding before it, then the padding behind it.
+    `pads` contains two sizes for each padded axis: the padding before the axis, and the padding
+    after it.
     """
     if not any(pads):
         return x
@@ -447,14 +451,15 @@ def transposed_convolution(
 
 
 def max_pool(call: Any, x: Any, pads: tuple[int, ...], lowest: float) -> Any:
-    """Returns the maximum of each window; the padding has the value `lowest`."""
+    """Returns the maximum of each window. The padding is filled with `lowest`."""
     return call(pad(x, pads, lowest))
 
 
 def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> Any:
     """Returns the mean of each window.
 
-    The padding counts as zeros if `with_edges`. Otherwise only elements of the image count.
+    If `with_edges` is true, the padding counts as zeros. Otherwise only elements of the image
+    count.
     """
     found = call(pad(x, pads, 0.0))
     if with_edges or not any(pads):

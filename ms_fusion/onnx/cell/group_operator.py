@@ -45,8 +45,8 @@ def is_differentiable(group: Node) -> bool:
 def spec_of(group: Node) -> OpSpec:
     """Builds the operator of `custom_ops` that computes a fused group.
 
-    The operator's inputs are the group's inputs whose elements are read, in the group's order. An
-    input of which only the shape is read is omitted.
+    The operator has the group's inputs in the group's order, except inputs of which only the shape
+    is read.
     """
     body = group.fused_body
     read = inputs_with_data(body)
@@ -95,8 +95,9 @@ def _build_kernels(
 ) -> Chain | Kernel:
     """Builds the kernels of a group for inputs with the shapes in `given`.
 
-    The result is a sequence of library calls and generated kernels. It is one generated kernel if
-    the sequence cannot be built, or if a symbol of the model denotes different sizes in `given`.
+    The result is a sequence of library calls and generated kernels. If the sequence cannot be
+    built, or if a symbol of the model denotes different sizes in `given`, the result is a single
+    generated kernel.
     """
     alone = build_for_shapes(
         group, {name: one.shape for name, one in zip(read, given, strict=True)}

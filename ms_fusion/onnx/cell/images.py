@@ -18,8 +18,8 @@ from ms_fusion.ops.onnx_windows import place_windows
 def windows_of(use: OperatorUse, spans: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """Returns the strides, dilations and pads of the windows of a convolution or pooling.
 
-    The list of pads holds two sizes for each axis: the padding before it, then the padding behind
-    it.
+    The list of pads contains two sizes for each axis: the padding before the axis, and the padding
+    after it.
     """
     call = Call(use.node, (), use.result(), np.dtype(np.float32))
     is_fitted = use.attr("auto_pad") in ("SAME_UPPER", "SAME_LOWER")
@@ -164,7 +164,7 @@ def _transposed_windows(
 def _primitive_windows(
     use: OperatorUse,
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-    """Returns window sizes, strides and pads; None if no MindSpore primitive supports them."""
+    """Returns (window sizes, strides, pads), or None if no MindSpore primitive supports them."""
     spans = use.integers("kernel_shape") or ()
     strides, dilations, pads = windows_of(use, spans)
     if (

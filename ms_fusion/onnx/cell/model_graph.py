@@ -36,7 +36,8 @@ class CellModel:
         graph: the graph of all operators, including the operators in groups.
         units: the nodes in execution order: single operators, and fused groups with a body.
         tensors: the model's constants by name.
-        bodies: name of an operator → name of an attribute → the subgraph in this attribute.
+        bodies: maps the name of an operator, and then the name of an attribute, to the subgraph in
+            this attribute.
         is_fused: whether `auto_fuse` wrote the model.
     """
 
@@ -97,8 +98,8 @@ def read_model(path: Path) -> CellModel:
 def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
     """Inlines the functions of the ms_fusion domain; each of them is a fused group.
 
-    Returns a pair for each call of a function: the name of the function, and its inlined operators
-    except Constant nodes. Calls in bodies of other operators are inlined too, and not returned.
+    Returns one pair (function name, inlined operators without Constant nodes) for each call of a
+    function. Calls in bodies of other operators are inlined too, but are not in the result.
     """
     found = []
     for call in [node for node in model.graph if node.domain == DOMAIN]:

@@ -24,7 +24,7 @@ _RESERVED_NAMES = ("self", "mindspore", "ops", "nn", *MODULES, "Tensor", "constr
 BLOCKS = frozenset({"If", "Loop", "SequenceMap"})
 """Operators whose source has several lines, because it includes the lines of their subgraphs."""
 Bodies = Mapping[str, Mapping[str, Graph]]
-"""Name of an operator → name of an attribute → the subgraph in this attribute."""
+"""Maps an operator's name, and then an attribute's name, to the subgraph in this attribute."""
 HEAD = f'''"""A net from an ONNX model, written by ms_fusion: what is fused runs as a kernel, \
 the rest is MindSpore's own."""
 
@@ -59,9 +59,9 @@ class NetClass:
     Attributes:
         name: name of the class.
         lines: source lines of the class.
-        parts: attribute of the instance → the primitive or constant that it holds.
-        weights: attribute that holds a Parameter → name of the model's constant.
-        groups: attribute that holds a kernel → the kernel's group.
+        parts: maps the name of an attribute of the instance to the primitive or constant in it.
+        weights: maps the name of an attribute with a Parameter to the name of the model's constant.
+        groups: maps the name of an attribute with a kernel to the kernel's group.
         sizes: names of the values that are Python tuples or integers instead of tensors.
     """
 
@@ -124,7 +124,7 @@ def write_class(
         graph: the graph to compute.
         units: the operators and groups of the graph, in execution order.
         constants: the constants of the model.
-        kernel: the whole graph as one group, or None. With a group, the class calls the group's
+        kernel: the whole graph as one group, or None. If it is a group, the class calls the group's
             kernel in inference, and computes the operators one by one in training.
         bodies: the subgraphs of the graph's operators.
         sizes: names of the values that the calling net passes to a group's class as Python tuples
@@ -198,7 +198,7 @@ class _Writer:
         return ", ".join(map(self.result, names))
 
     def result(self, name: str) -> str:
-        """Returns the expression of an output of a graph; a scalar constant becomes a tensor."""
+        """Returns the expression of an output of a graph. A scalar constant becomes a tensor."""
         value = self.graph.values[name]
         if value.kind != "constant" or value.shape:
             return self.text(name)
@@ -208,7 +208,7 @@ class _Writer:
     def kernel_call(self, group: Node, given: Sequence[str]) -> str:
         """Returns the Python expression that calls a group's kernel or the Cell of the group.
 
-        A group without a gradient has a Cell of its own, which calls the kernel in inference.
+        A group without a gradient has a separate Cell, which calls the kernel in inference.
         """
         name = self.attributes.new(identifier(group.op))
         self.made.groups[name] = group

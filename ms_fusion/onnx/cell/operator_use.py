@@ -41,9 +41,9 @@ class OperatorUse:
     Attributes:
         node: the operator.
         graph: the graph of the operator.
-        texts: expressions of the inputs; an empty string for an omitted input.
-        sizes: name of a value that is known when the net is compiled → its Python expression,
-            which gives an integer or a tuple.
+        texts: Python expressions of the inputs; an omitted input has an empty string.
+        sizes: maps the name of a value that is known when the net is compiled to its Python
+        expression. The value of the expression is an integer or a tuple.
         array: function that returns the elements of the constant with a given name. It returns
             None if the name denotes a computed value.
         part: function that stores an object, such as a primitive, as an attribute of the net and
@@ -107,11 +107,10 @@ class OperatorUse:
         return len(shape)
 
     def require_elements(self) -> OperatorUse:
-        """Checks that the first input of the operator is not known to be empty; returns self.
+        """Raises `InputError` if the first input of the operator has no elements; returns self.
 
-        Raises:
-            InputError: the input has no elements. MindSpore's operator would compute a wrong
-                result.
+        For such an input, MindSpore's operator would compute a wrong result. An input of unknown
+        size is accepted.
         """
         if 0 in self.value().shape:
             raise self.refusal("a tensor without elements")
@@ -142,9 +141,10 @@ class OperatorUse:
         return self.has(position) and self.array(self.value(position).name) is None
 
     def numbers(self, name: str, position: int | None = None) -> tuple[Any, ...] | None:
-        """Returns the elements of the input at `position`, or else of the attribute `name`.
+        """Returns the elements of the input at `position`, or of the attribute `name`.
 
-        Returns None if neither is present. Raises `InputError` if the input is not constant.
+        The attribute is read only if the input is absent. Returns None if both are absent. Raises
+        `InputError` if the input is present but not constant.
         """
         found = self.attr(name)
         if position is not None and self.has(position):
@@ -167,9 +167,9 @@ class OperatorUse:
         return int(self.attr("axis", default)) % max(rank or self.rank(), 1)
 
     def axes(self, position: int = 1, name: str = "axes") -> tuple[int, ...]:
-        """Returns the axes of a reduction; if none are given, all axes.
+        """Returns the axes of a reduction.
 
-        If none are given and ``noop_with_empty_axes`` is set, the result is empty.
+        If the node gives no axes, returns all axes, or no axes if ``noop_with_empty_axes`` is set.
         """
         found = self.integers(name, position)
         rank = self.rank()

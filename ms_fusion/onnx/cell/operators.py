@@ -407,7 +407,7 @@ def _refuse_loop(use: OperatorUse) -> str:
 def _bounds(use: OperatorUse, name: str, position: int) -> Sequence[Any]:
     """Returns the starts or the ends of a Slice.
 
-    They are integers, or Python expressions if they are the result of shape arithmetic.
+    Each of them is an integer, or a Python expression if it is the result of shape arithmetic.
     """
     told = use.sizes.get(use.node.inputs[position]) if position < len(use.node.inputs) else None
     if told is None:
@@ -475,7 +475,7 @@ def _split(use: OperatorUse) -> str:
 
 
 def _is_static_size(size: object) -> bool:
-    """Returns whether a size is static; a name or −1 stands for an unknown size."""
+    """Returns whether a size is static. Unknown sizes are names or −1."""
     return isinstance(size, int) and size >= 0
 
 
@@ -706,7 +706,7 @@ OPERATORS: Mapping[str, Emitter] = MappingProxyType(
         "QLinearMatMul": quantized.qlinear_matmul,
     }
 )
-"""Operator type of ONNX's own domain → function that emits its expression.
+"""Maps an operator type of ONNX's own domain to the function that emits its expression.
 
 A net supports these operators outside of fused groups.
 """

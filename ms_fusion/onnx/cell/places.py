@@ -118,13 +118,13 @@ def pad(use: OperatorUse) -> str:
 
 
 def reshape_along_axis(row: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """Reshapes a vector to `rank` axes; all axes except `axis` have size 1."""
+    """Reshapes a vector to `rank` axes, of which all except `axis` have size 1."""
     return row.reshape([-1 if other == axis else 1 for other in range(rank)])
 
 
 @ops.constexpr
 def padding_source_tensor(mode: str, size: int, before: int, behind: int) -> Tensor:
-    """Returns the gather indices of a padded axis as a tensor; runs while a net is compiled."""
+    """Returns the gather indices of a padded axis as a tensor. It runs while a net is compiled."""
     return Tensor(np.maximum(padding_sources(mode, size, before, behind), 0))
 
 
@@ -142,7 +142,7 @@ def inside_mask(size: int, before: int, behind: int, axis: int, rank: int) -> Te
 def pad_unknown_sizes(
     x: Any, axes: tuple[int, ...], pads: tuple[int, ...], mode: str, value: Any
 ) -> Any:
-    """Pads axes whose sizes are known only when the net is compiled; negative pads crop."""
+    """Pads axes whose sizes are known only when the net is compiled. Negative pads crop an axis."""
     for own in range(len(axes)):
         axis, before, behind = axes[own], pads[own], pads[own + len(axes)]
         if before != 0 or behind != 0:
@@ -154,7 +154,7 @@ def pad_unknown_sizes(
 
 
 def padding_sources(mode: str, size: int, before: int, behind: int) -> np.ndarray:
-    """Returns the source index of each position of a padded axis; −1 marks the padding constant."""
+    """Returns the source index of each position of a padded axis, −1 for the padding constant."""
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return np.clip(at, 0, size - 1)
@@ -168,7 +168,7 @@ def padding_sources(mode: str, size: int, before: int, behind: int) -> np.ndarra
 
 
 def normalize_indices(places: Any, size: Any) -> Any:
-    """Converts indices to non-negative int64; negative ones count from the end."""
+    """Converts indices to non-negative int64. Negative indices count from the end of the axis."""
     places = ops.cast(places, mindspore.int64)
     return ops.where(places < 0, places + size, places)
 
@@ -235,10 +235,10 @@ def scatter_slices(x: Any, places: Any, updates: Any, reduction: str) -> Any:
 
 
 def overwrite_along_axis(x: Any, fresh: Any, starts: Any, axis: int, is_circular: bool) -> Any:
-    """Overwrites a part of an axis of `x` by `fresh`; `starts` holds the first index of each batch.
+    """Overwrites a part of an axis of `x` by `fresh`, from an index that `starts` gives per batch.
 
-    If `starts` is None, the first index is 0. If `is_circular`, positions wrap around at the end of
-    the axis.
+    If `starts` is None, the part starts at index 0. If `is_circular` is true, positions wrap around
+    at the end of the axis.
     """
     size, count = x.shape[axis], fresh.shape[axis]
     place = ops.expand_dims(ops.arange(size), 0)
@@ -281,7 +281,7 @@ def stable_argsort(x: Any, axis: int, is_falling: bool) -> Any:
 def diagonal_mask(x: Any, beside: int) -> Any:
     """Returns a mask of the shape of `x` that is true on one diagonal.
 
-    This diagonal lies `beside` columns to the right of the main diagonal.
+    This diagonal is `beside` columns to the right of the main diagonal.
     """
     rows = ops.expand_dims(ops.arange(x.shape[0]), 1)
     return ops.equal(ops.expand_dims(ops.arange(x.shape[1]), 0), rows + beside)

@@ -58,7 +58,7 @@ def dequantize_linear(use: OperatorUse) -> str:
 def _row_parameter(use: OperatorUse, position: int, operand: int) -> str:
     """Emits a scale or zero point of a matrix product, reshaped to broadcast to a matrix.
 
-    The latter is the left operand (`operand` = 0), the right operand (1) or the result (2). The
+    The matrix is the left operand (`operand` = 0), the right operand (1) or the result (2). The
     scale or zero point has one value per tensor, per row of the left operand, or per column of the
     right operand.
     """
@@ -91,7 +91,7 @@ def qlinear_matmul(use: OperatorUse) -> str:
 
 
 def integer_matmul(a: Any, b: Any, zero_a: Any, zero_b: Any) -> Any:
-    """Returns (a − zero_a) · (b − zero_b); the result is exact if it fits into int32."""
+    """Returns (a − zero_a) · (b − zero_b), which is exact if it fits into int32."""
     wide = mindspore.float64
     found = ops.matmul(
         ops.cast(a, wide) - to_float(zero_a, wide), ops.cast(b, wide) - to_float(zero_b, wide)

@@ -14,7 +14,7 @@ DEFAULT_ACTIVATIONS = {
     "GRU": ("Sigmoid", "Tanh"),
     "RNN": ("Tanh",),
 }
-"""Operator → the default activations of one direction."""
+"""Maps an operator to the default activations of one direction."""
 
 
 def _shared_arguments(use: OperatorUse) -> str:
@@ -220,14 +220,14 @@ def clip_values(x: Any, clip: Any) -> Any:
 def stack_steps(steps: list[Any], is_back: bool) -> Any:
     """Stacks the states of all steps in the order of the sequence.
 
-    `is_back` says whether the steps were computed in reverse order.
+    If `is_back` is true, the steps were computed in reverse order.
     """
     found = ops.stack(steps)
     return ops.flip(found, (0,)) if is_back else found
 
 
 def mask_finished(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
-    """Returns `fresh` for the sequences that are longer than `step`, and `old` for the others."""
+    """Selects `fresh` for the sequences that are longer than `step`, and `old` for the others."""
     if lengths is None:
         return fresh
     return ops.where(ops.expand_dims(step < lengths, 1), fresh, old)
@@ -236,7 +236,7 @@ def mask_finished(fresh: Any, old: Any, step: int, lengths: Any) -> Any:
 def stack_directions(steps: list[Any], last: list[Any], batch_first: bool) -> tuple[Any, Any]:
     """Stacks the states of all directions (forward, reverse) on a new axis.
 
-    Returns the states of all steps, and the last states.
+    Returns a pair: the states of all steps, and the last states.
     """
     if batch_first:
         return ops.transpose(ops.stack(steps), (2, 1, 0, 3)), stack_states(last, batch_first)

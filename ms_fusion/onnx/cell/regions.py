@@ -16,8 +16,8 @@ HALF_PIXEL_OPSET = 16
 NEARBY_PLACES = 6
 """Largest number of samples of one axis that can contribute to a pixel.
 
-Samples lie more than half a pixel apart, and only samples within one pixel contribute. The bound
-includes one further sample on each side.
+The distance between two samples is more than half a pixel, and only samples within one pixel
+contribute. The bound includes one further sample on each side.
 """
 
 
@@ -52,7 +52,7 @@ def align_regions(
     is_half: bool,
     is_largest: bool,
 ) -> Any:
-    """Divides each box into a grid of bins; a bin is the mean of samples² bilinear samples.
+    """Divides each box into a grid of bins. A bin is the mean of samples² bilinear samples.
 
     Args:
         x: tensor (images, channels, height, width).
@@ -102,10 +102,10 @@ def average_regions(
 ) -> Any:
     """Computes RoiAlign with the mean of the samples of each bin.
 
-    In each direction, the number of samples of a bin is its size in pixels, rounded up. The weight
-    of a pixel is the product of a row weight and a column weight. Therefore two matrix products
-    compute the result, and their sizes do not depend on the coordinates of the boxes. The arguments
-    are those of `align_regions`.
+    In each direction, the number of samples of a bin is the bin's size in pixels, rounded up. The
+    weight of a pixel is the product of a row weight and a column weight. Therefore two matrix
+    products compute the result, and their sizes do not depend on the coordinates of the boxes. The
+    arguments are those of `align_regions`.
     """
     images_count, channels, high, wide = x.shape
     start, reach = box_extents(boxes, scale, is_half)
@@ -152,8 +152,8 @@ def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
 def linear_taps(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any, Any]]:
     """Returns the two pixels next to each of `count` equally spaced samples, with their weights.
 
-    The samples lie in an interval of length `reach` from `start`. The weights are 0 for samples
-    that lie more than a pixel outside of the image.
+    The samples are in an interval of length `reach` that begins at `start`. The weights are 0 for
+    samples that are more than a pixel outside of the image.
     """
     at = start + (ops.arange(count) + 0.5) / count * reach
     is_inside = ops.cast(ops.logical_and(at >= -1.0, at <= size), at.dtype)

@@ -71,7 +71,7 @@ def coordinates(
 
 
 def hat(distance: np.ndarray, _: float) -> np.ndarray:
-    """Returns the linear filter: 1 − |distance|, at least 0."""
+    """Returns the linear filter max(1 − |distance|, 0)."""
     return np.maximum(1 - np.abs(distance), 0.0)
 
 
@@ -118,14 +118,15 @@ def plan(
     sizes: Sequence[int] | None,
     policy: str,
 ) -> dict[int, tuple[int, float]]:
-    """Returns a dict: each axis whose size changes → (its new size, its scale).
+    """Returns a dict from each axis whose size changes to the pair (new size, scale).
 
     Args:
         shape: shape of the image.
         axes: the axes to which `factors` or `sizes` refer.
         factors: the scale of each axis in `axes`; None if `sizes` is given.
         sizes: the target size of each axis in `axes`.
-        policy: ``stretch``, or another of ONNX's policies, under which all axes share one scale.
+        policy: ``stretch``, or another one of ONNX's policies. Under all policies except
+            ``stretch``, all axes share one scale.
     """
     if factors:
         told = {axis: float(one) for axis, one in zip(axes, factors, strict=True) if one != 1}
@@ -211,7 +212,7 @@ def _is_static_size(size: object) -> bool:
 def _emit_static_resize(
     use: OperatorUse, text: str, changed: dict[int, tuple[int, float]], way: ResizeMode
 ) -> str:
-    """Emits a resize whose tables (gather indices or weights per axis) are constants of the net."""
+    """Emits a resize with constant tables; a table is the gather indices or weights of an axis."""
     for axis, (new, scale) in changed.items():
         old = int(use.value().shape[axis])
         text = _emit_axis(
@@ -257,18 +258,18 @@ def _emit_crop_and_resize(
 
 @ops.constexpr
 def changed_axes(*told: Any) -> tuple[int, ...]:
-    """Returns the axes whose size a resize changes; runs while a net is compiled.
+    """Returns the axes whose size a resize changes. The function runs while a net is compiled.
 
-    `told` holds the arguments of `plan`.
+    `told` contains the arguments of `plan`.
     """
     return tuple(plan(*told))
 
 
 @ops.constexpr
 def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Tensor:
-    """Returns the `table` by which an axis is resized; runs while a net is compiled.
+    """Returns the `table` by which an axis is resized. It runs while a net is compiled.
 
-    `told` holds the arguments of `plan`.
+    `told` contains the arguments of `plan`.
     """
     old, (new, scale) = told[0][axis], plan(*told)[axis]
     at = coordinates(way[1], old, new, scale, (0.0, 1.0))

@@ -26,7 +26,7 @@ _ARITHMETIC = {
 _INPUTS = {"Neg": 1, "Where": 3}
 SLICE_BOUND_MAX = 1 << 31
 _WRITTEN_SIZES_MAX = 16
-"""A vector of sizes with at most this number of elements is written out element by element."""
+"""Maximum number of elements of a vector of sizes that is written out element by element."""
 _LAYOUT_OPERATORS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice"})
 SIZE_OPERATORS = frozenset(
     {"Gather", "Concat", "Cast", "Identity", *_ARITHMETIC, *_LAYOUT_OPERATORS}
@@ -64,8 +64,8 @@ def size_text(
     Args:
         node: the operator.
         graph: the graph of the operator.
-        sizes: expressions of the sizes computed so far, by name.
-        texts: expressions of the tensors computed so far, by name.
+        sizes: maps names to the expressions of the sizes that are already computed.
+        texts: maps names to the expressions of the tensors that are already computed.
     """
     op, first = node.attr(ONNX_OP), node.inputs[0]
     if op == "Mod" and node.attr("fmod", 0):
@@ -157,7 +157,7 @@ def _slice_bounds(node: Node, graph: Graph) -> list[tuple[int, int, int, int]] |
 
 
 def _tuple_text(elements: np.ndarray | str) -> str:
-    """Joins expressions of sizes to the expression of a nested tuple.
+    """Joins the expressions of sizes into the expression of a nested tuple.
 
     >>> _tuple_text(np.array([["a", "b"], ["c", "d"]], object).transpose())
     '((a, c,), (b, d,),)'

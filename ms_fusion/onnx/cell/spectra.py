@@ -49,9 +49,9 @@ def fourier_transform(
 ) -> Any:
     """Returns Σ x · e^(∓2πi · kn / length) of a signal that is cropped or zero-padded to `length`.
 
-    The inverse transform divides by `length`. If `is_one_sided`, the forward transform of a real
-    signal returns the first half of the spectrum, and the inverse transform takes that half and
-    returns a real signal.
+    The inverse transform divides by `length`. If `is_one_sided` is true, the forward transform of a
+    real signal returns only the first half of the spectrum. The inverse transform then takes this
+    half and returns a real signal.
     """
     given = 2 * (x.shape[axis] - 1) if is_inverse and is_one_sided else x.shape[axis]
     length = given if length is None else length
@@ -71,7 +71,7 @@ def fourier_transform(
 def short_time_transform(
     x: Any, step: int, window: Any, length: int | None, is_one_sided: bool
 ) -> Any:
-    """Returns the Fourier transform of each frame of a signal; frames start every `step` elements.
+    """Returns the Fourier transform of each frame of a signal; `step` separates frame starts.
 
     The result is a tensor (batch, frames, frequencies, 2).
     """

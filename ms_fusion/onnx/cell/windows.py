@@ -26,12 +26,13 @@ def table(
     *,
     up: bool,
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Builds the index tables of all windows of an image, with one row per window.
+    """Builds an index table of all windows of an image, with one row per window, and its mask.
 
     Returns:
-        A table with the flat index in the image of each element of each window; a mask that is true
-        at positions in the image or its padding; and the number of windows along each axis. The
-        index of a position outside of the image is the number of elements of the image.
+        A tuple (table, mask, number of windows along each axis). The table contains the flat index
+        in the image for each element of each window. If the position is outside of the image, this
+        index is the number of elements of the image. The mask is true at positions in the image or
+        its padding.
     """
     places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
     inside, counts = padded, []
@@ -80,7 +81,7 @@ def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowe
 def average_pool(
     use: OperatorUse, places: np.ndarray, padded: np.ndarray, counts: tuple[int, ...]
 ) -> str:
-    """Emits ONNX ``AveragePool``; the mean includes the padding if ``count_include_pad`` is set."""
+    """Emits ONNX ``AveragePool``. The mean includes the padding if ``count_include_pad`` is set."""
     total = math.prod(use.known_sides())
     kept = padded if use.attr("count_include_pad", 0) else places < total
     share = Tensor((1 / kept.sum(1)).astype(use.value().dtype))
@@ -117,10 +118,10 @@ def largest_of(x: Any, places: Any, counts: tuple[int, ...], lowest: float) -> A
 def largest_and_place(
     x: Any, places: Any, numbers: Any, counts: tuple[int, ...], lowest: float
 ) -> Any:
-    """Returns the maximum of each window, and its flat index in the whole tensor.
+    """Returns a pair: the maximum of each window, and the flat index of the maximum in the tensor.
 
-    `numbers` maps the row-major index of an element in the image to its index in the order
-    that ONNX's attribute ``storage_order`` selects.
+    `numbers` maps the row-major index of an element in the image to the element's index in the
+    order that ONNX's attribute ``storage_order`` selects.
     """
     windows = gather_windows(x, places, lowest)
     best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))
@@ -133,7 +134,7 @@ def largest_and_place(
 
 
 def mean_of(x: Any, places: Any, share: Any, counts: tuple[int, ...]) -> Any:
-    """Returns the mean of each window: its sum multiplied by its weight in `share`."""
+    """Returns the mean of each window: the window's sum multiplied by its weight in `share`."""
     return ops.reshape(ops.sum(gather_windows(x, places, 0.0), 3) * share, x.shape[:2] + counts)
 
 
@@ -144,7 +145,7 @@ def power_of(x: Any, places: Any, counts: tuple[int, ...], p: float) -> Any:
 
 
 def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
-    """Adds windows into images; elements at the same position are summed.
+    """Adds windows into images. Elements at the same position are summed.
 
     Args:
         x: tensor (images, channels · elements of a window, windows).
@@ -165,7 +166,7 @@ def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
 def transposed_convolution(
     x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None
 ) -> Any:
-    """Computes a transposed convolution; `col2im` sums the weighted windows."""
+    """Computes a transposed convolution by weighted windows, which `col2im` sums."""
     given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
     factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
     rows = ops.matmul(ops.swapaxes(factors, 1, 2), given)
@@ -176,13 +177,13 @@ def transposed_convolution(
 def max_unpool(
     x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None
 ) -> Any:
-    """Scatters the maxima of windows to their indices; all other elements are 0.
+    """Scatters the maxima of windows to their indices. All other elements of the result are 0.
 
     Args:
         x: tensor (images, channels, windows along each axis …) of the maxima.
         places: flat index of each maximum in the result before zero-padding.
-        steps: for each axis, the stride s of the windows and the size f of the result for one
-            maximum; n maxima give (n − 1) · s + f elements.
+        steps: for each axis, a pair (s, f): the stride s of the windows, and the size f of the
+            result for one maximum. For n maxima, the result has (n − 1) · s + f elements.
         wanted: spatial sizes of a larger result, which is zero-padded at the end; None if the
             result is not enlarged.
     """

@@ -24,7 +24,7 @@ LEVELS: Mapping[int, tuple[str, ...]] = {
     2: ("intra-operator", "cross-operator"),
     3: ("intra-operator", "cross-operator", "pipeline"),
 }
-"""Optimisation level → the kinds of fusion that are tried."""
+"""Maps an optimisation level to the kinds of fusion that are tried."""
 LOWERABLE_OPERATORS = ("Conv", "Gemm")
 """Operator types that `ms_fusion.onnx.canonicalization.simpler_operators` can lower on request."""
 RUNTIME_RULES = (
@@ -47,7 +47,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "ort": tuple(dict.fromkeys((*RUNTIME_RULES, *_RULES))),
     "ort-kernels": (*_RULES, *SEARCHES),
 }
-"""Target of a fusion → the names of the rules and searches that the target supports."""
+"""Maps the target of a fusion to the names of the rules and searches that it supports."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def check_arguments(
 
 
 def check_names(wanted: str | Iterable[str | Rule], known: Sequence[str]) -> None:
-    """Raises `InputError` if `wanted` holds a name that is neither ``all`` nor in `known`."""
+    """Raises `InputError` if `wanted` contains a name that is neither ``all`` nor in `known`."""
     for one in wanted.split(",") if isinstance(wanted, str) else wanted:
         if isinstance(one, Rule) or (isinstance(one, str) and one.strip() in ("all", *known)):
             continue
@@ -173,8 +173,8 @@ def _check_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
 def _check_output(source: Path, output: Path | str | None) -> Path:
     """Returns the path of the fused model.
 
-    Raises `InputError` if no path is given, if the path is the input's path or not a regular file,
-    or if its directory does not exist.
+    Raises `InputError` in these cases: no path is given, the path is the input's path, it exists
+    and is not a regular file, or its directory does not exist.
     """
     if output is None:
         raise InputError(

@@ -36,14 +36,15 @@ def assume_sizes(
     *,
     others: int = 1,
 ) -> tuple[Graph, dict[str, int]]:
-    """Returns the graph with sizes in place of symbols, and the known value of each symbol.
+    """Returns a pair: the graph with sizes in place of symbols, and a dict with the known sizes.
 
-    A symbol without a known value is replaced by 1 in the graph.
+    The dict maps each symbol with a known value to this value. A symbol without a known value is
+    replaced by 1 in the graph.
 
     Args:
         model: the model.
         projection: the graph of the model, with maps to the model's nodes and values.
-        sizes: symbol of a dynamic size → its assumed value.
+        sizes: maps the symbol of a dynamic size to its assumed value.
         native: child processes that infer shapes.
         others: the assumed value of all symbols that are in an input's shape but not in `sizes`.
     """
@@ -109,7 +110,7 @@ def _infer_values(
 def _consistent_shape(
     value: Value, found: Value | None, told: Mapping[str, int]
 ) -> tuple[int, ...] | None:
-    """Returns the inferred shape if it is static and agrees with the known sizes; else None."""
+    """Returns the inferred shape if it is static and agrees with the known sizes, or else None."""
     if found is None or len(found.shape) != len(value.shape):
         return None
     shape = tuple(size for size in found.shape if isinstance(size, int) and size > 0)

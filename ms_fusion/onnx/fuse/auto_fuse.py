@@ -38,7 +38,7 @@ from tbe_impl.errors import InputError
 
 
 class AlreadyFusedError(InputError):
-    """Raised for a model that `auto_fuse` has already fused; no file was written."""
+    """Raised for a model that `auto_fuse` has already fused. No file is written in this case."""
 
     code = "already-fused"
 
@@ -90,7 +90,7 @@ def auto_fuse(
         verify: whether to run the original and the fused model in ONNX Runtime. A fusion that
             changes a result is reported and dropped. A clean-up that changes a result is undone. On
             a CPU the kernels are also timed, and the ledger reports measured and predicted savings.
-        force: whether a model for ONNX Runtime is written although nothing is gained.
+        force: whether a model for ONNX Runtime is written even if it is not faster.
         debug: whether to write, beside the kernels, maps from lines of generated code to ONNX
             nodes.
         report: path of the HTML report; None if no report is wanted.
@@ -190,7 +190,7 @@ def _fuse_bodies(
 ) -> tuple[FusionRequest, list[FusedBody]]:
     """Fuses inside the bodies of If, Loop and Scan of the task's model, in place.
 
-    With `verify`, the bodies are put back if the model differs with the fused ones.
+    With `verify`, the original bodies are restored if the fused bodies change the model's results.
     """
     bodies = fuse_bodies(fuse, task)
     if not bodies:
@@ -207,7 +207,7 @@ def _fuse_bodies(
 
 
 def _agrees(task: FusionRequest) -> bool:
-    """Returns whether the task's model has the results of the original."""
+    """Returns whether the task's model computes the same results as the original model."""
     graph = project(task.model).graph
     compared = Comparison(task.source, graph, task.sizes, task.defaults, task.native)
     library = None
@@ -236,7 +236,7 @@ def _clean_model(
     *,
     verify: bool,
 ) -> tuple[ir.Model, CleanupResult]:
-    """Returns the cleaned model and the result of the clean-up.
+    """Returns a pair: the cleaned model, and the record of the clean-up.
 
     With `verify`, a clean-up that changes the model's results is undone.
     """

@@ -1,7 +1,8 @@
 """Fuses inside the bodies of If, Loop and Scan.
 
-A body becomes a model of its own: the values of the outer graph that it reads become inputs. This
-model is cleaned and fused as any other. Its graph then replaces the body.
+Each body is copied to a separate model. The values of the outer graph that the body reads become
+inputs of this model. The model is cleaned and fused like any other model, and its graph then
+replaces the body.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ms_fusion.onnx.fuse.fusion_request import FusionRequest, FusionResult
 from tbe_impl.errors import pluralize
 
 _SUMS = ("saved bytes", "saved launches", "saved us", "read again bytes", "floor bytes")
-"""Entries of a ledger's environment that are added up over bodies."""
+"""Entries of a ledger's environment whose values are summed over all bodies."""
 OPERATORS_WITH_BODIES = ("If", "Loop", "Scan")
 
 
@@ -41,7 +42,7 @@ class FusedBody:
     result: FusionResult
 
     def undo(self) -> None:
-        """Puts the replaced graph back."""
+        """Restores the original body."""
         self.node.attributes[self.attribute] = ir.AttrGraph(self.attribute, self.before)
 
 
@@ -76,7 +77,7 @@ def _kernel_count(ledger: Ledger) -> int:
 
 
 def _bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, str, ir.Graph]]:
-    """Yields each operator with a body, the body's attribute, and the body; inner ones first."""
+    """Yields (operator, attribute of its body, body) for each body, inner bodies first."""
     for node in graph:
         if not is_op(node, *OPERATORS_WITH_BODIES):
             continue
@@ -107,7 +108,7 @@ def _captured_values(graph: ir.Graph) -> list[ir.Value]:
 
 
 def _standalone_model(graph: ir.Graph, outer: list[ir.Value], model: ir.Model) -> ir.Model:
-    """Returns a model of a copy of a body; constants of the outer graph are copied with it."""
+    """Returns a model with a copy of a body and of the outer graph's constants that it reads."""
     copy = graph.clone(allow_outer_scope_values=True)
     for value in outer:
         made = ir.Value(
@@ -123,7 +124,10 @@ def _standalone_model(graph: ir.Graph, outer: list[ir.Value], model: ir.Model) -
 
 
 def _rewire(graph: ir.Graph, before: ir.Value, after: ir.Value) -> None:
-    """Makes a graph and its bodies read another value; other readers of the value stay."""
+    """Makes a graph and its bodies read a new value instead of a given one.
+
+    Readers of the given value outside of this graph do not change.
+    """
     for node in graph.all_nodes():
         for place, value in enumerate(node.inputs):
             if value is before:
@@ -136,7 +140,7 @@ def _rewire(graph: ir.Graph, before: ir.Value, after: ir.Value) -> None:
 
 
 def _replace_body(body: FusedBody, outer: list[ir.Value], model: ir.Model) -> None:
-    """Replaces a body by the fused one, which reads the values of the outer graph again."""
+    """Replaces a body by the fused body, and connects it to the values of the outer graph again."""
     made = body.result.model
     graph = made.graph
     remove_unread_initializers(made)
@@ -153,7 +157,7 @@ def _replace_body(body: FusedBody, outer: list[ir.Value], model: ir.Model) -> No
 
 
 def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
-    """Returns the result of a model with the kernels and notes of its bodies."""
+    """Returns the result of a model, to which the kernels and notes of its bodies are added."""
     ledger = done.ledger
     told = dict(ledger.environment)
     for one in bodies:

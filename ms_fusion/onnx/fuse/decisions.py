@@ -39,8 +39,8 @@ class Outcome:
 
     Attributes:
         kernels: the kernels that were built and whose results agree with ONNX Runtime's results.
-        tried: signature of a group → the kernel of the group, or the reason why it has none. Equal
-            groups share an entry.
+        tried: maps the signature of a group to the kernel of the group, or to the reason why it has
+            no kernel. Equal groups share an entry.
         rejected: the rejected candidates, with reasons.
         wrong: the kernels whose results differ from ONNX Runtime's results.
         uncompiled: the errors of the kernels that could not be compiled.
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes for the ledger: one on kernels that could not be compiled, and `remarks`."""
+        """The notes for the ledger: `remarks`, and a note on kernels that could not be compiled."""
         first = self.uncompiled[:1]
         lost = [f"kernels could not be built ({len(self.uncompiled)}): {one}" for one in first]
         return (*lost, *self.remarks)
@@ -93,9 +93,9 @@ def find_candidates(
 ) -> list[Candidate]:
     """Returns every set of operators that may become one kernel.
 
-    A set that several rules find gets the name of the first rule. A candidate holds at least two
+    A set that several rules find gets the name of the first rule. A candidate contains at least two
     operators that are launched in each call. Operators that only change a shape do not count,
-    because they cause no launch. Operators on weights alone, such as a transpose of a weight, do
+    because they are not launched. Operators on weights alone, such as a transpose of a weight, do
     not count either, because they run once.
     """
     order = order_of(graph)
@@ -254,7 +254,7 @@ def _verify_kernel(
 ) -> GroupKernel | str:
     """Compares a kernel with ONNX Runtime; returns the kernel, or the reason why it is rejected.
 
-    If `kernel` is an error, because the kernel could not be built, this error is the reason.
+    If the kernel could not be built, `kernel` is the error, and this error is the reason.
     """
     if isinstance(kernel, MissingError | CompileError):
         outcome.uncompiled.append(kernel)

@@ -9,7 +9,7 @@ from ms_fusion.onnx.kernels.group_kernel import GroupKernel
 
 
 def signature(body: Graph) -> str:
-    """Returns a string; groups with equal strings compute the same function of their inputs.
+    """Returns a string that is equal for groups that compute the same function of their inputs.
 
     The string contains the operators with their attributes, the constants, shapes and dtypes, and
     the data flow. It contains no names of nodes, values or unknown sizes. Weights are inputs of a

@@ -14,7 +14,7 @@ DOMAIN = "ms_fusion"
 MARK = "ms_fusion.fused"
 """Metadata key whose presence marks a model as fused."""
 ANY_CONSTANT_OPSET = 9
-"""First opset in which a Constant may hold integers or booleans."""
+"""First opset in which a Constant may contain integers or booleans."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def is_fused(model: ir.Model) -> bool:
 
 
 def mark(model: ir.Model, kernels: Mapping[str, str], version: str) -> None:
-    """Marks the model as fused; the mark names ms_fusion's version and each function's kernel."""
+    """Marks the model as fused, with ms_fusion's version and the kernel of each function."""
     told = {"version": version, "kernels": dict(sorted(kernels.items()))}
     model.metadata_props[MARK] = json.dumps(told, separators=(",", ":"))
 
@@ -54,8 +54,8 @@ def apply(
     Args:
         model: the model.
         groups: the groups, which share no operator.
-        nodes: name of a node in the model's `Graph` → node of the model.
-        values: name of a value in the model's `Graph` → value of the model.
+        nodes: maps the name of a node in the model's `Graph` to the node of the model.
+        values: maps the name of a value in the model's `Graph` to the value of the model.
     """
     for group in groups:
         key = (DOMAIN, group.function, "")
@@ -126,8 +126,8 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
 
     Args:
         node: the operator to copy.
-        known: value that the original reads → value that the copy reads. The function adds the
-            results of the copy, which have no names yet.
+        known: maps a value that the original reads to the value that the copy reads. The function
+            adds the results of the copy, which have no names yet.
         name: name of the copy.
     """
     copy = ir.Node(
@@ -173,7 +173,7 @@ def _imports(model: ir.Model) -> dict[str, int]:
 def _replace_group(
     model: ir.Model, group: FusedGroup, nodes: Mapping[str, ir.Node], now: dict[str, ir.Value]
 ) -> None:
-    """Replaces a group by a call; `now` maps the names of values to the model's current values."""
+    """Replaces a group by a call. `now` maps the names of values to the model's current values."""
     body = group.node.fused_body
     old = [nodes[node.name] for node in body.nodes]
     before = [now[name] for name in body.outputs]

@@ -34,7 +34,7 @@ class FusionRequest:
         defaults: default values of optional inputs, which were removed from the model.
         native: child processes that run models.
         say: callback that receives progress messages.
-        operators: custom operators that the model calls already, in bodies of its operators.
+        operators: custom operators that the bodies of the model's operators already call.
     """
 
     source: Path

@@ -23,7 +23,7 @@ from tbe_impl.loading.operator import load_operator
 from tbe_impl.runtime import compiler
 
 SOCS: Mapping[str, str] = {"ascend910a": "Ascend910A", "ascend310p": "Ascend310P3"}
-"""Device → the chip for which operator files are built; other devices use `OTHER_SOC`."""
+"""Maps a device to the chip for which operator files are built; others use `OTHER_SOC`."""
 OTHER_SOC = "Ascend910B"
 _HEAD = """/* {operators} as one kernel, written by ms_fusion {version}.
  * {compile} -I include {name}.c -o {name}.so -lm */
@@ -37,7 +37,7 @@ TRIAL_SIZE = 3
 def write_kernel(
     place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False
 ) -> dict[str, Any]:
-    """Writes the files of a kernel that equal groups share; returns the kernel's manifest entry.
+    """Writes the files of a kernel that equal groups share. Returns the kernel's manifest entry.
 
     The files and the entry describe the first group in `alike`. The entry's field ``groups`` lists
     the operators of each group. If the TBE operator file builds for the CPU but not for the
@@ -87,7 +87,7 @@ def write_headers(place: Path) -> None:
 def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:
     """Appends a comment with the ONNX node to each line of a group's C code.
 
-    Returns the code with these comments, and the node of each line.
+    Returns a pair: the code with these comments, and the node of each line.
 
     Args:
         kernel: the kernel of the group.
@@ -152,7 +152,10 @@ def _write_tbe(
 
 
 def _refusals(file: Path, kernel: GroupKernel, socs: Sequence[str]) -> dict[str, str]:
-    """Returns, for each chip, the reason why an operator file does not build; "" if it builds."""
+    """Returns a dict from each chip to the reason why an operator file does not build for it.
+
+    The reason is "" if the file builds for the chip.
+    """
     body = kernel.node.fused_body
     told = descriptions(
         [body.values[name] for name in (*body.inputs, *body.outputs)], _trial_size_of

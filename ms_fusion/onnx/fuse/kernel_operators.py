@@ -1,8 +1,8 @@
 """Replaces groups by our kernels as custom operators of ONNX Runtime, where these are faster there.
 
-Each group is timed in the installed ONNX Runtime: as it is, as ONNX Runtime's own fused operators,
-and as our kernel. Then the whole model is timed with and without each kind of group, because ONNX
-Runtime fuses across the borders of a group.
+Each group is timed in the installed ONNX Runtime in three forms: unchanged, as ONNX Runtime's own
+fused operators, and as our kernel. Then the whole model is timed with and without each kind of
+group, because ONNX Runtime fuses across the borders of a group.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from ms_fusion.rewrite import Rule
 from tbe_impl.errors import CompileError, InputError, pluralize
 
 GROUP_RATIO_MAX = 0.97
-"""Largest ratio of a replacement's time to that of the group, each alone in ONNX Runtime."""
+"""Maximum ratio of a replacement's time to the group's time, each run alone in ONNX Runtime."""
 KINDS_MAX = 16
 """Largest number of kinds of groups that are left out in turn."""
 
 
 @dataclass
 class OperatorDecision:
-    """The groups that are replaced, and those that are not.
+    """The decision which groups are replaced.
 
     Attributes:
         mapped: the replaced groups, which share no operator.
@@ -123,8 +123,8 @@ def decide(
 ) -> OperatorDecision:
     """Tries the proposals in ONNX Runtime, in rounds of groups that share no operator.
 
-    A round builds one library with all its kernels. A group whose trial fails frees its operators
-    for smaller groups of later rounds.
+    Each round builds one library with all kernels of the round. If the trial of a group fails,
+    smaller groups with some of its operators are tried in later rounds.
     """
     decided = OperatorDecision(candidates=len(proposals))
     version = task.model.opset_imports.get("", 0)
@@ -197,7 +197,7 @@ def _take(decided: OperatorDecision, one: Replacement, key: str, result: TrialRe
 def _build_round(
     new: Sequence[Replacement], task: FusionRequest, builder: LibraryBuilder
 ) -> Path | str:
-    """Builds a library of the kernels of a round; returns its path, or why there is none."""
+    """Builds a library of the kernels of a round. Returns its path, or the reason for a failure."""
     texts = {one.operator.name: one.operator for one in new if one.operator is not None}
     library = task.native.place(".so")
     task.say(Milestone(f"Building {pluralize(len(texts), 'kernel')}.")) if texts else None
@@ -226,7 +226,7 @@ def _drop_wrong(
     compared: Comparison,
     library: Path | None,
 ) -> OperatorDecision:
-    """Drops replacements with which the whole model has other results."""
+    """Drops replacements that change the results of the whole model."""
 
     def agrees(some: Sequence[MappedGroup]) -> bool:
         return is_within_tolerance(compared.compare_fused(apply_mapping(task.model, some), library))
@@ -252,9 +252,9 @@ def _drop_slow(
     compared: Comparison,
     library: Path | None,
 ) -> OperatorDecision:
-    """Drops kinds of groups without which the whole model is faster.
+    """Drops the replacements of a kind of groups if the whole model is faster without them.
 
-    Drops nothing if the model does not run or its run is not cheap.
+    Drops nothing if the model does not run, or if a run takes too long.
     """
     run = partial(task.native.run, library=library)
 

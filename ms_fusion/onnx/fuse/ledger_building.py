@@ -53,8 +53,8 @@ def build_ledger(
     """Builds the ledger of the fusions and the rejected candidates, with costs and reasons.
 
     Args:
-        times: name of a kernel → (time in µs of its operators run separately, time in µs of the
-            kernel).
+        times: maps the name of a kernel to a pair of times in µs: of its separate operators, and of
+            the kernel.
     """
     kernels, beforehand = list[FusedKernel](), cost.constant_foldable_nodes(graph)
     for one in selection.chosen:
@@ -104,7 +104,7 @@ def build_kernel_ledger(
     A kernel is a generated kernel or an operator of ONNX Runtime.
 
     Args:
-        worth: chosen candidate → its saving.
+        worth: maps each chosen candidate to its saving.
         told: further entries for the field `environment` of the ledger.
     """
     inside = {name: one for one in worth for name in one.nodes}
@@ -171,7 +171,7 @@ def build_kernel_ledger(
 
 
 def _floor_bytes(graph: Graph, beforehand: Container[str]) -> int:
-    """Returns the bytes that any version of a model moves: inputs, weights and outputs once."""
+    """Returns the bytes that every version of a model moves: each input, weight and output once."""
     read = {name for node in graph.nodes if node.name not in beforehand for name in node.inputs} - {
         name for node in graph.nodes if node.name not in beforehand for name in node.outputs
     }
@@ -183,8 +183,8 @@ def unknown_size_warnings(
 ) -> tuple[str, ...]:
     """Returns a warning if an input has an unknown size for which no value is assumed.
 
-    The warning asks for the missing values, with an example where an input looks like an image or a
-    sequence. Without such an input, the result is empty.
+    The warning asks for the missing values. It contains an example if the input looks like an image
+    or a sequence. If all sizes are known or assumed, the result is empty.
 
     Args:
         graph: the graph of the model.
@@ -228,10 +228,11 @@ IMAGE_SIDE, SEQUENCE_TOKENS = "224", "128"
 
 
 def _example_sizes(value: Value) -> tuple[str, dict[str, str]]:
-    """Returns what an input looks like, and an example of each unknown size.
+    """Returns a pair: ``an image`` or ``a sequence``, and an example of each unknown size.
 
-    An image has four axes, three or one channel, and unknown sides. A sequence has whole numbers in
-    two axes (words), or floats in three axes (vectors), and an unknown second axis.
+    If the input looks like neither, the pair is empty. An image has four axes, one or three
+    channels, and unknown height and width. A sequence has integers in two axes (words) or floats in
+    three axes (vectors), and its second axis has an unknown size.
     """
     shape = value.shape
     first = {str(shape[0]): "1"} if shape and isinstance(shape[0], str) else {}

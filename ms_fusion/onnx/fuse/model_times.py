@@ -17,7 +17,7 @@ ORIGINAL, FUSED = "original", "fused"
 RATIO_MAX = 0.98
 """Largest ratio of two times of the whole model that counts as a gain."""
 CHEAP_RUN_US = 1e6
-"""Time of one run of a model up to which the whole model is timed."""
+"""Maximum time of one run of a model, in µs, for which the whole model is timed."""
 
 
 def time_models(

@@ -16,14 +16,14 @@ _HEAD = "/* A custom operator of ONNX Runtime, written by ms_fusion {version}. *
 
 
 def write_operator_source(place: Path, operator: OperatorText) -> dict[str, Any]:
-    """Writes the C of a custom operator; returns its entry of the manifest."""
+    """Writes the C of a custom operator. Returns the operator's manifest entry."""
     text = _HEAD.format(version=__version__) + operator.source
     (place / f"{operator.name}.c").write_text(text, "utf-8")
     return {"name": operator.name, "c": f"{operator.name}.c", "library": LIBRARY}
 
 
 def write_library(place: Path, entries: Iterable[object]) -> None:
-    """Builds the library of all custom operators in a directory; writes none without operators.
+    """Builds the library of all custom operators in a directory, if there are any.
 
     Args:
         place: the directory with the C of the operators.

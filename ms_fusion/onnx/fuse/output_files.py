@@ -31,7 +31,7 @@ KERNELS = "kernels"
 INLINE_BYTES_MAX = 1 << 30
 """Largest total size in bytes of the weights in the model file.
 
-Larger weights are written to a separate file, because a protobuf message holds at most 2 GiB.
+Larger weights are written to a separate file, because a protobuf message has at most 2 GiB.
 """
 
 
@@ -159,7 +159,7 @@ def _write_reproducer(place: Path, broken: Reproducer) -> None:
 
 
 def _install_directory(staged: Path, place: Path) -> None:
-    """Moves a directory to its final path; replaces a directory that ms_fusion wrote there before.
+    """Moves a directory to its final path, where it replaces an earlier directory of ms_fusion.
 
     An empty directory is not moved.
 

@@ -67,7 +67,7 @@ class Reproducer:
 
     Attributes:
         name: name of the reproducer's directory.
-        files: name of a file → its content.
+        files: maps the name of a file to its content.
     """
 
     name: str
@@ -82,7 +82,7 @@ def make_reproducer(
     native: NativeWorkers,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> Reproducer:
-    """Builds a reproducer of a group whose kernel or function gives other results than the model.
+    """Builds a reproducer of a group whose kernel or function changes the model's results.
 
     Args:
         kernel: the kernel of the group.

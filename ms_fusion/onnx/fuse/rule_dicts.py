@@ -45,14 +45,14 @@ PARTS: Mapping[str, tuple[Pattern, ...]] = MappingProxyType(
         "SiLU": silu("x").patterns,
     }
 )
-"""Name of a composite operator → the patterns that match it."""
+"""Maps the name of a composite operator to the patterns that match it."""
 SUBLAYERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "Attention": ("Attention", "Linear?", "Add?"),
         "FFN": ("LayerNorm|RMSNorm?", "Linear", "Activation", "Linear", "Add?"),
     }
 )
-"""Name of a sublayer → the chain of its elements; a question mark marks an optional element."""
+"""Maps the name of a sublayer to the chain of its elements; ``?`` marks an optional element."""
 FusionRules = str | Sequence[str | Rule | Mapping[str, Any]]
 KEYS = ("pattern", "condition", "fusion_type", "name")
 BOUND = re.compile(r"\s*(L1|UB)_usage\s*<=?\s*(\d*\.?\d+)\s*\*\s*\1_capacity\s*")
@@ -78,9 +78,9 @@ class Part:
 def read_rules(
     wanted: FusionRules,
 ) -> tuple[tuple[str | Rule, ...], float]:
-    """Returns the rules, and the largest share of the on-chip memory that a tile may fill.
+    """Returns a pair: the rules, and the largest share of the on-chip memory that a tile may fill.
 
-    Each returned rule is a name or a `Rule` object.
+    Each rule is a name or a `Rule` object.
 
     A constraint is a dict such as ``{"constraint": "L1_usage < 0.8 * L1_capacity"}`` or
     ``{"constraint": 0.8}``. It bounds the share of the on-chip memory that a tile may fill; the
@@ -88,8 +88,8 @@ def read_rules(
     constraints are given, they apply to all rules.
 
     Raises:
-        InputError: a dict is no valid rule or constraint, or an element is neither a name, a `Rule`
-            nor a dict.
+        InputError: a dict is not a valid rule or constraint, or an element is not a name, a `Rule`
+            or a dict.
 
     >>> read_rules(["GELU", {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
     0.5
@@ -181,7 +181,7 @@ def _check_condition(condition: object, names: Sequence[str]) -> None:
 
 
 def _refusal_reason(condition: Callable[..., Any], names: Sequence[str], match: Match) -> str:
-    """Returns why the rule rejects a match; an empty string if it accepts the match."""
+    """Returns the reason why the rule rejects a match, or "" if the rule accepts the match."""
     parts = [
         _part(name, match.value(f"input {at}"), match.value(f"output {at}"))
         for at, name in enumerate(names)
@@ -222,7 +222,8 @@ def _pattern(names: str) -> OneOf:
 def _operator(name: str) -> tuple[Op, ...]:
     """Returns three patterns for an operator.
 
-    The input ``"x"`` of the pattern is the first, second or third input of the operator.
+    The input ``"x"`` is the first input of the operator in the first pattern, the second input in
+    the second pattern, and the third input in the third pattern.
     """
     op = record_name(name)
     known = {*PARTS, *SUBLAYERS, *ONNX_OPERATORS, *map(record_name, ONNX_OPERATORS)}

@@ -123,7 +123,7 @@ def _decide_mapping(
     task: FusionRequest,
     compared: Comparison,
 ) -> tuple[ir.Model, MappingDecision, tuple[str, ...]]:
-    """Decides which groups are replaced; returns the model, the decision, and notes.
+    """Decides which groups are replaced. Returns (model, decision, notes).
 
     If the decision uses ONNX's Attention, the model is converted to the opset that contains
     Attention. Otherwise the model keeps its opset.
@@ -155,7 +155,7 @@ def _decide_mapping(
 
 
 def _has_same_outputs(compared: Comparison, newer: ir.Model) -> bool:
-    """Returns whether the converted model and the original run and have the same outputs."""
+    """Returns whether the converted model and the original both run and have the same outputs."""
     try:
         return is_within_tolerance(compared.compare_fused(newer))
     except InputError:
@@ -167,5 +167,5 @@ def _name(one: MappedGroup) -> str:
 
 
 def _count_operators(mapped: Sequence[MappedGroup]) -> Mapping[str, int]:
-    """Returns, for each operator or sequence of operators, how many groups it replaces."""
+    """Returns the number of replaced groups for each operator or sequence of operators."""
     return dict(Counter(map(_name, mapped)).most_common())

@@ -1,8 +1,8 @@
 """Selects candidates that share no operator and form no cycle, with maximal total saving in µs.
 
 The candidates are partitioned into conflict components: candidates that share an operator are in
-one component. A small component is solved exactly by branch and bound. A larger component is solved
-by a bounded local search from the greedy choice.
+one component. A small component is solved exactly by branch and bound. For a larger component, a
+local search with a limited number of steps starts from the greedy choice.
 
 For a larger component, the upper bound of the saving is computed per operator. Each candidate's
 saving is divided equally among its operators. The bound is the sum over all operators of the
@@ -43,7 +43,7 @@ class Selection:
 
     @property
     def gap(self) -> float:
-        """Largest possible distance of the saving from the optimum, as a share of `bound_us`."""
+        """Largest possible difference between optimum and saving, as a share of `bound_us`."""
         return 0.0 if self.is_exact or self.bound_us <= 0 else 1 - self.us / self.bound_us
 
     def exclude(self, one: Candidate, us: float) -> Selection:
@@ -57,7 +57,7 @@ def select(graph: Graph, worth: Mapping[Candidate, float]) -> Selection:
 
     Args:
         graph: the graph of the candidates.
-        worth: candidate → its saving in µs, which is above 0.
+        worth: maps each candidate to its saving in µs, which is above 0.
     """
     chosen: list[Candidate] = []
     bound, is_exact = 0.0, True
@@ -164,9 +164,10 @@ def _upper_bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) ->
 def _break_cycles(
     graph: Graph, chosen: Sequence[Candidate]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Drops candidates until no dependency cycle is left; returns the kept and the dropped ones.
+    """Drops candidates until no dependency cycle is left.
 
-    Of each cycle, the candidate with the smallest saving is dropped.
+    Of each cycle, the candidate with the smallest saving is dropped. Returns a pair: the kept
+    candidates, and the dropped candidates.
     """
     kept, dropped = list(chosen), list[Candidate]()
     while True:
@@ -179,7 +180,7 @@ def _break_cycles(
 
 
 def _find_cycle(graph: Graph, chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Returns the candidates on dependency cycles; an empty list if there is no cycle."""
+    """Returns the candidates on dependency cycles, or an empty list if there is no cycle."""
     group = {name: one for one in chosen for name in one.nodes}
     key: Callable[[str], object] = lambda name: group.get(name, name)  # noqa: E731
     waits: dict[object, set[object]] = {}

@@ -31,7 +31,7 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
         model: file name of this model, whose earlier kernels are not copied.
 
     Returns:
-        The manifests of the other models. If a kernel belongs to this model and to another one,
+        The manifests of the other models. If a kernel belongs to this model and to another model,
         the file of this model is kept.
     """
     kept = [
@@ -90,7 +90,7 @@ def keep_user_files(old: Path, staged: Path) -> None:
 
 
 def _manifests(place: Path) -> Iterator[dict[str, Any]]:
-    """Yields the manifest of each model in the directory; omits malformed entries."""
+    """Yields the manifest of each model in the directory, without malformed entries."""
     try:
         told = json.loads((place / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -18,7 +18,7 @@ from tbe_impl.errors import FusionError
 from tbe_impl.runtime.buffers import aligned_empty
 
 LARGEST_BYTES = 64 << 20
-"""A group whose intermediate results and outputs have more bytes is not timed."""
+"""Maximum total bytes of the intermediate results and outputs of a group that is timed."""
 TURN_S = 1e-3
 
 

@@ -18,7 +18,7 @@ SHAPE_INPUT_OPERATORS = frozenset({"BroadcastTo", "Reshape"})
 
 
 def split_at_unknown_sizes(candidates: Iterable[Candidate], graph: Graph) -> list[Candidate]:
-    """Splits the candidates; returns distinct candidates of at least two operators.
+    """Splits the candidates. Returns the distinct results that have at least two operators.
 
     Args:
         candidates: candidates that may have been found with assumed sizes.
@@ -52,9 +52,9 @@ def _split_candidate(candidate: Candidate, graph: Graph) -> Iterator[Candidate]:
 def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
     """Returns the names of the operators whose result has a size that the group cannot know.
 
-    The group cannot know a dynamic size that occurs neither in its inputs nor in earlier results.
-    An exception is one such size in the result of a Reshape, because it follows from the number of
-    elements. Only operators in `SHAPE_INPUT_OPERATORS` are returned.
+    The group cannot know a dynamic size if the size occurs neither in its inputs nor in earlier
+    results. There is one exception: the result of a Reshape may have one such size, because it
+    follows from the number of elements. Only operators in `SHAPE_INPUT_OPERATORS` are returned.
     """
     members = list(nodes)
     made = {value for node in members for value in node.outputs}

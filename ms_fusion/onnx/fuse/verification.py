@@ -28,9 +28,10 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float16": (1e-2, 1e-2),
     "bfloat16": (5e-2, 5e-2),
 }
-"""Dtype → (relative tolerance, absolute tolerance as a share of the tensor's largest magnitude).
+"""Maps a dtype to (relative tolerance, absolute tolerance).
 
-Tensors of other dtypes must be equal.
+The absolute tolerance is a share of the tensor's largest magnitude. Tensors of other dtypes must be
+equal.
 """
 SAMPLED_DTYPES = frozenset(
     {*TOLERANCES, "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
@@ -43,7 +44,7 @@ TRIAL_BYTES_MAX = 1 << 30
 ONNX Runtime needs further memory for the group's intermediate values.
 """
 SAMPLED_NUMBERS_MAX = 1_048_573
-"""Largest number of generated values; a tensor with more elements repeats the values.
+"""Maximum number of generated values. A tensor with more elements repeats the values.
 
 The number is prime, so that the rows of such a tensor differ.
 """
@@ -62,9 +63,9 @@ class Difference:
 
     Attributes:
         name: name of the output.
-        largest: absolute difference at the element that exceeds its tolerance most. It is infinite
-            if shapes, dtypes, or the positions of NaN or infinities differ. For dtypes without
-            tolerance it is the number of unequal elements.
+        largest: absolute difference at the element whose difference is greatest relative to its
+            tolerance. It is infinite if shapes, dtypes, or the positions of NaN or infinities
+            differ. For dtypes without a tolerance, it is the number of unequal elements.
         allowed: absolute tolerance at that element.
     """
 
@@ -250,7 +251,8 @@ class Comparison:
         original: path of the original model.
         graph: graph of the original model.
         sizes: values of dynamic sizes.
-        defaults: name of an optional input → its default value, which is used in the runs.
+        defaults: maps the name of an optional input to its default value, which is used in the
+            runs.
         native: child processes that run the models.
     """
 

@@ -17,11 +17,11 @@ from ms_fusion.graph import Graph, Node
 from ms_fusion.rewrite import LAYOUT_OPERATORS, Candidate
 
 SPLIT_OPERATORS = frozenset({"Split"})
-"""Operators that distribute slices of their input; they are fused into the input's producer."""
+"""Operators that return slices of their input, which are fused into the input's producer."""
 MAX_NODES = 100
-"""Largest number of operators in a group; larger groups compile slowly and save nothing more."""
+"""Maximum number of operators in a group. Larger groups compile slowly and save no more time."""
 PREFIX_NODES_MAX = 16
-"""Every prefix of an epilogue with at most this number of operators is a candidate."""
+"""Maximum number of operators in a prefix of an epilogue that becomes a candidate."""
 CLUSTER, EPILOGUE, SIBLINGS = "Cluster", "Epilogue", "Siblings"
 
 
@@ -30,7 +30,7 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 
     Args:
         graph: the graph.
-        may: function that tells whether an operator can be part of a kernel.
+        may: function that returns whether an operator can be part of a kernel.
     """
     walk = _Walk(graph, POOLINGS)
     for node in graph.nodes:
@@ -43,9 +43,9 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
     """Yields candidates: a matrix product or convolution together with a prefix of its epilogue.
 
-    The epilogue is the chain of operators behind the product. Each operator of the chain is the
-    only reader of the operator before it. Two readers may take the place of one, as in x ·
-    sigmoid(x).
+    The epilogue is the chain of operators after the product or convolution. Each operator of the
+    chain is the only reader of the previous operator. Instead of one operator there may be two
+    readers of the previous operator, as in x · sigmoid(x).
     """
     for anchor in graph.nodes:
         if not (is_matrix_product(anchor.op) and may(anchor)):
@@ -83,7 +83,7 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 def _diamond_readers(
     readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
 ) -> list[Node]:
-    """Returns two readers of a value in execution order, if only the second one reads the first.
+    """Returns the two readers of a value in execution order if only the second reads the first.
 
     In x · sigmoid(x), these are the sigmoid and the product. Returns an empty list for other
     readers.
@@ -101,8 +101,8 @@ def absorb_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], boo
     """Adds adjacent layout operators to a candidate that contains a matrix product.
 
     A layout operator only changes the shape or the order of elements, as Reshape and Transpose do.
-    A layout operator in front of the candidate is added if only the candidate reads its results. A
-    layout operator behind the candidate is added if it is the only reader of an operator of the
+    A layout operator before the candidate is added if only the candidate reads its results. A
+    layout operator after the candidate is added if it is the only reader of an operator of the
     candidate.
     """
     inside = set(candidate.nodes)
@@ -195,10 +195,11 @@ class _Walk:
             self.seen[own] |= reached
 
     def _merge_groups(self, makers: Sequence[Node]) -> int | None:
-        """Merges groups that feed one operator, if the merged group is convex and not too large.
+        """Merges the groups that produce an operator's inputs, if the result is a valid group.
 
-        `makers` are the producers of the operator's inputs. Returns the number of the group that
-        the operator may join; None if it can join none.
+        The result must be convex and must not be too large. `makers` are the producers of the
+        operator's inputs. Returns the number of the group that the operator may join, or None if
+        there is no such group.
         """
         found: int | None = None
         for number in dict.fromkeys(
@@ -232,4 +233,4 @@ class _Walk:
 
 
 SEARCHES = {"Cluster": find_clusters, "Epilogue": find_epilogues, "Siblings": find_siblings}
-"""Name of a search → its function. Searches are selected by name, as rules are."""
+"""Maps the name of a search to its function. Searches are selected by name, as rules are."""

@@ -66,11 +66,11 @@ class LoweredModelGroup:
 
     Attributes:
         inputs, outputs: the kernel's arguments, in the order of the group's inputs and outputs.
-        sizes: symbol of a size in the model → its DSL variable.
-        values: ``id`` of a DSL tensor → name of the value in the group.
-        stages: ``id`` of a DSL tensor → the operator whose lowering created the tensor.
-        doubtful: symbols that denote different sizes in different places of the model, as some
-            exporters write them.
+        sizes: maps the symbol of a size in the model to its DSL variable.
+        values: maps the ``id`` of a DSL tensor to the name of the value in the group.
+        stages: maps the ``id`` of a DSL tensor to the operator whose lowering created the tensor.
+        doubtful: symbols that denote different sizes in different places of the model. Some
+        exporters write such symbols.
     """
 
     inputs: tuple[Argument, ...]
@@ -116,9 +116,9 @@ def build(node: Node) -> GroupKernel:
 
 
 def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
-    """Builds the kernels of several nodes; yields the kernel or the error of each node.
+    """Builds the kernels of several nodes. Yields the kernel or the error of each node.
 
-    Compilers run in parallel, one per processor. Each call compiles several kernels, because
+    One compiler runs on each processor, in parallel. Each call compiles several kernels, because
     starting a compiler takes as long as compiling a small kernel. If a call fails, its kernels are
     compiled one by one.
     """
@@ -136,7 +136,7 @@ def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
 
 
 def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
-    """Splits the nodes into batches, one per compiler call; keeps their order.
+    """Splits the nodes into batches, one per compiler call, and keeps the order of the nodes.
 
     The batches are small enough that all `shares` processors are busy.
     """
@@ -206,7 +206,7 @@ def _compile_kernel(group: GroupKernel) -> GroupKernel:
 
 
 def _build_batch(groups: Sequence[GroupKernel | FusionError]) -> list[GroupKernel | FusionError]:
-    """Compiles the kernels in `groups`; errors in `groups` are returned unchanged."""
+    """Compiles the kernels in `groups`. Errors in `groups` are returned unchanged."""
     build_together([one.kernel.planned for one in groups if isinstance(one, GroupKernel)])
     return [
         _catch_error(_compile_kernel, one) if isinstance(one, GroupKernel) else one
@@ -250,7 +250,7 @@ def build_for_shapes(node: Node, shapes: Mapping[str, Sequence[int]]) -> Kernel 
         shapes: shapes of the inputs whose elements are read, by name.
 
     Returns:
-        The kernel; None if each symbol denotes only one size.
+        The kernel, or None if each symbol denotes only one size.
 
     Raises:
         InputError: an operator cannot be lowered without these symbols. The error names the
@@ -336,10 +336,7 @@ def _lower_group(
 
 
 def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
-    """Returns the tensor if its sizes agree with the declared shape.
-
-    Raises `InputError` otherwise.
-    """
+    """Returns the tensor. Raises `InputError` if its sizes disagree with the declared shape."""
     own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
     if any(
         isinstance(one, int) and isinstance(size, int) and 0 <= size != one
@@ -408,21 +405,21 @@ def _lower_node(
 
 
 def _data_input_count(node: Node) -> int:
-    """Returns how many inputs of a node its lowering rule reads.
+    """Returns the number of inputs of a node that the node's lowering rule reads.
 
-    For an operator of `SHAPED_BY_INPUT` this is only the first input, because the target shape
-    follows from the declared shape of the result.
+    For an operator in `SHAPED_BY_INPUT` the number is 1, because the target shape follows from the
+    declared shape of the result.
     """
     return 1 if node.op in SHAPED_BY_INPUT else len(node.inputs)
 
 
 def _widen_half(array: Any, dtype: str) -> Any:
-    """Casts half precision to float32 for the computation; returns other dtypes unchanged."""
+    """Casts half precision to float32 for the computation, and returns other dtypes unchanged."""
     return array.astype(np.float32) if dtype in HALF_DTYPES else array
 
 
 def _copy_if_input(tensor: Any, inputs: list[Argument]) -> Any:
-    """Returns a copy of a result that is also an input; returns other results unchanged."""
+    """Returns a copy of a result that is also an input, and any other result unchanged."""
     if any(tensor is one.tensor for one in inputs):
         return dsl.compute(tensor.shape, lambda *place: tensor(*place), "copied")
     return tensor
@@ -441,7 +438,7 @@ def _size_variable(size: int | str, symbols: dict[str, Var]) -> Any:
 
 
 def _known_size(size: int | str, symbols: Mapping[str, Any]) -> Any:
-    """Returns a size as an integer or as the size of its symbol; None for an unknown symbol."""
+    """Returns a size as an integer or as the size of its symbol, or None for an unknown symbol."""
     found = size if isinstance(size, int) else symbols.get(size)
     return Size(found) if isinstance(found, Expr) else found
 

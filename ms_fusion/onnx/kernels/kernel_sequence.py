@@ -68,8 +68,9 @@ def kernel_graphs(body: Graph) -> tuple[Graph, ...]:
 def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph]:
     """Yields a graph for each operator, except for views.
 
-    A view only changes the shape, and its result is no output of the group. For each view, the
-    function adds an entry to `same`: name of the result → name of the value with the same elements.
+    A view is an operator that only changes the shape and whose result is not an output of the
+    group. For each view, the function adds an entry to `same`, which maps the name of the result to
+    the name of the value with the same elements.
     """
     for node in body.nodes:
         if node.op in VIEWS and node.outputs[0] not in body.outputs:

@@ -14,8 +14,8 @@ def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> N
     """Builds one fused operator from several operators, which become its body.
 
     Its inputs are the values that the operators read from outside, except constants. Its outputs
-    are the values that are read outside or are results of the graph. Both are in the order of the
-    operators.
+    are the values that other operators read or that are results of the graph. Inputs and outputs
+    are in the order of the operators.
 
     Args:
         graph: the graph of the operators.

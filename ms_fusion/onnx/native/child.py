@@ -87,7 +87,7 @@ class NativeWorkers:
             file.unlink()
 
     def function_of(self, node: ir.Node, version: int) -> ir.Graph | None:
-        """Returns the function body that ONNX defines for an operator; None if it defines none.
+        """Returns the function body that ONNX defines for an operator, or None if there is none.
 
         The body is specialised to the operator's inputs. The inputs of the returned graph are the
         operator's distinct inputs. The outputs of the graph are the operator's named outputs.
@@ -181,7 +181,7 @@ class NativeWorkers:
 
 
 def _serialize_without_weights(model: ir.Model) -> bytes:
-    """Serializes the model with its large constants as inputs; the model itself stays unchanged."""
+    """Serializes a copy of the model in which the large constants are inputs."""
     graph = model.graph
     inputs, initializers = list(graph.inputs), dict(graph.initializers)
     try:

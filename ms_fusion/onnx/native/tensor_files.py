@@ -26,7 +26,7 @@ def write(place: Path, tensors: Mapping[str, np.ndarray]) -> None:
 
 
 def read(place: Path) -> dict[str, np.ndarray]:
-    """Memory-maps the tensors that `write` stored; returns them by name.
+    """Memory-maps the tensors that `write` stored, and returns them by name.
 
     The tensors are writable (copy-on-write) and stay valid after the directory is removed.
     """

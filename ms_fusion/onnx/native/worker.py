@@ -54,9 +54,9 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def infer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Infers shapes and dtypes of a model without its large weights; writes the resulting model.
+    """Infers shapes and dtypes of a model without its large weights, and writes the new model.
 
-    If the request has the key ``operator``, which holds an operator type, nothing is inferred.
+    If the request has the key ``operator``, whose value is an operator type, nothing is inferred.
     Instead, operators of this type are replaced by the function body that ONNX defines for them.
     """
     import onnx
@@ -135,9 +135,9 @@ def _share_threads() -> None:
 def _session(model: str, _changed: int, library: str, *, is_timed: bool) -> Any:
     """Returns a session of a model, with a library of custom operators if one is given.
 
-    Timed sessions share one thread pool, whose threads spin as in a program with one session. With
-    a pool each, the spinning threads of one session would slow down the other ones. ONNX Runtime
-    permits either shared or own pools in a process.
+    Timed sessions share one thread pool, whose threads spin as in a program with one session. If
+    each session had its own pool, the spinning threads of one session would slow down the other
+    sessions. In one process, ONNX Runtime permits only shared pools or only separate pools.
     """
     import onnxruntime
 

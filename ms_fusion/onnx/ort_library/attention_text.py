@@ -13,11 +13,12 @@ HEAD_SIZE_MAX = 256
 
 @dataclass(frozen=True)
 class HeadOperand:
-    """How an operand of an attention lies in an input of the operator.
+    """Describes the position of an operand of an attention in an input of the operator.
 
     Attributes:
         input: number of the input.
-        is_split: whether the input is (batch, heads, tokens, size); else (batch, tokens, width).
+        is_split: whether the input has the shape (batch, heads, tokens, size). Otherwise its shape
+            is (batch, tokens, width).
         offset: first element of the operand in the last axis of an input that is not split.
     """
 
@@ -28,14 +29,17 @@ class HeadOperand:
 
 @dataclass(frozen=True)
 class AttentionKernel:
-    """softmax(scale · q kᵀ + mask) v for float32 tensors; batch and tokens are read in each call.
+    """Kernel of softmax(scale · q kᵀ + mask) v for float32 tensors.
+
+    The sizes of the batch and the numbers of tokens are read from the shapes in each call.
 
     Attributes:
         q, k, v: the operands.
         ranks: rank of each input of the operator, without the bias and the mask.
         heads, groups: number of query heads, and of key and value heads. Each key head serves
             heads ÷ groups adjacent query heads.
-        size, value_size: elements of a head of queries and keys, and of values.
+        size: number of elements of a head of queries and keys.
+        value_size: number of elements of a head of values.
         scale: factor of the scores.
         mask_rank: rank of the additive mask, which is the last input; None without a mask. Its axes
             are broadcast to (batch, heads, queries, keys).
@@ -58,7 +62,7 @@ class AttentionKernel:
     has_bias: bool = False
 
     def write(self) -> OperatorText:
-        """Returns the operator; equal descriptions have equal names."""
+        """Returns the operator. Equal descriptions get equal names."""
         name = f"Attention_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
         sizes = self._size_lines()
         run = self._run_lines()
@@ -73,7 +77,7 @@ class AttentionKernel:
         return OperatorText(name, head + kernel)
 
     def _size_lines(self) -> list[str]:
-        """Returns statements that check the shapes: sizes are batch, queries, keys, then widths."""
+        """Returns C statements that check the shapes and read batch, queries, keys and widths."""
         lines = [
             f"const int64_t batch = given[{self.q.input} * AXES_MAX];",
             f"const int64_t queries = {self._tokens(self.q)}, keys = {self._tokens(self.k)};",
@@ -102,7 +106,10 @@ class AttentionKernel:
         return [*lines, *(f"made[{axis}] = {made_size};" for axis, made_size in enumerate(made))]
 
     def _mask_lines(self, rank: int) -> list[str]:
-        """Returns statements that compute the distance of the mask along each axis; 0 repeats."""
+        """Returns C statements that compute the stride of the mask along each axis.
+
+        The stride is 0 if the mask is broadcast along the axis.
+        """
         first = 3 + len(self.ranks)
         number = first - 3 + self.has_bias
         lines = ["int64_t distance = 1;"]

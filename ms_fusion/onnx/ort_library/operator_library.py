@@ -26,7 +26,7 @@ X86_LEVELS = (
     ("x86-64-v3", {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"}),
     ("x86-64", set[str]()),
 )
-"""Levels of the x86-64 architecture, and the features of this machine that permit to build them."""
+"""Levels of the x86-64 architecture, with the CPU features that each level requires."""
 FEATURE_MACROS = {
     "__AVX__": "avx",
     "__AVX2__": "avx2",
@@ -41,14 +41,14 @@ FEATURE_MACROS = {
     "__AVX512DQ__": "avx512dq",
     "__AVX512VL__": "avx512vl",
 }
-"""Macro of the compiler → feature that ``registration.c`` checks before it runs a kernel."""
+"""Maps a compiler macro to the CPU feature that ``registration.c`` requires for kernels."""
 
 
 def architecture_flags() -> tuple[str, ...]:
     """Returns the compiler flags of the kernels: the highest x86-64 level of this processor.
 
-    A level is a contract: every processor of that level runs the library. It is tuned for this
-    processor. Other architectures get no flags.
+    Every processor of this level can run the library, which is tuned for this processor. Other
+    architectures get no flags.
     """
     if os.uname().machine != "x86_64":
         return ()
@@ -58,7 +58,7 @@ def architecture_flags() -> tuple[str, ...]:
 
 
 class LibraryBuilder:
-    """Compiles custom operators once each, and links libraries from them.
+    """Compiles each custom operator once, and links libraries of custom operators.
 
     Args:
         place: directory for object files.

@@ -28,9 +28,9 @@ ELEMENT_TYPES: Mapping[str, int] = {
     "uint64": 13,
     "bfloat16": 16,
 }
-"""Dtype → ONNX's number of the element type."""
+"""Maps a dtype to ONNX's number of the element type."""
 AXES_MAX, TENSORS_MAX, SIZES_MAX = 8, 64, 64
-"""Limits of ``operator_kernel.h``."""
+"""Limits that ``operator_kernel.h`` defines: number of axes, of tensors and of sizes."""
 _OPERATIONS = {
     "add": "({} + {})",
     "sub": "({} - {})",
@@ -40,7 +40,7 @@ _OPERATIONS = {
     "min": "smaller({}, {})",
     "max": "larger({}, {})",
 }
-"""Operations on sizes as C text; the functions stand in ``operator_kernel.h``."""
+"""Operations on sizes as C text. Their functions are defined in ``operator_kernel.h``."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def describe_kernel(
 
 
 def _read_sizes(inputs: Sequence[Tensor]) -> tuple[list[str], dict[int, str]]:
-    """Returns statements that check the shapes of the inputs, and the C name of each size."""
+    """Returns a pair: C statements that check the inputs' shapes, and the C name of each size."""
     lines: list[str] = []
     names: dict[int, str] = {}
     for number, tensor in enumerate(inputs):

@@ -2,9 +2,9 @@
 
 The mask is additive, or it is boolean and selects scores. One pattern starts from tensors (batch,
 tokens, heads · size). It includes the operators that split the last axis into heads, and those that
-merge the heads of the result. Another pattern starts from tensors whose heads are already split.
-In this pattern, there may be fewer heads of keys and values than of queries. Each head of keys and
-values is then repeated for several query heads (grouped-query attention).
+merge the heads of the result. Another pattern starts from tensors whose heads are already split. In
+the second pattern, keys and values may have fewer heads than queries. Each head of keys and values
+is then repeated for several query heads (grouped-query attention).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME, VERSION = "Attention", 23
 """ONNX's attention operator and the first opset that contains it."""
 _SPLIT_HEADS_PERM, _TRANSPOSED_KEYS_PERM, _SWAP_LAST_PERM = (0, 2, 1, 3), (0, 2, 3, 1), (0, 1, 3, 2)
 NEGLIGIBLE_SCORE = -1e9
-"""Largest supported value that may replace masked scores in float32.
+"""Largest supported value by which masked float32 scores may be replaced.
 
 A score at or below this value gets the weight 0 in a softmax. If the value is added to a score, the
 sum is rounded to the value. Therefore all scores of a fully masked row are equal.
@@ -70,9 +70,10 @@ class AttentionMatch:
             heads.
         heads: number of heads; 0 if the heads are already separate.
         scale: factor of the scores.
-        mask: name of the mask, which is broadcast to the scores; empty if there is none.
-        fill: value that replaces the scores excluded by a boolean mask; None for an additive mask.
-        keeps: whether a boolean mask is true where scores are kept.
+        mask: name of the mask, which is broadcast to the shape of the scores; empty if there is
+        none.
+        fill: value by which a boolean mask replaces excluded scores; None for an additive mask.
+        keeps: whether a boolean mask is true for the scores that are kept.
     """
 
     q: str
@@ -160,7 +161,7 @@ def _is_repeat(graph: Graph, wide: Node) -> bool:
 
 
 def _scale(site: Site) -> float | None:
-    """Returns the product of all factors of the scores; None if a factor is not constant."""
+    """Returns the product of all factors of the scores, or None if a factor is not constant."""
     found = 1.0
     for node in site.match.nodes:
         if node.op not in ("Mul", "Div"):
@@ -234,7 +235,7 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
 def _with_batch(
     joined: tuple[int | str, ...], apart: tuple[int | str, ...]
 ) -> tuple[int | str, ...]:
-    """Returns the shape of the result with its axis of batches, which a batch of 1 may lack."""
+    """Returns the shape of the result with a batch axis, which is added if it is missing."""
     return (1, *joined) if len(joined) == 2 and apart[:1] == (1,) else joined
 
 
@@ -262,9 +263,9 @@ def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) ->
 
 
 def write_additive_mask(site: Site, found: AttentionMatch) -> str:
-    """Adds the operator that makes a boolean mask additive.
+    """Adds the operator that converts a boolean mask to an additive mask.
 
-    Returns the name of the mask; an empty string if the attention has no mask.
+    Returns the name of the mask, or an empty string if the attention has no mask.
     """
     if not found.mask or found.fill is None:
         return found.mask
@@ -274,9 +275,9 @@ def write_additive_mask(site: Site, found: AttentionMatch) -> str:
 
 
 def _write_mask(site: Site, found: AttentionMatch) -> str:
-    """Adds the operators that make the mask additive and expand it to all query tokens.
+    """Adds operators that convert the mask to an additive mask and expand it to all query tokens.
 
-    Returns the name of the mask; an empty string if the attention has no mask.
+    Returns the name of the mask, or an empty string if the attention has no mask.
     """
     if not found.mask:
         return ""

@@ -28,7 +28,7 @@ class RuntimeCall:
         op, domain: type and domain of the operator.
         inputs: names of values of the graph or of earlier calls; empty for an omitted input.
         outputs: names of the results.
-        attributes: name → value, which is a scalar, a string, or a list of scalars or strings.
+        attributes: maps the name of an attribute to a scalar, a string, or a list of these.
     """
 
     op: str
@@ -45,7 +45,7 @@ class Site:
     Attributes:
         match: the match, with the operators to replace.
         version: opset version of the model.
-        sources: name of a value in the model's `Graph` → value of the model.
+        sources: maps the name of a value in the model's `Graph` to the value of the model.
         calls: the operators of the replacement.
         constants: the new constants that the calls read, by name.
         halved: names of the values whose two halves along the last axis are equal.
@@ -68,13 +68,13 @@ class Site:
         return self.match.graph.values[name]
 
     def array(self, name: str) -> np.ndarray | None:
-        """Returns the elements of a constant; None if the value is computed."""
+        """Returns the elements of a constant, or None if the value is computed."""
         source = self.sources.get(name)
         held = source.const_value if source is not None else None
         return None if held is None else np.asarray(held.numpy())
 
     def integer(self, name: str) -> int | None:
-        """Returns the integer in a constant of one element; None for any other value."""
+        """Returns the integer in a constant of one element, or None for any other value."""
         found = self.array(name)
         return (
             int(found.reshape(-1)[0])
@@ -91,7 +91,7 @@ class Site:
         return name
 
     def constant(self, array: np.ndarray) -> str:
-        """Adds a constant to the replacement; returns its name."""
+        """Adds a constant to the replacement. Returns the constant's name."""
         name = self.new()
         self.constants[name] = array
         return name
@@ -105,17 +105,17 @@ class Site:
         more: tuple[str, ...] = (),
         **attributes: Any,
     ) -> str:
-        """Adds an operator to the replacement; returns the name of its first output.
+        """Adds an operator to the replacement. Returns the name of the operator's first output.
 
-        `to` is the name of this output; if it is empty, the output gets a new name. `more` holds
-        the names of the further outputs.
+        `to` is the name of this output. If `to` is empty, the output gets a new name. `more`
+        contains the names of the further outputs.
         """
         result = to or self.new()
         self.calls.append(RuntimeCall(op, domain, inputs, (result, *more), attributes))
         return result
 
     def cast(self, x: str, dtype: int, to: str = "") -> str:
-        """Adds a Cast of `x` to the dtype with the ONNX code `dtype`; returns the result's name."""
+        """Adds a Cast of `x` to the dtype with the ONNX code `dtype`. Returns the result's name."""
         result = to or self.new()
         self.calls.append(RuntimeCall("Cast", "", (x,), (result,), {"to": dtype}))
         return result
@@ -123,7 +123,7 @@ class Site:
     def call_in_float32(self, op: str, x: str, *, domain: str = "", **attributes: Any) -> str:
         """Adds a float32 operator that computes the result of the match.
 
-        If `x` is float16, Casts are added before and behind the operator.
+        If `x` is float16, Casts are added before and after the operator.
         """
         if self.value(x).dtype == "float32":
             return self.call(op, x, to=self.result, domain=domain, **attributes)
@@ -144,8 +144,8 @@ class Equivalent:
 
     Attributes:
         rule: the rule with the pattern.
-        writers: one pair for each variant of the replacement: the names of its operators, and the
-            function that writes it. The first variant is chosen unless another one is faster.
+        writers: one pair (names of the operators, function that adds them) for each variant of the
+            replacement. The first variant is chosen if no other variant is faster.
         dtypes: the supported dtypes.
         told: remark in the table of the documentation.
     """

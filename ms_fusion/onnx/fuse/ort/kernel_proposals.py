@@ -36,7 +36,7 @@ OURS = "our kernel"
 SINGLE_OPERATORS = frozenset(
     {"LayerNorm", "RmsNorm", "Softmax", "LogSoftmax", "GeLU", "Mish", "Softplus"}
 )
-"""Operators for which a kernel is proposed although they stand alone."""
+"""Operators for which a kernel is proposed even if the group contains no other operator."""
 _BIAS_OPERATORS = frozenset({"Add"})
 
 
@@ -46,7 +46,8 @@ class Proposal:
 
     Attributes:
         candidate: the operators of the group.
-        match: the match of a rule's pattern; without bound values if a search found the group.
+        match: the match of a rule's pattern. If a search found the group, the match has no bound
+            values.
         equivalents: ONNX Runtime's operators for the same pattern.
         bias: operator of the group that adds the bias of a product to the operand of a GELU.
     """
@@ -64,9 +65,9 @@ class Replacement:
     Attributes:
         candidate: the operators of the group.
         group: the group as a fused operator.
-        sites: name of a variant → its operators. ``OURS`` calls our kernel.
-        operator: our kernel as a custom operator; None if there is none.
-        reason: why there is no kernel of ours.
+        sites: maps the name of a variant to its operators. The variant ``OURS`` calls our kernel.
+        operator: our kernel as a custom operator; None if our kernel cannot compute the group.
+        reason: the reason why our kernel cannot compute the group.
     """
 
     candidate: Candidate
@@ -154,7 +155,7 @@ def _is_attention(one: Proposal) -> bool:
 
 
 def _computes(one: Proposal, graph: Graph) -> bool:
-    """Returns whether a group has an operator that is launched and does not only move elements."""
+    """Returns whether a group has an operator that is launched and does more than move elements."""
     nodes = [graph.node(name) for name in one.candidate.nodes]
     return any(
         work_of(node, graph).launches and node.op not in (LAYOUT_OPERATORS | VIEWS)
@@ -248,7 +249,7 @@ def _write_gelu(proposal: Proposal, group: Node) -> tuple[OperatorText, tuple[st
 def _write_attention(
     proposal: Proposal, version: int, sources: Mapping[str, ir.Value]
 ) -> Replacement:
-    """Writes an attention as our kernel; the Split that makes q, k and v becomes part of it."""
+    """Writes an attention as our kernel, which includes the Split that computes q, k and v."""
     graph, candidate = proposal.match.graph, proposal.candidate
     site = Site(proposal.match, version, sources)
     bound, inside = proposal.match.bound, set(candidate.nodes)
@@ -316,7 +317,7 @@ def _write_attention(
 def _head_sizes(
     heads: int, shapes: Sequence[tuple[int | str, ...]]
 ) -> tuple[int, int, int, int] | None:
-    """Returns the numbers of query and key heads, and the sizes of a head of keys and of values.
+    """Returns (query heads, key heads, elements of a key head, elements of a value head).
 
     Returns None if one of them is not known, or not supported by our kernel.
     """
@@ -339,9 +340,9 @@ def _head_sizes(
 
 
 def _is_packed(split: Node, parts: Sequence[str], graph: Graph, inside: set[str]) -> bool:
-    """Returns whether q, k and v are the three equal parts of one tensor, for this attention only.
+    """Returns whether q, k and v are the results of one Split that only this attention reads.
 
-    The tensor is split along its last axis of three.
+    The Split divides a tensor of three axes into three equal parts along the last axis.
     """
     shape = graph.values[split.inputs[0]].shape if split.op == "Split" else ()
     sizes = {graph.values[name].shape[-1:] for name in parts}

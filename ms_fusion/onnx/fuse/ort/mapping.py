@@ -37,7 +37,7 @@ RAISABLE_OPSET_MIN = 18
 
 
 ADAPTER_OPERATORS = frozenset({"Cast", "Shape", "Concat", "Expand", "Reshape", "Slice", "Where"})
-"""Operators that only adapt inputs of a replacement; the ledger does not list them."""
+"""Operators that only adapt the inputs of a replacement. The ledger does not list them."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class MappingDecision:
 def choose_equivalents(
     wanted: str | Sequence[str | Rule],
 ) -> tuple[tuple[Equivalent, ...], tuple[Rule, ...]]:
-    """Returns the `Equivalent` of each rule in `wanted`, and the rules that have none.
+    """Returns a pair: the `Equivalent` of each rule in `wanted`, and the rules that have none.
 
     Raises:
         InputError: a name in `wanted` is not the name of a rule.
@@ -104,8 +104,8 @@ def raise_opset(
 ) -> ir.Model | None:
     """Converts the model to the opset that contains ONNX's Attention.
 
-    Returns None if the model contains no attention to replace, if its opset is too old or already
-    contains Attention, or if the conversion fails.
+    Returns None in these cases: the model contains no attention to replace, its opset is too old,
+    its opset already contains Attention, or the conversion fails.
     """
     version = model.opset_imports.get("", 0)
     if not RAISABLE_OPSET_MIN <= version < attention.VERSION:
@@ -208,7 +208,7 @@ def _dtype(match: Match) -> str:
 def write_sites(one: Equivalent, place: Site, group: Node) -> tuple[dict[str, Site], list[str]]:
     """Builds all variants of the replacement of a group.
 
-    Returns the variants that could be built, by name, and the reasons why the others could not.
+    Returns a pair: a dict of the variants by name, and the reasons why other variants failed.
     """
     found: dict[str, Site] = {}
     reasons: list[str] = []
@@ -241,7 +241,7 @@ def apply_mapping(model: ir.Model, mapped: Sequence[MappedGroup]) -> ir.Model:
 def estimate_benefits(
     mapped: Sequence[MappedGroup], graph: Graph, device: Device
 ) -> dict[Candidate, Benefit]:
-    """Returns, for each group, the predicted saving per call if one kernel computed the group."""
+    """Returns, for each group, the predicted saving per call if one kernel computes the group."""
     beforehand = constant_foldable_nodes(graph)
     found = {}
     for one in (item.candidate for item in mapped):

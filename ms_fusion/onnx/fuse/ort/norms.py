@@ -73,7 +73,7 @@ class _Normalisation:
         ]
 
     def write(self, x: str) -> None:
-        """Adds the normalisation of `x` to the replacement, as one operator."""
+        """Adds the operator that normalises `x` to the operators that replace the match."""
         kind = "LayerNormalization"
         if self.is_rms:
             kind = (

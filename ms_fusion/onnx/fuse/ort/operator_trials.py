@@ -21,14 +21,14 @@ from ms_fusion.readers.onnx_graph import OnnxProjection
 from tbe_impl.errors import FusionError
 
 BLOCK_S = 0.01
-"""Minimum duration of one measurement in seconds; it is longer than the clock's resolution."""
+"""Minimum duration of one measurement in seconds, much longer than the clock's resolution."""
 ROUNDS = 4
 TIE = 1.1
 """Two times count as equal if their ratio is at most this factor."""
 SIZES = (24, 40, 56, 72)
 """Values that are assigned to dynamic sizes in turn.
 
-They differ, so that a wrong order of axes is detected.
+The values differ, so that a wrong order of axes is detected.
 """
 
 
@@ -70,7 +70,7 @@ def run_trial(
     library: Path | None = None,
     ratio_max: float = TIE,
 ) -> TrialResult:
-    """Runs the group and each of its replacements; chooses a replacement or none.
+    """Runs the group and each of its replacements, and chooses one replacement or none.
 
     Args:
         group: the group as a fused operator.
@@ -79,7 +79,8 @@ def run_trial(
         sizes: values of dynamic sizes.
         native: child processes that run the models.
         library: library of the custom operators that replacements call.
-        ratio_max: largest ratio of the time of a replacement to that of the group.
+        ratio_max: maximum ratio of the time of a replacement to the time of the group. If every
+            replacement exceeds it, none is chosen.
     """
     assert group.body is not None
     run = partial(native.run, library=library)
@@ -141,7 +142,7 @@ def _mismatch_reason(
     expected: Sequence[np.ndarray],
     run: Run,
 ) -> str:
-    """Returns the reason why a model's results are wrong; an empty string if they are right."""
+    """Returns the reason why a model's results are wrong, or an empty string if they are right."""
     try:
         found = list(run(path, inputs).outputs.values())
     except WorkerError as error:
@@ -168,8 +169,8 @@ def measure_times(
 def _choose_fastest(times: Mapping[str, float], ratio_max: float = TIE) -> TrialResult:
     """Chooses the first replacement that is about as fast as the fastest one.
 
-    Chooses none if this replacement takes more than `ratio_max` times as long as the original
-    group. The key of the original group in `times` is the empty string.
+    If this replacement takes more than `ratio_max` times as long as the original group, none is
+    chosen. The key of the original group in `times` is the empty string.
     """
     before = times[""]
     others: Sequence[str] = [name for name in times if name]

@@ -93,9 +93,9 @@ def replace_groups(
 
     Args:
         model: the model.
-        sites: pairs of a replacement and its group; the groups share no operator.
-        nodes: name of a node in the model's `Graph` → node of the model.
-        values: name of a value in the model's `Graph` → value of the model.
+        sites: pairs (replacement, group). The groups share no operator.
+        nodes: maps the name of a node in the model's `Graph` to the node of the model.
+        values: maps the name of a value in the model's `Graph` to the value of the model.
     """
     now: dict[str, ir.Value | None] = dict(values)
     for site, group in sites:
@@ -124,5 +124,5 @@ def replace_groups(
 
 
 def _domains(sites: Sequence[Site]) -> set[str]:
-    """Returns the domains of the operators that the replacements call, without ONNX's own."""
+    """Returns the domains of the operators that the replacements call, except ONNX's own domain."""
     return {call.domain for site in sites for call in site.calls} - {""}

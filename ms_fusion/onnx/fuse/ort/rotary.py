@@ -53,7 +53,7 @@ def _swaps_halves(site: Site, size: int) -> bool:
 
 
 def _last_axis_range(site: Site, node: Node, value: str) -> tuple[int, int] | None:
-    """Returns (start, end) of a slice along the last of four axes; None for other nodes."""
+    """Returns (start, end) of a slice along the last of four axes, or None for any other node."""
     size = site.value(node.inputs[0]).shape[-1]
     if not isinstance(size, int):
         return None

@@ -1,4 +1,4 @@
-"""Lists the rules that have an equivalent in ONNX Runtime, and why the other rules have none."""
+"""Lists the rules with an equivalent in ONNX Runtime, and the reasons why other rules have none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNMAPPED_RULES: Mapping[str, str] = {
     "LayerNormLinear": _NO_OPERATOR,
     "LayerNormLinearActivation": _NO_OPERATOR,
 }
-"""Name of a rule without an equivalent → the reason."""
+"""Maps the name of a rule without an equivalent to the reason."""
 
 
 def lines() -> Iterator[str]:
