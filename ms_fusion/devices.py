@@ -375,16 +375,22 @@ def read_device(file: Path) -> Device:
     except (OSError, msgspec.MsgspecError) as error:
         expected = "bandwidth_bytes_per_s, flops_per_s, launch_us and on_chip_bytes in JSON"
         raise InputError(
-            "this describes no device", place=str(file), expected=expected, got=str(error)
+            "this is not the description of a device",
+            place=str(file),
+            expected=expected,
+            got=str(error),
         ) from error
     known = [item.name for item in fields(Device)]
-    wrong = [f"{name}: no attribute of a device" for name in told if name not in known]
+    wrong = [f"{name} is not an attribute of a device" for name in told if name not in known]
     rates = (found.bandwidth_bytes_per_s, found.flops_per_s, found.on_chip_bytes)
     wrong += ["a rate or size that is not above 0"] * (min(*rates, found.launch_us + 1) <= 0)
     wrong += [f"the name {found.name}, which is known"] * (found.name in ("cpu", *DEVICES))
     if wrong:
         raise InputError(
-            "this describes no device", place=str(file), expected=", ".join(known), got=wrong[0]
+            "this is not the description of a device",
+            place=str(file),
+            expected=", ".join(known),
+            got=wrong[0],
         )
     return found
 

@@ -296,7 +296,7 @@ def _instantiate_net(maker: Callable[..., Any], target: str) -> Callable[..., An
         net = maker()
     except Exception as error:
         raise InputError(
-            f"it fails when it is made: {_first_line(error)}",
+            f"it fails when it is constructed: {_first_line(error)}",
             place=target,
             remedy=f"Make `{target.rpartition(':')[2]}()` work in Python first.",
         ) from error

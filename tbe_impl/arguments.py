@@ -128,7 +128,7 @@ class Arguments(Record):
     def _check_arrays(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         if len(arrays) != len(self.inputs):
             raise InputError(
-                "another number of arrays",
+                "wrong number of input arrays",
                 place=self.name,
                 expected=f"{len(self.inputs)} ({', '.join(item.name for item in self.inputs)})",
                 got=str(len(arrays)),
@@ -144,7 +144,7 @@ class Arguments(Record):
             )
             if not fits or given.dtype != item.dtype:
                 raise InputError(
-                    f"the array for {item.name} is another",
+                    f"the array for {item.name} has a wrong shape or dtype",
                     place=self.name,
                     expected=f"{shape_text(item.shape)} {item.dtype}",
                     got=f"{shape_text(given.shape)} {given.dtype}",
@@ -185,7 +185,7 @@ class Arguments(Record):
                     values.setdefault(id(parts[0]), -(-number // parts[1]))
                 if isinstance(size, Var) and values.setdefault(id(size), number) != number:
                     raise InputError(
-                        f"the size {size} is one in an array and another in the next",
+                        f"the size {size} differs between two arrays",
                         place=self.name,
                         expected=str(values[id(size)]),
                         got=f"{number} in {item.name}",
@@ -257,7 +257,7 @@ class Arguments(Record):
         targets = [out] if isinstance(out, np.ndarray) else list(out)
         if len(targets) != len(shapes):
             raise InputError(
-                "another number of arrays to write to",
+                "wrong number of output arrays",
                 place=self.name,
                 expected=str(len(shapes)),
                 got=str(len(targets)),
@@ -265,7 +265,7 @@ class Arguments(Record):
         for item, target, shape in zip(self.outputs, targets, shapes, strict=True):
             if target.shape != shape or target.dtype != item.dtype:
                 raise InputError(
-                    "an array to write to is another",
+                    "an output array has a wrong shape or dtype",
                     place=self.name,
                     expected=f"{shape_text(shape)} {item.dtype}",
                     got=f"{shape_text(target.shape)} {target.dtype}",

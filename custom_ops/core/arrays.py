@@ -85,5 +85,5 @@ class ArrayOperator:
 
 
 def _unwrap_single(made: tuple[Any, ...]) -> Any:
-    """Returns the element of a 1-tuple; returns any other tuple unchanged."""
+    """Returns the element of a 1-tuple, and any other tuple unchanged."""
     return made[0] if len(made) == 1 else made

@@ -92,7 +92,7 @@ def tensor_error(name: str, argument: str, given: Any) -> InputError:
     is_array = isinstance(given, np.ndarray)
     got = f"a NumPy array {given.shape} {given.dtype}" if is_array else f"{given!r:.60}"
     return InputError(
-        f"{name}: {argument} is no tensor",
+        f"{name}: {argument} is not a tensor",
         place=name,
         expected="a mindspore.Tensor",
         got=got,
@@ -109,7 +109,10 @@ def check_real(operator: str, argument: str, value: Any) -> float:
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
     raise InputError(
-        f"{operator}: {argument} is no number", place=operator, expected="a number", got=repr(value)
+        f"{operator}: {argument} is not a number",
+        place=operator,
+        expected="a number",
+        got=repr(value),
     )
 
 

@@ -146,7 +146,7 @@ class Computation:
             return found
 
     def _call_infer_shape(self, given: Sequence[ArraySpec]) -> Any:
-        """Calls ``infer_shape``; returns None if the spec lacks ``infer_shape`` or ``forward``.
+        """Calls ``infer_shape``, or returns None if the spec lacks ``infer_shape`` or ``forward``.
 
         Raises:
             InputError: ``infer_shape`` rejects the inputs.
@@ -425,7 +425,7 @@ class Computation:
                 ) from error
         if len(made) != len(spec.outputs):
             raise InputError(
-                f"{spec.name} returns another number of tensors",
+                f"{spec.name} returns a wrong number of tensors",
                 place=spec.place or spec.name,
                 expected=f"{len(spec.outputs)} ({', '.join(spec.outputs)})",
                 got=str(len(made)),

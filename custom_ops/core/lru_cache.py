@@ -28,7 +28,7 @@ class LruCache(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Value | None:
-        """Returns the entry and marks it as most recently used; returns None on a miss."""
+        """Returns the entry and marks it as most recently used, or returns None on a miss."""
         with self._lock:
             found = self._entries.get(key)
             if found is not None:

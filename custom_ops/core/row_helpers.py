@@ -30,7 +30,7 @@ def broadcast_like(tensor: Any, other: Any) -> Any:
 
 
 def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
-    """Sums `tensor` over `axes`; returns it unchanged if `axes` is empty."""
+    """Sums `tensor` over `axes`, or returns it unchanged if `axes` is empty."""
     return dsl.reduce_sum(tensor, list(axes), keepdims=keep) if axes else tensor
 
 
@@ -86,14 +86,14 @@ def check_shape(
     """
     if sizes(tensor) != list(shape):
         raise InputError(
-            f"{place}: {argument} has another shape",
+            f"{place}: {argument} has a wrong shape",
             place=place,
             expected=str(tuple(shape)),
             got=str(tuple(sizes(tensor))),
         )
     if like is not None and tensor.dtype != like.dtype:
         raise InputError(
-            f"{place}: {argument} has another dtype than {like.name}",
+            f"{place}: the dtypes of {argument} and {like.name} differ",
             place=place,
             expected=like.dtype,
             got=tensor.dtype,

@@ -63,7 +63,7 @@ def wrap_infer_shape(
                 hasattr(size, "__index__") for size in one
             ):
                 raise InputError(
-                    f"{name}.infer_shape gives what is no shape",
+                    f"{name}.infer_shape does not return a shape",
                     place=place,
                     expected="a tuple of whole numbers for each output",
                     got=repr(made),
@@ -163,7 +163,7 @@ def _select_attributes(
 def _check_number(made: Sequence[Any], name: str, place: str, outputs: Sequence[str]) -> None:
     if len(made) != len(outputs):
         raise InputError(
-            f"{name} gives another number of results",
+            f"{name} returns a wrong number of results",
             place=place or name,
             expected=f"{len(outputs)} ({', '.join(outputs)})",
             got=f"{len(made)} ({', '.join(map(str, made))})",
@@ -177,7 +177,7 @@ def _dtype_name(given: Any, name: str, place: str) -> str:
         return dtype_of(plain).name
     except InputError as error:
         raise InputError(
-            f"{name} gives what is no dtype",
+            f"{name} does not return a dtype",
             place=place or name,
             expected=error.expected,
             got=repr(given),

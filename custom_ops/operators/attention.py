@@ -36,7 +36,7 @@ def _sizes(one: ArraySpec, layout: str, name: str) -> tuple[int, int, int, int]:
     """Returns the sizes (batch, heads, tokens, head width) of q, k or v in the given layout."""
     check_choice(NAME, "layout", layout, LAYOUTS)
     if len(one.shape) != 4:
-        raise _input_error(f"{name} has another number of dimensions", f"four: {layout}", str(one))
+        raise _input_error(f"{name} has a wrong number of dimensions", f"four: {layout}", str(one))
     batch, heads, tokens = (one.shape[place] for place in LAYOUTS[layout])
     return batch, heads, tokens, one.shape[3]
 
@@ -70,7 +70,7 @@ def _mask_kind_and_strides(
 def _problem(
     given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
-    """Checks the inputs; returns the shape and dtype of each output, and the C kernel's parameters.
+    """Checks the inputs and returns the outputs' shapes and dtypes and the C kernel's parameters.
 
     The outputs are y and the normaliser (the log-sum-exp of the scores of each query). The
     parameters are the fields of the C struct ``problem``.
@@ -80,7 +80,7 @@ def _problem(
         raise _input_error("the dtype of q is not supported", ", ".join(_ELEMENTS), q.dtype)
     for name, one in (("k", k), ("v", v)):
         if one.dtype != q.dtype:
-            raise _input_error(f"{name} has another dtype than q", q.dtype, one.dtype)
+            raise _input_error(f"the dtypes of {name} and q differ", q.dtype, one.dtype)
     batch, heads, queries, width = _sizes(q, layout, "q")
     of_k = _sizes(k, layout, "k")
     own, shared, keys, _ = of_k

@@ -69,7 +69,7 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
         )
     if key.ndim != 1 or not is_one(key.shape[0]):
         raise InputError(
-            f"{key.name} is no key", expected="int32 of shape (1,)", got=shape_text(key.shape)
+            f"{key.name} is not a key", expected="int32 of shape (1,)", got=shape_text(key.shape)
         )
     a, b, c = widen_inputs(x, bias, residual)
     total = dsl.vadd(a, b)

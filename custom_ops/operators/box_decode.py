@@ -30,7 +30,7 @@ def _sides(anchor: Any) -> tuple[float, float]:
         return float(across), float(down)
     except (TypeError, ValueError) as error:
         raise InputError(
-            "BoxDecode: an anchor is no pair of numbers",
+            "BoxDecode: an anchor is not a pair of numbers",
             place="BoxDecode",
             expected="width and height",
             got=repr(anchor),
@@ -43,7 +43,7 @@ def _check(x: Any, anchors: Any, version: str) -> None:
     shape = sizes(x)
     if len(shape) != 5 or shape[3] != len(anchors) or shape[4] < 6:
         raise InputError(
-            "BoxDecode: x has another shape",
+            "BoxDecode: x has a wrong shape",
             place="BoxDecode",
             expected=f"(images, height, width, {len(anchors)} anchors, 5 + classes)",
             got=str(tuple(shape)),

@@ -54,7 +54,7 @@ def scale_and_shift(x: Any, middle: Any, variance: Any, gamma: Any, beta: Any, e
 
 
 def apply_activation(z: Any, activation: str, alpha: float) -> Any:
-    """Applies an activation to the normalised tensor z; returns z unchanged if the name is empty.
+    """Applies an activation to the normalised tensor z, or returns z if the name is empty.
 
     Raises:
         InputError: the activation is unknown.

@@ -56,7 +56,7 @@ class _FoldedConvolution:
         self.conv.spec, self.conv.attributes = SPECS[activation], attributes
 
     def fold_weights(self, *weights: Any) -> _FoldedConvolution:
-        """Folds the normalisation into the weights of the convolution; returns self.
+        """Folds the normalisation into the weights of the convolution and returns self.
 
         Args:
             weights: weight, bias (if any), gamma, beta, mean and variance.
@@ -332,7 +332,7 @@ class ConvBN(OperatorCell):
         """
         if conv.out_channels != bn.gamma.shape[0]:
             raise InputError(
-                f"{cls.__name__}: bn has other channels than conv",
+                f"{cls.__name__}: bn and conv have different numbers of channels",
                 place=cls.__name__,
                 expected=str(conv.out_channels),
                 got=str(bn.gamma.shape[0]),

@@ -25,7 +25,7 @@ def _rows(weight: Any) -> Any:
     """
     if len(weight.shape) != 4:
         raise InputError(
-            "FoldBatchNorm: weight has another number of axes",
+            "FoldBatchNorm: weight has a wrong number of axes",
             place="FoldBatchNorm",
             expected="4",
             got=str(sizes(weight)),
@@ -153,7 +153,7 @@ FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
 def fold_arrays(
     weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Folds a batch normalisation into a convolution; returns the new weights and the new bias.
+    """Folds a batch normalisation into a convolution and returns the new weights and the new bias.
 
     Args:
         weight: weights of shape (output channels, input channels, height, width).
@@ -172,7 +172,7 @@ def fold_arrays(
 
 
 def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
-    """Folds a batch normalisation into a convolution; returns the new convolution.
+    """Folds a batch normalisation into a convolution and returns the new convolution.
 
     The mean and variance are the moving statistics of the normalisation.
 

@@ -20,14 +20,14 @@ def _check(boxes: Any, others: Any) -> None:
     for name, one in (("boxes", boxes), ("others", others)):
         if len(sizes(one)) != 2 or sizes(one)[1] != 4:
             raise InputError(
-                f"IoU: {name} has another shape",
+                f"IoU: {name} has a wrong shape",
                 place="IoU",
                 expected="(number, 4)",
                 got=str(tuple(sizes(one))),
             )
     if boxes.dtype != others.dtype:
         raise InputError(
-            "IoU: others has another dtype than boxes",
+            "IoU: the dtypes of others and boxes differ",
             place="IoU",
             expected=boxes.dtype,
             got=others.dtype,
@@ -76,7 +76,7 @@ def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
 
 
 def gradient_for_cann(boxes: Any, others: Any, grad: Any) -> tuple[Any, Any]:
-    """Returns the gradients of both inputs, in operations on whole tensors.
+    """Returns the gradients of both inputs, computed by operations on whole tensors.
 
     The automatically derived gradient cannot be used for CANN, because it reads single elements.
     Let A be the area of a box, C the common area of a pair of boxes, and U the area of their union.

@@ -57,7 +57,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
     def check_inputs(
         given: Any, place: str, last: Any
     ) -> tuple[int, ArraySpec, tuple[ArraySpec, ...]]:
-        """Checks the inputs; returns (number of rows, y, (x reshaped to a matrix, gamma, beta)).
+        """Checks the inputs and returns (number of rows, y, (x reshaped to a matrix, gamma, beta)).
 
         Each array in the result is an `ArraySpec`, which has only a shape and a dtype.
         """
@@ -73,7 +73,7 @@ def _spec(name: str, *, bias: bool) -> OpSpec:
                 )
         if beta.dtype != gamma.dtype:
             raise InputError(
-                f"{place}: beta has another dtype than gamma",
+                f"{place}: the dtypes of beta and gamma differ",
                 place=place,
                 expected=gamma.dtype,
                 got=beta.dtype,

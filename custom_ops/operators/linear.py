@@ -52,7 +52,7 @@ def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> A
 def check_linear(
     name: str, x: ArraySpec, weight: ArraySpec, more: Mapping[str, ArraySpec] | None = None
 ) -> tuple[int, ArraySpec]:
-    """Checks the inputs; returns the number of rows of x, and the shape and dtype of y.
+    """Checks the inputs and returns the number of rows of x, and the shape and dtype of y.
 
     Raises:
         InputError: shapes or dtypes do not match.

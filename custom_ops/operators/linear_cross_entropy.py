@@ -160,7 +160,7 @@ def _shapes(
         )
     if labels != hidden[:-1]:
         raise InputError(
-            "LinearCrossEntropy: labels has another shape",
+            "LinearCrossEntropy: labels has a wrong shape",
             place="LinearCrossEntropy",
             expected=shape_text(hidden[:-1]),
             got=shape_text(labels),

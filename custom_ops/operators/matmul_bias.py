@@ -122,7 +122,7 @@ class DenseCell(WeightedCell):
         if activation is not None and (not self.key or key_of(activation) != self.key):
             name = type(self).__name__
             raise InputError(
-                f"{name}: it has another activation",
+                f"{name}: the dense layer has a different activation",
                 place=name,
                 expected=f"None, or that of {name}" if self.key else "None",
                 got=repr(activation),

@@ -30,7 +30,7 @@ def _check(boxes: ArraySpec, scores: ArraySpec) -> None:
         if len(one.shape) != 3 or (name == "boxes" and one.shape[2] != 4):
             expected = "(images, boxes, 4)" if name == "boxes" else "(images, boxes, classes)"
             raise InputError(
-                f"NMS: {name} has another shape", place="NMS", expected=expected, got=str(one)
+                f"NMS: {name} has a wrong shape", place="NMS", expected=expected, got=str(one)
             )
     if boxes.dtype not in _ELEMENTS or boxes.dtype != scores.dtype:
         raise InputError(

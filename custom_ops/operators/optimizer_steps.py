@@ -112,7 +112,7 @@ def _build_kernel(
     name = _NAMES[rule]
     if dtype not in _ELEMENTS:
         raise InputError(
-            f"{name}: parameters of another dtype",
+            f"{name}: a parameter has a wrong dtype",
             place=name,
             expected=", ".join(_ELEMENTS),
             got=dtype,
@@ -121,7 +121,7 @@ def _build_kernel(
     for one in given[:start]:
         if one.dtype != "float32" or np.prod(one.shape) != 1:
             raise InputError(
-                f"{name}: a rate or decay is no scalar",
+                f"{name}: a rate or decay is not a scalar",
                 place=name,
                 expected="one float32",
                 got=str(one),
@@ -135,7 +135,7 @@ def _build_kernel(
         other = next((kind[i] for kind in kinds if kind[i] != own), None)
         if other is not None:
             raise InputError(
-                f"{name}: tensor {i} is another than its parameter",
+                f"{name}: tensor {i} does not match its parameter",
                 place=name,
                 expected=str(own),
                 got=str(other),
@@ -180,7 +180,7 @@ def step(
         if not isinstance(one, np.ndarray):
             name = _NAMES[rule]
             raise InputError(
-                f"{name}: {one} is no array",
+                f"{name}: {one} is not an array",
                 place=name,
                 expected="arrays, which are overwritten",
                 got=type(one).__name__,

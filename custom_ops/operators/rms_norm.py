@@ -25,7 +25,7 @@ def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
     rank, of_gamma = len(x.shape), len(gamma.shape)
     if not 1 <= of_gamma <= rank:
         raise InputError(
-            f"{place}: gamma has another rank",
+            f"{place}: gamma has a wrong rank",
             place=place,
             expected=f"1 to {rank} axes for x of shape {sizes(x)}",
             got=str(sizes(gamma)),

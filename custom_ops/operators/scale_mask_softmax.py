@@ -67,7 +67,7 @@ def compute_masked(x: Any, mask: Any, *, scale: float) -> Any:
     """Computes y = softmax(z). Where the mask is true, z is −inf; elsewhere z is scale·x."""
     check(x)
     if mask.dtype != "bool":
-        raise InputError(f"{mask.name} is no mask", expected="bool", got=mask.dtype)
+        raise InputError(f"{mask.name} is not a mask", expected="bool", got=mask.dtype)
     check_mask(x, mask)
     (a,) = widen_inputs(x)
     left = dsl.vsel(dsl.broadcast(mask, a.shape), -math.inf, dsl.vmuls(a, scale))

@@ -144,7 +144,7 @@ def _vector(weight: Any) -> Any:
     kind = str(made.dtype).lower()
     if made.ndim != 1 or not ("float" in kind or (not is_tensor and made.dtype.kind in "iu")):
         raise InputError(
-            "SoftmaxCrossEntropy: weight is no vector of numbers",
+            "SoftmaxCrossEntropy: weight is not a vector of numbers",
             place="SoftmaxCrossEntropy",
             expected="(C,) of floats",
             got=f"{tuple(made.shape)} {made.dtype}",

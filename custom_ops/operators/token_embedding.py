@@ -19,7 +19,7 @@ def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
     """Computes table[ids]·scale. If an id is out of range, its row of the result is 0."""
     if len(table.shape) != 2:
         raise InputError(
-            "TokenEmbedding: the table has another rank",
+            "TokenEmbedding: the table has a wrong rank",
             place="TokenEmbedding",
             expected="(tokens, size)",
             got=str(tuple(sizes(table))),

@@ -101,7 +101,10 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
         )
     if not isinstance(net, nn.Cell):
         raise InputError(
-            "patch: this is no Cell", place="patch", expected="an nn.Cell", got=type(net).__name__
+            "patch: this is not a Cell",
+            place="patch",
+            expected="an nn.Cell",
+            got=type(net).__name__,
         )
     if is_off_with_warning():
         return PatchRecord(net, (), (Replacement("", (net,), None, OFF_REASON),), ())

@@ -284,7 +284,7 @@ class _AttentionMatcher:
         return float(share)
 
     def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
-        """Matches an operation between the product q kᵀ and the softmax; returns its input."""
+        """Matches an operation between the product q kᵀ and the softmax and returns its input."""
         if found is None or not found.operands:
             raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
         statement = self.flow.statement_of(node)
@@ -390,7 +390,7 @@ class _AttentionMatcher:
         return found.operands[0], found.operands[1]
 
     def _add_reshape(self, node: ast.expr, found: CallSemantics) -> ast.expr:
-        """Records a reshape of the scores or attention weights; returns the input of the reshape.
+        """Records a reshape of the scores or attention weights and returns its input.
 
         The shape of the input gets a new frame (index of a shape, see `AttentionMatch`). A reshape
         keeps the order of elements, so that masks can be reshaped in the same way.
@@ -435,7 +435,7 @@ class _AttentionMatcher:
 
     def _match_scale(self, found: CallSemantics, statement: ast.stmt) -> ast.expr:
         if len(found.operands) != 2:
-            raise _NoAttention("the scale is no number")
+            raise _NoAttention("the scale is not a number")
         if found.kind == "div":
             mine, by = found.operands
         else:

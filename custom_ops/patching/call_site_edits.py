@@ -93,7 +93,7 @@ class PatchedCell:
 
 
 def unwrap_operator(cell: Any) -> Any:
-    """Returns the operator inside an `AttentionCore`; returns any other Cell unchanged."""
+    """Returns the operator inside an `AttentionCore`, and any other Cell unchanged."""
     return cell.attention if isinstance(cell, AttentionCore) else cell
 
 

@@ -70,7 +70,7 @@ class Flow:
                 self._index_statements(inner)
 
     def _run(self, statements: Sequence[ast.stmt], names: _Names) -> bool:
-        """Processes statements in order; returns whether control can reach the end of the list."""
+        """Processes statements in order. Returns whether control can reach the end of the list."""
         return all(self._step(one, names) for one in statements)
 
     def _step(self, statement: ast.stmt, names: _Names) -> bool:

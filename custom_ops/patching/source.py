@@ -117,7 +117,7 @@ class Body:
     def _unroll_loop(
         self, statement: ast.For, names: Mapping[str, KnownValue]
     ) -> list[ast.stmt] | None:
-        """Unrolls a loop over Cells or a constant range; returns None if it cannot be unrolled."""
+        """Unrolls a loop over Cells or a constant range, or returns None if that is impossible."""
         target = statement.target
         inner = [node for part in statement.body for node in ast.walk(part)]
         if statement.orelse or not isinstance(target, ast.Name):

@@ -81,7 +81,7 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
 def record_calls(
     net: Any, cells: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[int, RecordedCall], Any]:
-    """Runs the net; returns (dict from the id of a Cell to its first call, output of the net)."""
+    """Runs the net. Returns (dict from the id of a Cell to its first call, output of the net)."""
     found: dict[int, RecordedCall] = {}
     handles = []
     for cell in {id(one): one for one in cells}.values():
@@ -110,7 +110,7 @@ def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> 
 def difference(
     got: Any, want: Any, tolerance: float | None, least: float = 0.0, more: float = 0.0
 ) -> str:
-    """Describes how results differ; returns an empty string if they agree.
+    """Describes how results differ, or returns an empty string if they agree.
 
     Args:
         got: the results: tensors, or tuples, lists and dictionaries of tensors.
@@ -261,7 +261,7 @@ def compare_training_effects(
     near: Callable[[], TrainingEffects],
     tolerance: float | None,
 ) -> str:
-    """Describes how gradients and moving averages differ; returns an empty string if they agree.
+    """Describes how gradients and moving averages differ, or returns an empty string if they agree.
 
     Args:
         got: effects of the replacement.

@@ -80,7 +80,7 @@ def attribute_names(spec: OpSpec) -> list[str]:
 
 
 def write_entry(spec: OpSpec, folder: Path) -> Path:
-    """Writes the file with the operator function for all shapes; returns the path of the file.
+    """Writes the file with the operator function for all shapes and returns the path of the file.
 
     Raises:
         InputError: this package has no operator of this name, so CANN's process would not find it.
@@ -113,7 +113,7 @@ def write_entry(spec: OpSpec, folder: Path) -> Path:
 def write_operator(
     spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any], folder: Path
 ) -> Path:
-    """Writes the file of an operator for inputs of these shapes and dtypes; returns its path.
+    """Writes the file of an operator for inputs of these shapes and dtypes and returns its path.
 
     The operator function in the file has the name that `function_name` returns, and takes the
     descriptions of the inputs and results.

@@ -171,7 +171,7 @@ def infer_by_primitive(
     for what, one in (("infer_shape", shapes), ("infer_dtype", dtypes)):
         if len(one) != outputs:
             raise InputError(
-                f"{what} of {user.name} gives another number of results",
+                f"{what} of {user.name} returns a wrong number of results",
                 place=type(user).__qualname__,
                 expected=str(outputs),
                 got=str(len(one)),

@@ -101,7 +101,7 @@ def _fit_output(result: Array, output: Value, node: Node, dtype: np.dtype[Any]) 
     if not output.is_dynamic and result.shape != output.shape and not node.op.startswith("Assign"):
         if result.size != output.elements:
             raise InputError(
-                f"operator {node.op} gives another shape",
+                f"operator {node.op} returns a wrong shape",
                 place=node.name,
                 expected=str(output.shape),
                 got=str(result.shape),
@@ -121,7 +121,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
     if not value.is_dynamic and array.shape != value.shape:
         if array.size != value.elements:
             raise InputError(
-                "an input has another shape",
+                "an input has a wrong shape",
                 place=value.name,
                 expected=str(value.shape),
                 got=str(array.shape),

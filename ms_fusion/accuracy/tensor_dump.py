@@ -98,7 +98,7 @@ def read_tensor_dump(directory: Path) -> Mapping[str, KernelTensors]:
     names = _full_names(directory)
     if not names:
         raise InputError(
-            "this is no tensor dump",
+            "this is not a tensor dump",
             place=str(directory),
             expected=f"a file {_ORDER} that lists the kernels",
         )
@@ -176,4 +176,4 @@ def _read_tensor(path: Path) -> np.ndarray:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise ParseError(f"this is no tensor: {error}", file=str(path), line=1) from error
+        raise ParseError(f"this is not a tensor: {error}", file=str(path), line=1) from error

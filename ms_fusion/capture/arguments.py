@@ -37,7 +37,7 @@ def check_flags(flags: str | None, only_flags: str | None) -> None:
     """Raises `InputError` if one of the flag strings is malformed, or if both are given."""
     if flags is not None and only_flags is not None:
         raise InputError(
-            "flags are merged into the preset's or take their place",
+            "flags and only_flags cannot be combined",
             place="only_flags",
             expected="flags or only_flags",
             got="both",

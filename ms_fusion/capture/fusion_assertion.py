@@ -100,7 +100,7 @@ def _reason(
     there = {graph.node(one).op for one in sources if one in graph}
     others = " or ".join(f"another {op}" if op in there else op for op in missing)
     if path:
-        return f"{others} lies in another kernel than {name}", None
+        return f"{others} and {name} are in different kernels", None
     return f"no value flows between {name} and {others}", None
 
 

@@ -252,7 +252,7 @@ def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
                 found[name] += f",{part.strip()}"
             else:
                 raise InputError(
-                    "no tiling data",
+                    "this is not tiling data",
                     place=f"--tiling {text}",
                     expected="NAME=VALUE,… or FILE.json",
                     got=repr(part),
@@ -269,9 +269,11 @@ def _read_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"the file cannot be read: {error.strerror}", place=place) from error
     except (ValueError, RecursionError) as error:
-        raise InputError("the file is no JSON", place=place, got=str(error)) from error
+        raise InputError("the file is not JSON", place=place, got=str(error)) from error
     if not isinstance(raw, dict):
-        raise InputError("no JSON object", place=f"--tiling {path}", got=type(raw).__name__)
+        raise InputError(
+            "the file contains no JSON object", place=f"--tiling {path}", got=type(raw).__name__
+        )
     return dict(_flat("", raw, path))
 
 
@@ -287,7 +289,7 @@ def _flat(prefix: str, value: dict[str, Any], path: Path) -> list[tuple[str, Any
             found.append((f"{prefix}{name}", one))
         else:
             raise InputError(
-                f"the tiling field {prefix}{name} is no number",
+                f"the tiling field {prefix}{name} is not a number",
                 place=f"--tiling {path}",
                 expected="a number or a list of numbers",
                 got=repr(one),
@@ -301,7 +303,7 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
         name, sign, value = text.partition("=")
         if not sign or not name.isidentifier() or name in found:
             raise InputError(
-                "given twice" if name in found else "no NAME=VALUE",
+                "given twice" if name in found else "not of the form NAME=VALUE",
                 place=f"{option} {text}",
             )
         found[name] = value

@@ -342,7 +342,7 @@ def check_working_directory() -> Check:
     return Check(
         "working directory",
         "warning",
-        f"{planted} lies here: without ms_fusion, MindSpore loads and runs kernels from it",
+        f"{planted} exists: without ms_fusion, MindSpore loads and runs kernels from it",
         "Delete it unless you know who wrote it; ms_fusion never uses it.",
     )
 

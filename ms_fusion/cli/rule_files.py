@@ -74,7 +74,7 @@ def _load_named_rules(name: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
     rules = tuple(found) if isinstance(found, list | tuple) else (found,)
     if not rules or not all(isinstance(one, Rule | Mapping) for one in rules):
         raise InputError(
-            f"{wanted} is no rule",
+            f"{wanted} is not a rule",
             place=file,
             expected=f"a Rule or a dict, or {RULE_LIST_NAMES[0]} = (…) with several",
             got=repr(found)[:80],

@@ -129,7 +129,7 @@ def _check_costs(place: str, op: Mapping[str, float]) -> Mapping[str, float]:
     for key in COSTS:
         if not isinstance(op[key], Real) or not 0 <= op[key] < math.inf:
             raise InputError(
-                "this is no cost",
+                "this is not a cost",
                 place=f"{place}, {key}",
                 expected="a number of 0 or more",
                 got=repr(op[key]),

@@ -178,7 +178,7 @@ def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
         CompileError, MissingError: the compiler fails or is missing.
     """
     if not is_c_identifier(kernel.name):
-        raise InputError("the kernel's name is no name in C", got=repr(kernel.name[:80]))
+        raise InputError("the kernel's name is not a name in C", got=repr(kernel.name[:80]))
     if has_library_operators(kernel.graph):
         # Compiling now reports errors to the compile server instead of at the first call.
         steps, row = compile_own(kernel)

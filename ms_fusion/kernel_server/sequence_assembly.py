@@ -86,7 +86,7 @@ def _store_kernel(step: Step[Kernel | OnednnCall]) -> OwnKernel | OnednnCall:
         return step.kernel
     program = program_of(step.kernel)
     if program is None or program[0].program.sizes:
-        raise CacheError("the kernel is no C function", place=step.kernel.name)
+        raise CacheError("the kernel is not a C function", place=step.kernel.name)
     loaded, order = program
     return OwnKernel(Library.from_path(loaded.file), loaded.program.symbol, tuple(order))
 
@@ -121,7 +121,7 @@ def assemble(kernel: CompositeKernel) -> Chain:
     made |= {node.outputs[0] for node in graph if node.op in IN_PLACE_OPERATORS}
     if not made >= wanted.keys():
         raise InputError(
-            "a result is handed out that nothing makes",
+            "a result is not computed by any step",
             place=kernel.name,
             got=", ".join(wanted.keys() - made),
         )

@@ -152,7 +152,7 @@ def _lower_power(call: Call) -> Any:
 
 def _quotient_from_onnx(call: Call) -> Call:
     if all(item.dtype.kind != "f" for item in call.inputs):
-        raise InputError("quotients of integers stay with the model", place=call.node.name)
+        raise InputError("quotients of integers are not lowered", place=call.node.name)
     return call
 
 

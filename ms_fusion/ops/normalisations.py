@@ -112,21 +112,19 @@ def _softmax_from_onnx(call: Call) -> Call:
     """
     axis, ndim = int(call.attribute("axis")), call.inputs[0].ndim
     if call.number(ONNX_VERSION) < 13 and axis % max(ndim, 1) != ndim - 1:
-        raise InputError(
-            "a softmax over several axes at once stays with the model", place=call.node.name
-        )
+        raise InputError("a softmax over several axes is not lowered", place=call.node.name)
     return call
 
 
 def _norm_from_onnx(call: Call) -> Call:
     if len(call.node.outputs) > 1:
-        raise InputError("its results mean and deviation are not built", place=call.node.name)
+        raise InputError("its results mean and deviation are not supported", place=call.node.name)
     return call.in_form(begin_norm_axis=call.attribute("axis"))
 
 
 def _batch_norm_from_onnx(call: Call) -> Call:
     if call.flag("training_mode") or len(call.node.outputs) > 1:
-        raise InputError("a training step stays with the model", place=call.node.name)
+        raise InputError("a training step is not lowered", place=call.node.name)
     return call
 
 

@@ -90,13 +90,9 @@ def strided_slice(call: Call) -> Call:
     for first, last, axis, step in zip(starts, ends, axes, steps, strict=True):
         place, is_whole = axis % x.ndim, last >= UNBOUNDED
         if step < 0:
-            raise InputError(
-                "a slice that runs backwards stays with the model", place=call.node.name
-            )
+            raise InputError("a slice with a negative step is not lowered", place=call.node.name)
         if not isinstance(x.shape[place], int) and not (first == 0 and is_whole):
-            raise InputError(
-                "a slice of a size that is not known stays with the model", place=call.node.name
-            )
+            raise InputError("a slice of an unknown size is not lowered", place=call.node.name)
         begin[place], end[place], strides[place] = first, last, step
         begin_mask &= ~((first != 0) << place)
         end_mask &= ~((not is_whole) << place)
@@ -117,9 +113,7 @@ def split(call: Call) -> Call:
     axis = int(call.attribute("axis")) % max(x.ndim, 1)
     size = x.shape[axis]
     if not isinstance(size, int):
-        raise InputError(
-            "a split of a size that is not known stays with the model", place=call.node.name
-        )
+        raise InputError("a split of an unknown size is not lowered", place=call.node.name)
     each = math.ceil(size / count)
     parts = call.integers("split", 1) or (*(each,) * (count - 1), size - each * (count - 1))
     return call.in_form(inputs=(x,), axis=axis, size_splits=parts)
@@ -133,11 +127,9 @@ def pad(call: Call) -> Call:
     x, value = call.inputs[0], call.optional_input(2)
     pads, axes = call.integers("pads", 1) or (), call.integers("axes", 3)
     if call.node.attr("mode", "constant") != "constant" or min(pads, default=0) < 0:
-        raise InputError("only a padding with a number is built", place=call.node.name)
+        raise InputError("only a constant padding value is supported", place=call.node.name)
     if value is not None and not isinstance(value, np.ndarray):
-        raise InputError(
-            "what is padded with is computed while the model runs", place=call.node.name
-        )
+        raise InputError("the padding value is computed while the model runs", place=call.node.name)
     widths = [(0, 0)] * x.ndim
     for place, axis in enumerate(axes or range(x.ndim)):
         widths[axis % x.ndim] = (pads[place], pads[place + len(pads) // 2])

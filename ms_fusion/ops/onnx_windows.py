@@ -48,9 +48,7 @@ def place_windows(call: Call, spans: Sequence[int], sizes: Sequence[Any]) -> Poo
     lacking = []
     for size, step, reach in zip(sizes, where.strides, where.reaches, strict=True):
         if step != 1 and not isinstance(size, int):
-            raise InputError(
-                "a padding of a size that is not known stays with the model", place=call.node.name
-            )
+            raise InputError("a padding of unknown size is not lowered", place=call.node.name)
         # If the stride is 1, the padding does not depend on the size.
         beyond = 0 if step == 1 else (math.ceil(size / step) - 1) * step + 1 - size
         lacking.append(max(beyond + reach - 1, 0))
@@ -83,9 +81,7 @@ def convolution(call: Call) -> Call:
     """
     weight = call.inputs[1]
     if not all(isinstance(size, int) for size in weight.shape):
-        raise InputError(
-            "a filter of a size that is not known stays with the model", place=call.node.name
-        )
+        raise InputError("a filter of unknown size is not lowered", place=call.node.name)
     where = sliding_windows(call, weight.shape[2:])
     return call.in_form(
         stride=where.strides,
@@ -106,11 +102,9 @@ def transposed_convolution(call: Call) -> Call:
         or call.node.attr("auto_pad", "NOTSET") not in ("NOTSET", "")
         or call.integers("output_shape")
     ):
-        raise InputError("only explicit paddings in two axes are built", place=call.node.name)
+        raise InputError("only explicit paddings in two axes are supported", place=call.node.name)
     if not all(isinstance(size, int) for size in image[2:]):
-        raise InputError(
-            "an image of a size that is not known stays with the model", place=call.node.name
-        )
+        raise InputError("an image of unknown size is not lowered", place=call.node.name)
     made = convolution(call)
     where, more = sliding_windows(call, weight[2:]), call.integers("output_padding") or (0, 0)
     sides = (
@@ -135,7 +129,7 @@ def pooling(call: Call) -> Call:
     where = sliding_windows(call, call.integers("kernel_shape") or ())
     if call.flag("ceil_mode") or len(call.node.outputs) > 1:
         raise InputError(
-            "windows that stand over the edge and positions stay with the model",
+            "windows across the edge with positions are not lowered",
             place=call.node.name,
         )
     return call.in_form(windows=where)
@@ -155,7 +149,7 @@ def average_pooling(call: Call) -> Call:
         where = replace(where, divisor=math.prod(where.spans))
     elif not all(isinstance(size, int) for size in where.sizes):
         raise InputError(
-            "windows over the edge of a size that is not known stay with the model",
+            "windows across an edge of unknown size are not lowered",
             place=call.node.name,
         )
     return made.in_form(windows=where)

@@ -154,14 +154,14 @@ class _Builder:
         inputs = [tensor for group in self.kernel.input_desc or () for tensor in group]
         for tensor in inputs:
             if tensor.tensor_name in self.values:
-                self.fail(f"input {tensor.tensor_name!r} stands here twice")
+                self.fail(f"input {tensor.tensor_name!r} is listed twice")
             self.values[tensor.tensor_name] = _value(tensor, "input")
         nodes = tuple(
             self.node(operator, number) for number, operator in enumerate(self.kernel.op_desc)
         )
         for tensor in self.kernel.output_desc:
             if tensor.tensor_name not in self.values:
-                self.fail(f"output {tensor.tensor_name!r} is made nowhere")
+                self.fail(f"output {tensor.tensor_name!r} is not computed by any operator")
         return Graph(
             self.kernel.op,
             nodes,
@@ -182,7 +182,7 @@ class _Builder:
         )
         for tensor in operator.output_desc:
             if tensor.tensor_name in self.values:
-                self.fail(f"{tensor.tensor_name!r} is made twice")
+                self.fail(f"{tensor.tensor_name!r} is computed twice")
             self.values[tensor.tensor_name] = _value(tensor, "result")
         attributes = {attribute.name: _freeze(attribute.value) for attribute in operator.attr or ()}
         return Node(
@@ -206,7 +206,7 @@ class _Builder:
                 return name
             data = _omitted_value(tensor, operator)
             if data is None:
-                self.fail(f"{operator.name} reads {name!r}, which is made nowhere before it")
+                self.fail(f"{operator.name} reads {name!r}, which no earlier operator computes")
         else:
             # As the value of an empty list, MindSpore writes arbitrary memory contents.
             data = () if tensor.shape == [0] else _freeze(tensor.value)

@@ -222,7 +222,7 @@ class _GraphBuilder:
             return self._bundle(tuple(self._operand(item, line) for item in term.items), line)
         if term.kind == "local":
             if term.name not in self.local:
-                self.projection.fail(f"%{term.name} is used before it is made", line)
+                self.projection.fail(f"%{term.name} is used before it is defined", line)
             return self.local[term.name]
         if term.kind == "parameter":
             return self._parameter(term.name, line)
@@ -238,7 +238,7 @@ class _GraphBuilder:
         if index not in self.parameters:
             parameter = self.projection.entry_parameters.get(index)
             if parameter is None:
-                self.projection.fail(f"%para{index} is declared nowhere", line)
+                self.projection.fail(f"%para{index} is not declared", line)
             self._declare(parameter, parameter.type, parameter.format)
         return self.parameters[index]
 

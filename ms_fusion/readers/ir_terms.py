@@ -269,7 +269,7 @@ def _read_reference(cursor: Cursor, spellings: Mapping[str, str]) -> Reference:
         return Reference("parameter", index)
     if found := cursor.match(_LOCAL_NAME):
         return Reference("local", found[1])
-    cursor.fail("this is no name of a value")
+    cursor.fail("this is not the name of a value")
 
 
 def _read_string(cursor: Cursor, end: re.Pattern[str]) -> Literal:
@@ -318,7 +318,7 @@ def _read_scalar(cursor: Cursor, found: re.Match[str]) -> Literal:
             return Literal(text in ("1", "true", "True"), "bool")
         return Literal(float(text) if "F" in kind else _number(text), dtype_name(kind))
     except ValueError:
-        cursor.fail(f"this is no number of type {kind}", position=found.start(2))
+        cursor.fail(f"this is not a number of type {kind}", position=found.start(2))
 
 
 def _read_tensor(cursor: Cursor, found: re.Match[str]) -> Literal:

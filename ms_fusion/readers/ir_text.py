@@ -157,7 +157,7 @@ class _Reader:
             if line.startswith("subgraph @"):
                 section = self._section(line, attributes, types)
                 if section.name in sections:
-                    self._fail(f"sub-graph @{section.name} stands here twice", section.line)
+                    self._fail(f"sub-graph @{section.name} is defined twice", section.line)
                 sections[section.name] = section
                 attributes, types = {}, ()
                 continue
@@ -352,7 +352,7 @@ class _Reader:
             elif cursor.text[cursor.position :].isspace():
                 break
             else:
-                cursor.fail("this is no attribute block")
+                cursor.fail("this is not an attribute block")
         return attributes
 
     def _attach_notes(self, statement: Statement) -> Statement:

@@ -57,7 +57,7 @@ def read_text(path: Path) -> str:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise InputError("this is no regular file", place=str(path))
+            raise InputError("this is not a regular file", place=str(path))
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:

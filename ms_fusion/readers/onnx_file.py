@@ -73,7 +73,7 @@ _FIELDS = {
 The field is used if the tensor has no raw data. All dtypes that are not in the dict use the field
 ``int32_data``.
 """
-REMEDY = "The file is damaged or is no ONNX model: export it again"
+REMEDY = "The file is damaged or is not an ONNX model: export it again"
 
 
 def open_model(path: Path | str) -> ir.Model:
@@ -96,7 +96,7 @@ def open_model(path: Path | str) -> ir.Model:
         ir.external_data.set_base_dir(model.graph, Path(os.path.realpath(path)).parent)
         model.graph.sort()
     except Exception as error:  # a hostile file can make the library raise any exception
-        raise _input_error("this is no valid ONNX model", path, str(error)) from error
+        raise _input_error("this is not a valid ONNX model", path, str(error)) from error
     _canonicalize_domain(model, path)
     _check_values(model, path)
     _check_operators(model, path)
@@ -151,7 +151,7 @@ def _canonicalize_domain(model: ir.Model, path: Path) -> None:
         version = graph.opset_imports.pop(ONNX_DOMAIN, None)
         if version is not None and graph.opset_imports.setdefault("", version) != version:
             raise _input_error(
-                "this is no valid ONNX model",
+                "this is not a valid ONNX model",
                 path,
                 f"versions {version} and {graph.opset_imports['']} of its operators",
             )
@@ -177,7 +177,7 @@ def _check_values(model: ir.Model, path: Path) -> None:
         ):
             continue
         raise _input_error(
-            "this is no valid ONNX model", path, f"nothing makes the value {value.name!r}"
+            "this is not a valid ONNX model", path, f"nothing makes the value {value.name!r}"
         )
     made = [value for node in nodes for value in node.outputs]
     inputs = [value for graph in graphs for value in graph.inputs]
@@ -187,7 +187,7 @@ def _check_values(model: ir.Model, path: Path) -> None:
         *(text for node in nodes for text in (node.name, node.op_type, node.domain)),
     ):
         if not isinstance(name, str | None):
-            raise _input_error("this is no valid ONNX model", path, f"{name!r} is no text")
+            raise _input_error("this is not a valid ONNX model", path, f"{name!r} is no text")
 
 
 def _graphs_in(model: ir.Model) -> Iterator[ir.Graph | ir.Function]:
@@ -276,7 +276,7 @@ def _check_arity(model: ir.Model, path: Path) -> None:
             for told, value in zip(schema.inputs, node.inputs, strict=False):
                 if value is None and told.option == single:
                     raise _input_error(
-                        "this is no valid ONNX model",
+                        "this is not a valid ONNX model",
                         path,
                         f"{node.op_type} without its {told.name}",
                     )
@@ -297,10 +297,10 @@ def _parse_model(path: Path) -> onnx.ModelProto:
     except OSError as error:
         raise InputError("the model cannot be read", place=str(path), got=error.strerror) from error
     except Exception as error:  # protobuf raises several types
-        raise _input_error("this is no ONNX model", path, str(error)) from error
+        raise _input_error("this is not an ONNX model", path, str(error)) from error
     if not proto.HasField("graph") or not proto.opset_import:
         raise _input_error(
-            "this is no ONNX model", path, "no graph, or no version of its operators"
+            "this is not an ONNX model", path, "no graph, or no version of its operators"
         )
     for one in (
         *proto.opset_import,
@@ -308,7 +308,7 @@ def _parse_model(path: Path) -> onnx.ModelProto:
     ):
         if not 1 <= one.version < 1 << 31:
             raise _input_error(
-                "this is no valid ONNX model", path, f"version {one.version} of its operators"
+                "this is not a valid ONNX model", path, f"version {one.version} of its operators"
             )
     return proto
 
@@ -332,7 +332,7 @@ def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
     for number, tensor in enumerate(_tensors(proto)):
         if number > TENSORS_MAX:
             raise _input_error(
-                "this is no valid ONNX model", path, f"more than {TENSORS_MAX} tensors"
+                "this is not a valid ONNX model", path, f"more than {TENSORS_MAX} tensors"
             )
         wanted = _expected_bytes(tensor, path)
         if tensor.data_location == _EXTERNAL_LOCATION:

@@ -20,7 +20,7 @@ def check_model_file(path: Path) -> None:
             "the model cannot be opened", place=str(path), got=error.strerror
         ) from error
     if not stat.S_ISREG(status.st_mode):
-        raise InputError("the model is no regular file", place=str(path))
+        raise InputError("the model is not a regular file", place=str(path))
     if status.st_size > FILE_BYTES_MAX:
         raise InputError(
             "the model is larger than one protobuf message can be",

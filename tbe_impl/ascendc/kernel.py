@@ -228,7 +228,7 @@ class AscendcKernel:
             value = np.asarray(array)
             if value.shape != kind.shape or value.dtype != kind.numpy:
                 raise InputError(
-                    f"input {number} has another shape or dtype",
+                    f"input {number} has a wrong shape or dtype",
                     place=self.name,
                     expected=f"{shape_text(kind.shape)} {kind.dtype}",
                     got=f"{shape_text(value.shape)} {value.dtype}",

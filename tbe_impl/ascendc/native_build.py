@@ -318,7 +318,7 @@ def _compile_error(error: CompileError, source: Path, place: Path) -> InputError
     names = _MISSING_NAME.search(found["text"])
     name = next((one for one in names.groups() if one), "") if names else ""
     return InputError(
-        f"the kernel does not compile: {name} is missing or called with other arguments"
+        f"the kernel does not compile: {name} is missing or is called with wrong arguments"
         if name
         else "the kernel does not compile",
         place=found["place"],

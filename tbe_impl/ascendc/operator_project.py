@@ -130,7 +130,10 @@ def read_operator_project(path: Path, kernel: str) -> OperatorProject:
         raw = decoder.decode(text.encode("utf-8", "surrogateescape"))
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InputError(
-            "no operator project", place=str(path), got=str(error), expected='[{"op": NAME, …}]'
+            "the file is not an operator project",
+            place=str(path),
+            got=str(error),
+            expected='[{"op": NAME, …}]',
         ) from error
     operators = raw if isinstance(raw, list) else [raw]
     plain = kernel.replace("_", "").lower()

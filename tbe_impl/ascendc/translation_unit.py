@@ -102,7 +102,9 @@ def write_translation_unit(
     fields = dict(tiling or {})
     for name in fields:
         if not _FIELD.match(name):
-            raise InputError("a tiling field is no C++ name", place="--tiling", got=repr(name))
+            raise InputError(
+                "the name of a tiling field is not a C++ name", place="--tiling", got=repr(name)
+            )
     named = source.tiling_type(function)
     own = ""
     if not named or (source.reads_default_tiling and not default_tiling):
@@ -156,7 +158,7 @@ def _structure(fields: Mapping[str, str]) -> str:
     for name, value in fields.items():
         if "." in name:
             raise InputError(
-                "a field of a nested structure, but the kernel names no tiling structure",
+                "a nested tiling field is set, but the kernel names no tiling structure",
                 place="--tiling",
                 got=name,
                 remedy="Give the file that defines it with --host or --include",
@@ -220,7 +222,9 @@ def _definitions(dtypes: Mapping[str, str], defines: Sequence[str]) -> tuple[str
         name, _, value = one.partition("=")
         if not _IDENTIFIER.match(name) or "\n" in value:
             raise InputError(
-                "a definition is no NAME or NAME=VALUE", place="--define", got=repr(one)
+                "a definition does not have the form NAME or NAME=VALUE",
+                place="--define",
+                got=repr(one),
             )
         found.append(one)
     return tuple(found)

@@ -116,7 +116,7 @@ def write_graph(
     lines = size_lines(given, own_names, sizes)
     if len(lines) < len(sizes):
         raise InputError(
-            "a size that is no size of an input cannot be written for CANN",
+            "a size that is not the size of an input cannot be written for CANN",
             place=name,
             expected=f"{len(sizes)} sizes of inputs",
             got=str(len(lines)),

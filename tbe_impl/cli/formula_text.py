@@ -22,5 +22,5 @@ def parse_formula(text: str) -> ast.expr:
 def formula_error(text: str) -> InputError:
     """Returns the error for a string that is not a formula."""
     return InputError(
-        "this is no formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))"
+        "this is not a formula", place=PLACE, got=repr(text), expected="such as x/(1+exp(-beta*x))"
     )

@@ -624,7 +624,7 @@ class _ProgramWriter:
         number = max(index for index, item in enumerate(self.all) if item is tensor)
         strides = strides_of(tensor)
         if strides is None:
-            raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
+            raise CompileError(f"a size of {tensor.name} is not a sum or product of sizes")
         return TensorBuffer(f"p{number}", strides, self._dtype(number), number=number)
 
 

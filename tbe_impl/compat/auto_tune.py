@@ -20,7 +20,7 @@ SETTING_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "seconds": ((int, float), "a positive number"),
     "verbose": ((bool,), "True or False"),
 }
-"""Key of ``auto_tune.config`` → a pair: permitted types, description of the permitted values."""
+"""Maps a key of ``auto_tune.config`` to the types and a description of its permitted values."""
 
 
 class AutoTune(CompatModule):

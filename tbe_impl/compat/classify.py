@@ -19,9 +19,12 @@ from tbe_impl.compat.operator_errors import fault, refusal
 from tbe_impl.compat.shape_util import wrap_axes_to_positive
 
 REQUIRED_PARAMETERS = {"concat": "axis", "split": "num_split", "transpose": "axes"}
-"""Pattern → the key that the pattern requires in ``extra_params``."""
+"""Maps a pattern to the key that it requires in ``extra_params``."""
 INPUT_COUNTS = {"concat": (1, 1), "transpose": (1, 1), "split": (2, 3), "slice": (3, 3)}
-"""Pattern → (least, greatest) number of inputs. ``concat`` has one input, a list of tensors."""
+"""Maps a pattern to its least and greatest number of inputs.
+
+``concat`` has one input, a list of tensors.
+"""
 MAX_CONCAT_TENSORS = 63
 """Greatest number of tensors that ``concat`` joins."""
 
@@ -112,7 +115,7 @@ def _size_bounds(item: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
 OTHER_NAMES = {"elemwise": "elewise", "commreduce": "reduce"}
-"""Other name of a pattern in the toolkit, in lower case → the pattern."""
+"""Maps another name that the toolkit uses for a pattern, in lower case, to the pattern."""
 WINDOW_PARAMETERS = (
     "window_dimensions",
     "window_strides",

@@ -45,8 +45,8 @@ class Image:
 
     Attributes:
         prefix: first part of the attribute names: ``fmap``, ``grads`` or ``kernel``.
-        sizes: second part of an attribute name, such as ``h`` → letter of the axis in the original
-            format.
+        sizes: maps the second part of an attribute name, such as ``h``, to the letter of the axis
+            in the original format.
     """
 
     prefix = "fmap"
@@ -142,7 +142,7 @@ def _letter_attributes(stem: str, letters: Iterable[str], values: Sequence[Any])
 
 
 class Classifier:
-    """Computes the variants of a convolution: always one variant, with unchanged inputs."""
+    """Returns the variants of a convolution. There is always one variant, with unchanged inputs."""
 
     def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
         self._inputs = inputs
@@ -254,14 +254,14 @@ UTILITIES: Mapping[str, Any] = {
     "ConvGrads": Gradients,
     "trip_strides": trip_strides,
 }
-"""Name in ``tbe.common.utils.conv_util`` → function, class or constants."""
+"""Maps a name in ``tbe.common.utils.conv_util`` to its function, class or constants."""
 CUBE_UTILITIES: Mapping[str, Any] = {
     "extract_tensor_info": extract_tensor_info,
     "Conv3DConsts": VOLUME_CONSTANTS,
     "Load3DParam": LOAD_LIMITS,
     "shape_to_list": shape_to_list,
 }
-"""Name in ``tbe.dsl.compute.cube_util`` → function or constants."""
+"""Maps a name in ``tbe.dsl.compute.cube_util`` to its function or constants."""
 
 FORWARD_UTILITIES: Mapping[str, Any] = {
     "BIT_RATIO_MAP": {
@@ -283,7 +283,7 @@ FORWARD_UTILITIES: Mapping[str, Any] = {
         ).split()
     },
 }
-"""Name in ``tbe.common.utils.op_util.op_util_conv2d`` → value.
+"""Maps a name in ``tbe.common.utils.op_util.op_util_conv2d`` to its value.
 
 The functions that query newer instructions return False.
 """

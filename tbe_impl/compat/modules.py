@@ -365,7 +365,7 @@ NAMES_BY_MODULE: dict[str, Names] = {
         for module in ("ops.op_info_register", "ops")
     },
 }
-"""Full module name → the names that the module defines, with their values."""
+"""Maps a full module name to a dict of the names that the module defines and their values."""
 
 _TVM_NAMES_BY_MODULE: dict[str, Names] = {
     "": _TVM_FUNCTIONS,
@@ -500,7 +500,7 @@ LAZY_SUBMODULES = {
     **{f"{root}.tvm.topi": "generic cce" for root in ("te", "tbe")},
     **{f"{root}.tvm.topi.cce": "util" for root in ("te", "tbe")},
 }
-"""Package → its submodules that are attributes of the package without an explicit import."""
+"""Maps a package to the submodules that it offers as attributes without an explicit import."""
 
 
 CALLABLE_MODULES = {
@@ -508,7 +508,7 @@ CALLABLE_MODULES = {
     **{f"{root}.tvm.target": tensor_language.Target() for root in ("te", "tbe")},
     **{f"{root}.tvm.te.compute": tensor_language.compute for root in ("te", "tbe")},
 }
-"""Name of a callable module → the function that is called when the module is called."""
+"""Maps the name of a callable module to the function that a call of the module calls."""
 
 
 def make_module(module: str, load: Callable[[str], ModuleType]) -> CompatModule:

@@ -128,4 +128,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "vtanh": ext.tanh,
     "vsigmoid": ext.sigmoid,
 }
-"""Name in ``tbe.dsl`` → function."""
+"""Maps a name in ``tbe.dsl`` to its function."""

@@ -28,7 +28,7 @@ SYNONYMS = {
     "round_to": "clip",
     "round_d": "round_half_up",
 }
-"""Older name → name of the DSL operation."""
+"""Maps an older name to the name of the DSL operation."""
 
 _FALLBACK_INSTRUCTIONS = {
     "vmaxs": "vmax",
@@ -40,7 +40,7 @@ _FALLBACK_INSTRUCTIONS = {
     "vsubrelu": "vsub",
     "vmod": "vmul",
 }
-"""DSL operation → a substitute for its instruction.
+"""Maps a DSL operation to a substitute for its instruction.
 
 The substitute is used on a chip that lacks the instruction of the operation. On such a chip, the
 operation supports the dtypes that the substitute supports.
@@ -259,7 +259,7 @@ _PARAMETER_ALIASES = {
     "input_size": "input_sizes",
     "x": "input_x",
 }
-"""Parameter alias → the name that DSL operations use."""
+"""Maps a parameter alias to the name that DSL operations use."""
 
 
 @functools.cache

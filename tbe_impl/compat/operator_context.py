@@ -13,7 +13,7 @@ from tbe_impl.compat.session import session
 from tbe_impl.dsl.expr import Const, Expr, Var
 
 INPUT_COUNTS = {"slice": 3, "transdata": 3, "transpose": 1, "concat": 1, "split": 2}
-"""Pattern → number of inputs that `variable_shape` requires."""
+"""Maps a pattern to the number of inputs that `variable_shape` requires."""
 
 
 class Variable:

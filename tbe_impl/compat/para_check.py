@@ -107,7 +107,7 @@ def check_op_params(*kinds: str, **_: Any) -> Callable[[Callable[..., Any]], Cal
     """Returns a decorator that checks the arguments of a function.
 
     `kinds` contains the kind of each parameter, such as ``required_input``, in order. The decorated
-    function has an attribute ``parameter_kinds``: parameter name → kind.
+    function has an attribute ``parameter_kinds``, a dict from parameter name to kind.
 
     Raises:
         OperatorError: the decorated function gets an invalid argument. The error codes are E80001
@@ -167,8 +167,7 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
     """Raises `OperatorError` unless the value is valid for at least one of the parameter kinds.
 
-    If the value is valid for none of the kinds, the error of the check for the first kind is
-    raised.
+    The error is the one that the check for the first kind has found.
     """
     refused: OperatorError | None = None
     for kind in kinds:
@@ -507,7 +506,7 @@ def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Ca
     `types` contains the permitted types of each parameter, in order.
 
     The decorated function raises `OperatorError` with the code E60038 for an argument of a wrong
-    type. It has an attribute ``parameter_types``: parameter name → permitted types.
+    type. It has an attribute ``parameter_types``, a dict from parameter name to permitted types.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -37,7 +37,7 @@ SCOPES = {
     "dma_copy": "dma_copy",
     "dma_copy_global": "global",
 }
-"""Name of the constant for a memory scope → its value."""
+"""Maps the name of a memory scope's constant to its value."""
 
 _CHIPS = {
     "ASCEND_310": "Ascend310",
@@ -106,7 +106,7 @@ INSTRUCTIONS = {
         ).split()
     },
 }
-"""Name of the constant for an instruction → name of the instruction in schedules."""
+"""Maps the name of an instruction's constant to the instruction's name in schedules."""
 
 CUBE_MKN = {
     dtype: {"mac": list(mac)}
@@ -126,7 +126,7 @@ CUBE_MKN = {
         "bool": (16, 32, 16),
     }.items()
 }
-"""Dtype → tile of the cube unit: rows (m), reduction size (k), columns (n)."""
+"""Maps a dtype to the cube unit's tile: rows (m), reduction size (k) and columns (n)."""
 
 _NUMBERS = {
     "VECTOR_INST_BLOCK_WIDTH": 256,
@@ -209,7 +209,7 @@ def get_product_spec(key: str) -> Any:
 
 
 def set_current_compile_soc_info(soc_version: str, *_: Any, **__: Any) -> str:
-    """Sets the current chip, for which platform queries are answered; returns ``success``."""
+    """Sets the current chip, for which platform queries are answered, and returns ``success``."""
     session().soc = find_soc(soc_version)
     return "success"
 
@@ -319,7 +319,7 @@ class CceProductParams:
 
 
 _PRODUCTS = {"Ascend910": "cloud", "Ascend310": "1.1", "Ascend310P": "v200"}
-"""Chip family → its name in operator files of 2019 and 2020."""
+"""Maps a chip family to its name in operator files of 2019 and 2020."""
 
 
 def get_product_version() -> str:
@@ -338,7 +338,10 @@ PRODUCTS: Mapping[str, Any] = MappingProxyType(
         "is_lhisi_version": lambda: False,
     }
 )
-"""Name in ``topi.cce.util`` → a function that queries the chip family, or the name of a family."""
+"""Maps a name in ``topi.cce.util`` to its value: a function, or the name of a chip family.
+
+The functions query the chip family.
+"""
 
 CONSTANTS: Mapping[str, Any] = MappingProxyType(
     {

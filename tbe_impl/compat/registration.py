@@ -134,7 +134,7 @@ def set_fusion_buildcfg(op_type: str, build_config: Any) -> None:
 def get_fusion_buildcfg(op_type: str | None = None) -> Any:
     """Returns the build options of `op_type`.
 
-    If `op_type` is not given, returns a dict: operator type → build options.
+    If `op_type` is not given, returns a dict from operator type to build options.
     """
     found = session().build_config.get("_fusion", {})
     return found.get(op_type, {}) if op_type else found

@@ -131,7 +131,7 @@ _lock = threading.RLock()
 
 
 def open_session(session: Session) -> Any:
-    """Makes the session current in this thread; returns the token for `close_session`."""
+    """Makes the session current in this thread and returns the token for `close_session`."""
     with _lock:
         _open_sessions.append(session)
     return _current_session.set(session), session

@@ -29,7 +29,7 @@ def get_shape_size(shape: Sequence[int]) -> int:
 
 
 def squeeze_shape(shape: Sequence[int]) -> list[int]:
-    """Removes sizes of 1 from a shape; returns ``[1]`` if no other size is left."""
+    """Removes sizes of 1 from a shape, or returns ``[1]`` if no other size is left."""
     return [size for size in shape if not _is_one(size)] or [1]
 
 
@@ -278,7 +278,7 @@ def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
 
 
 def check_input_tensor_shape(shape: Any) -> None:
-    """Raises `CheckError` if a size is below the minimum: 0 in dynamic operators, else 1."""
+    """Raises `CheckError` if a size is below the minimum: 0 in dynamic operators, 1 otherwise."""
     least = 0 if in_dynamic() else 1
     for size in shape_to_list(getattr(shape, "shape", shape)):
         if not (in_dynamic() and isinstance(size, Expr)) and not (
@@ -292,14 +292,14 @@ def check_input_tensor_shape(shape: Any) -> None:
 
 
 def ceil_div(value: Any, factor: Any) -> Any:
-    """Returns `value` / `factor`, rounded up; raises `CheckError` if `factor` is zero."""
+    """Returns `value` / `factor`, rounded up, or raises `CheckError` if `factor` is zero."""
     if isinstance(factor, int) and factor == 0:
         raise refusal("E90001", f"{value} is divided by zero", detailed_cause="division by zero")
     return (value + factor - 1) // factor
 
 
 def align(value: Any, factor: Any) -> Any:
-    """Rounds `value` up to a multiple of `factor`; raises `CheckError` if `factor` is zero."""
+    """Rounds `value` up to a multiple of `factor`, or raises `CheckError` if `factor` is zero."""
     return ceil_div(value, factor) * factor
 
 

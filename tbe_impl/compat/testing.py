@@ -273,4 +273,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "build": build,
     "run": run,
 }
-"""Name in ``tbe.common.testing.testing`` → function."""
+"""Maps a name in ``tbe.common.testing.testing`` to its function."""

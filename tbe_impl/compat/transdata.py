@@ -26,7 +26,7 @@ def transdata(
     Args:
         tensor: a tensor of any dtype.
         dst_shape: shape of the result.
-        axes_map: axes of the tensor → axes of the result. Each axis occurs once.
+        axes_map: maps the axes of the tensor to the axes of the result. Each axis occurs once.
         pad_value: a scalar.
     """
     pairs = _axis_pairs(axes_map, tensor.ndim, len(dst_shape))
@@ -132,4 +132,4 @@ def _as_axes(axes: Any) -> Axes:
 
 
 FUNCTIONS: Mapping[str, Any] = {"transdata": transdata}
-"""Name in ``tbe.dsl`` → function."""
+"""Maps a name in ``tbe.dsl`` to its function."""

@@ -111,4 +111,4 @@ FUNCTIONS = {
     "tf_get_windowed_output_size_verbose_v2": windowed_output_size_dilated,
     "get_caffe_out_size_and_pad": caffe_output_size,
 }
-"""Name in ``te.lang.cce`` and ``tbe.dsl`` → function."""
+"""Maps a name in ``te.lang.cce`` and ``tbe.dsl`` to its function."""

@@ -31,7 +31,7 @@ _HOMES = {
     "OPERATIONS": "tbe_impl.dsl.operations.operation_table",
     "EXT_OPERATIONS": "tbe_impl.dsl.ext",
 }
-"""Public name → the module that defines the name."""
+"""Maps a public name to the module that defines it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -126,7 +126,7 @@ BINARY_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "shl": np.left_shift,
     "shr": np.right_shift,
 }
-"""Name of a binary operator of expressions → its NumPy function."""
+"""Maps the name of a binary operator of expressions to its NumPy function."""
 
 _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
     "sum": np.sum,

@@ -54,7 +54,7 @@ DTYPES = {
         DType("bool", 1, "bool", "uint8_t"),
     )
 }
-"""Name → dtype. A ``bool`` element occupies one byte with the value 0 or 1."""
+"""Maps a name to its dtype. A ``bool`` element occupies one byte with the value 0 or 1."""
 
 ALIASES = {
     "handle": "int64",

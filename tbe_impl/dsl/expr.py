@@ -385,7 +385,10 @@ BINARY_SYMBOLS = {
     "shl": "<<",
     "shr": ">>",
 }
-"""Operator → symbol. Integer ``div`` truncates, as in C; ``max`` and ``min`` propagate NaN."""
+"""Maps an operator to its symbol.
+
+Integer ``div`` truncates, as in C. ``max`` and ``min`` propagate NaN.
+"""
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 LOGICAL_OPERATORS = frozenset({"and", "or"})
@@ -474,7 +477,7 @@ def make_binary(op: str, a: Any, b: Any) -> Any:
 
 
 def _fold(op: str, left: Const, right: Const) -> Any:
-    """Applies `op` to two constants; returns None if Python raises an error (division by 0)."""
+    """Applies `op` to two constants, or returns None if Python raises an error (division by 0)."""
     x, y = left.value, right.value
     try:
         if op in COMPARISONS:
@@ -521,7 +524,7 @@ _FOLD_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def cast(dtype: str, value: Any) -> Expr:
-    """Casts `value` to `dtype`; returns `value` itself if it has that dtype already."""
+    """Casts `value` to `dtype`, or returns `value` itself if it has that dtype already."""
     inner, name = as_expr(value), dtype_of(dtype).name
     if inner.dtype == name:
         return inner

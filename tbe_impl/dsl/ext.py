@@ -19,7 +19,7 @@ from tbe_impl.errors import InputError
 EXT_OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
     {word.name: word for module in (ext_functions, ext_arrays) for word in module.OPERATIONS}
 )
-"""Name → extension operation; none of these names occurs in `operation_table.OPERATIONS`."""
+"""Maps a name to its extension operation. `operation_table.OPERATIONS` has none of the names."""
 
 
 def find_operation(name: str) -> DslOperation | None:

@@ -115,4 +115,4 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         )
     }
 )
-"""Name → scalar function."""
+"""Maps a name to its scalar function."""

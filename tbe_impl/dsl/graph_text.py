@@ -15,7 +15,7 @@ from tbe_impl.dsl.tensor import Operation, Tensor, stages_of
 from tbe_impl.errors import InputError
 
 _VARIABLE_FIELDS = {Var: ("bound",), IterVar: ("dom", "kind", "thread_tag")}
-"""Class of a variable or of an axis → names of the attributes that are serialised.
+"""Maps the class of a variable or axis to the names of its serialised attributes.
 
 Names and serial numbers of variables are left out, because they differ between processes.
 """

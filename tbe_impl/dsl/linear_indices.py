@@ -71,7 +71,7 @@ class LinearForm:
 
 
 def linear_form(index: Expr) -> LinearForm | None:
-    """Converts an index to its affine form; returns None if the index is not affine.
+    """Converts an index to its affine form, or returns None if the index is not affine.
 
     >>> i = IterVar(None, "i")
     >>> linear_form((i + 1) * 3 - 2).expression()
@@ -197,8 +197,8 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 def simplify_selects(expression: Expr) -> Expr:
     """Replaces each select whose condition is known at compile time by the chosen operand.
 
-    Every other select is kept. If the condition of a kept select is a conjunction (`and`), the
-    operands of the `and` that always hold are removed.
+    Every other select is kept. If the condition of a kept select is a conjunction (`and`), its
+    operands that are always true are removed.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):

@@ -77,11 +77,11 @@ def elementwise_stage(
 
 
 SCALAR_FORMS = {"vadd": "vadds", "vmul": "vmuls", "vmax": "vmaxs", "vmin": "vmins"}
-"""Operation on two tensors → the same operation on a tensor and a scalar."""
+"""Maps an operation on two tensors to the same operation on a tensor and a scalar."""
 
 
 def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor:
-    """Returns `value`; raises `InputError` if it is not a tensor."""
+    """Returns `value`, or raises `InputError` if it is not a tensor."""
     if isinstance(value, Tensor):
         return value
     is_scalar = isinstance(value, (numbers.Number, Expr))
@@ -98,7 +98,7 @@ def check_tensor(word: str, value: Any, argument: str = "an argument") -> Tensor
 
 
 def check_float(word: str, tensor: Tensor) -> Tensor:
-    """Returns `tensor`; raises `InputError` if its dtype is not floating-point."""
+    """Returns `tensor`, or raises `InputError` if its dtype is not floating-point."""
     if not is_float(tensor.dtype):
         raise InputError(
             f"{word} takes floating-point tensors",

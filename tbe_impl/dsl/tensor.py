@@ -260,7 +260,7 @@ class TensorSlice:
         return self.tensor.dtype
 
     def as_expr(self) -> Read:
-        """Returns the indexed element; raises `InputError` if an index is missing."""
+        """Returns the indexed element, or raises `InputError` if an index is missing."""
         return self.tensor(*self.indices)
 
     def astype(self, dtype: str) -> Expr:
@@ -295,7 +295,7 @@ class Attributes(dict[str, Any]):
         super().__setitem__(key, as_attribute(value))
 
     def update(self, *given: Any, **more: Any) -> None:
-        """Sets several attributes."""
+        """Sets several attributes of the operation, in the form that operators read."""
         super().update({key: as_attribute(value) for key, value in dict(*given, **more).items()})
 
 

@@ -186,7 +186,7 @@ class _Evaluation:
             declared = tuple(int(evaluate_scalar(size, self.values)) for size in tensor.shape)
             if np.shape(array) != declared:
                 raise InputError(
-                    f"{word.name} gives {tensor.name} another shape than declared",
+                    f"{word.name} gives {tensor.name} a shape that differs from the declared one",
                     place=str(op.location),
                     expected=shape_text(declared),
                     got=shape_text(np.shape(array)),
@@ -235,7 +235,7 @@ def evaluate_scalar(expression: Expr, values: Mapping[int, Any]) -> Any:
     if isinstance(expression, Call):
         arguments = [np.asarray(evaluate_scalar(item, values)) for item in expression.args]
         return np.asarray(FUNCTIONS[expression.name].numpy(*arguments)).item()
-    raise InputError(f"{expression} is no number of the shape or an attribute")
+    raise InputError(f"{expression} is not a number, a size or an attribute")
 
 
 def _evaluate_bodies(op: Operation, state: _Evaluation) -> tuple[Array, ...]:

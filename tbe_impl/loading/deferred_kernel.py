@@ -38,7 +38,7 @@ class DeferredKernel(Kernel):
         found = self.specialise(arrays)
         if found is None:
             raise InputError(
-                "these arrays are no inputs of the operator",
+                "these arrays are not inputs of the operator",
                 place=self.name,
                 got=", ".join(f"{np.shape(item)}" for item in arrays) or "none",
                 remedy="Give one array for each tensor that the operator reads, "

@@ -394,7 +394,7 @@ def _choose(
         if len(candidates) == 1:
             return own[candidates[0]]
     raise InputError(
-        "which function is the operator is not clear",
+        "the operator function is ambiguous",
         place=str(file),
         expected=f"function= one of {', '.join(takes_name or own)}"
         if own

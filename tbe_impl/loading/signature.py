@@ -288,7 +288,7 @@ def normalize_argument(value: Any) -> Any:
     for size in value["shape"]:
         if not hasattr(size, "__index__"):
             raise InputError(
-                "a size is no whole number",
+                "a size is not an integer",
                 place="shape",
                 expected="integers, -1 for a size that is unknown at build time",
                 got=repr(tuple(value["shape"])),

@@ -299,7 +299,7 @@ def _compile(how: Recipe, source: str, target: Path, store: Store) -> None:
             precompiled_headers.give_up(key, error)
         if target.is_symlink() or not target.is_file():
             raise CompileError(
-                "the C compiler left no library", place=" ".join(how.compiler.command)
+                "the C compiler produced no library", place=" ".join(how.compiler.command)
             )
 
 

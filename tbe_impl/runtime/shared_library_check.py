@@ -50,7 +50,7 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
             _ctypes.dlclose(library._handle)
     if problem:
         raise CompileError(
-            "the C compiler left no library that can be loaded",
+            "the C compiler produced no library that can be loaded",
             place=compiler,
             expected=f"a shared library with {symbols[0]}" if symbols else None,
             got=problem,

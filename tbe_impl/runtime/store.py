@@ -126,7 +126,7 @@ class StoreInfo:
 def _canonicalize(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": hashlib.sha256(value).hexdigest()}
-    raise InputError("a part of a cache key is no plain value", got=type(value).__name__)
+    raise InputError("a part of a cache key is not a plain value", got=type(value).__name__)
 
 
 def make_key(**parts: Any) -> str:

@@ -89,7 +89,7 @@ def check_utf8_path(root: Path) -> None:
     """Raises `CacheError` for a path that MindSpore cannot decode as UTF-8."""
     if not environment.is_utf8_path(root):
         raise CacheError(
-            "MindSpore cannot use a directory whose name is no UTF-8 text in this locale",
+            "MindSpore cannot use a directory whose name is not UTF-8 text in this locale",
             place=environment.printable_path(root),
         )
 

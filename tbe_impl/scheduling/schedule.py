@@ -106,7 +106,7 @@ class Schedule:
             raise InputError(
                 f"{op.name} is not part of this schedule"
                 if known
-                else "a schedule is asked by tensor",
+                else "a schedule is indexed by a tensor or an operation",
                 place=str(user_location()),
                 expected=f"one of {', '.join(stage.op.name for stage in self._stages)}",
                 got=op.name if known else repr(key),
@@ -230,7 +230,7 @@ class Schedule:
         reduces = bool(stage.op.body) and all(isinstance(body, Reduce) for body in stage.op.body)
         if not reduces or axes[0].kind != "reduce":
             raise InputError(
-                f"rfactor of {tensor.name}: {axes[0].name} is no reduce loop",
+                f"rfactor of {tensor.name}: {axes[0].name} is not a reduce loop",
                 place=place,
                 expected="a loop made of schedule[…].op.reduce_axis",
                 got=axes[0].name,

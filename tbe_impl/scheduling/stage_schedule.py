@@ -369,7 +369,7 @@ class Stage:
     def _check_axis(self, axis: IterVar, verb: str, place: str) -> None:
         if not any(axis is own for own in (*self.all_iter_vars, *self._leaves)):
             raise InputError(
-                f"{verb}: {axis.name} is no axis of stage {self.op.name}",
+                f"{verb}: {axis.name} is not an axis of stage {self.op.name}",
                 place=place,
                 expected=f"one of {', '.join(own.name for own in self.op.axis)}",
                 got=axis.name,
@@ -400,7 +400,7 @@ class Stage:
             elif isinstance(relation, Fuse) and (relation.outer is axis or relation.inner is axis):
                 remedy = f"It was fused into {relation.fused.name} at {relation.place}"
         raise InputError(
-            f"{verb}: {_name(axis)} is no loop of stage {self.op.name}",
+            f"{verb}: {_name(axis)} is not a loop of stage {self.op.name}",
             place=place,
             expected=f"one of {self._names()}",
             got=_name(axis),

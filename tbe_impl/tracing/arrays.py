@@ -371,9 +371,7 @@ def kind_of(value: Any) -> str:
         else np.asarray(value).dtype.kind
     )
     if kind in "cOSU":
-        raise trace_error(
-            "the formula has a value that is no number of the language", got=repr(value)
-        )
+        raise trace_error("the formula has a value whose type is not supported", got=repr(value))
     return {"b": "b", "i": "i", "u": "i"}.get(kind, "f")
 
 
@@ -482,12 +480,12 @@ def assign_output(target: Any, found: Any) -> Any:
         )
     if not np.can_cast(found.dtype, target.dtype, "same_kind"):
         raise trace_error(
-            "the result has another dtype than its target",
+            "the dtypes of the result and of its target differ",
             expected=str(target.dtype),
             got=str(found.dtype),
         )
     tensor = cast_to(found.tensor, target.tensor.dtype)
     if len(broadcast_shapes("out", [tensor.shape, target.tensor.shape])) != target.ndim:
-        raise trace_error("the result has another shape than its target")
+        raise trace_error("the shapes of the result and of its target differ")
     target.tensor = broadcast(tensor, target.tensor.shape)
     return target

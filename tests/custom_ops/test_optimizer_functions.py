@@ -88,7 +88,7 @@ def test_rates_may_be_tensors():
 
 def test_what_does_not_fit_is_named():
     given = [ms.Tensor([1.0])], [ms.Tensor([1.0, 2.0])], [ms.Tensor([1.0])]
-    with pytest.raises((InputError, RuntimeError), match="Momentum: tensor 0 is another"):
+    with pytest.raises((InputError, RuntimeError), match="Momentum: tensor 0 does not match"):
         functional.momentum(*given, learning_rate=0.5, momentum=0.9)
 
 
@@ -111,18 +111,22 @@ WRONG = [
     (
         "adam",
         {"count": 1, "learning_rate": "a"},
-        "Adam: learning_rate is no number; expected a number, got 'a'",
+        "Adam: learning_rate is not a number; expected a number, got 'a'",
     ),
     (
         "adam_weight_decay",
         {"beta2": 1.0},
         "AdamWeightDecay: beta2 is out of range; expected 0 <= beta2 < 1, got 1.0",
     ),
-    ("momentum", {"momentum": "a"}, "Momentum: momentum is no number; expected a number, got 'a'"),
+    (
+        "momentum",
+        {"momentum": "a"},
+        "Momentum: momentum is not a number; expected a number, got 'a'",
+    ),
     (
         "momentum",
         {"momentum": 0.9, "weight_decay": None},
-        "Momentum: weight_decay is no number; expected a number, got None",
+        "Momentum: weight_decay is not a number; expected a number, got None",
     ),
 ]
 

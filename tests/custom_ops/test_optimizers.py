@@ -105,9 +105,9 @@ def test_momentum(nesterov, dtype):
 
 def test_what_does_not_fit():
     a, b = np.ones(4, np.float32), np.ones(5, np.float32)
-    with pytest.raises(InputError, match=r"Momentum: tensor 0 is another than its parameter"):
+    with pytest.raises(InputError, match=r"Momentum: tensor 0 does not match its parameter"):
         momentum_step([b], [a], [a.copy()], learning_rate=0.1, momentum=0.9)
-    with pytest.raises(InputError, match=r"Momentum: 1\.0 is no array; .* got float32"):
+    with pytest.raises(InputError, match=r"Momentum: 1\.0 is not an array; .* got float32"):
         momentum_step([a[0]], [np.float32(1)], [a[1]], learning_rate=0.1, momentum=0.9)
     with pytest.raises(InputError, match="an array that is written to has gaps"):
         momentum_step(
@@ -307,7 +307,7 @@ def test_a_direct_call_checks_and_converts_its_arguments(mode):
     ours((ms.Tensor(np.float16([1, 1])),))
     ours((one,))
     assert weight.asnumpy().tolist() == [0.5, 1.5]
-    with pytest.raises(InputError, match="Momentum: tensor 0 is another than its parameter"):
+    with pytest.raises(InputError, match="Momentum: tensor 0 does not match its parameter"):
         custom_ops.Momentum([weight], 0.25, 0.0)((ms.Tensor(np.float32([1, 1, 1])),))
 
 

@@ -143,7 +143,7 @@ CALLS = (
 WORDS_OF_OTHERS = (
     (re.compile(r"(?<=^ms-fusion: ).*(?= See: ms-fusion)"), "(a usage error)"),
     # protobuf uses another implementation with other messages once MindSpore is loaded
-    (re.compile(r"(?<=this is no ONNX model; got ).*?(?=\. The)"), "(an error of protobuf)"),
+    (re.compile(r"(?<=this is not an ONNX model; got ).*?(?=\. The)"), "(an error of protobuf)"),
     (re.compile(r"(?<=SyntaxError: ).*"), "(an error of Python)"),
 )
 """Messages of other packages, which vary between versions."""

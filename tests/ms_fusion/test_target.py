@@ -165,7 +165,7 @@ def test_nothing_is_written_beside_the_file(model: str) -> None:
     [
         ("Nat", (), "the file defines no Nat. Did you mean Net?"),
         ("Sized", ("4",), r"constructor needs arguments \(width\).*function without arguments"),
-        ("Broken", (), "fails when it is made: RuntimeError: no weights"),
+        ("Broken", (), "fails when it is constructed: RuntimeError: no weights"),
         ("Plain", (), "not a mindspore.nn.Cell"),
         ("builds_nothing", (), "returns no net"),
         ("number", (), "this is not a net"),

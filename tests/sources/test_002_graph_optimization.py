@@ -91,7 +91,7 @@ def test_a_device_of_ones_own_is_described_in_a_file(tmp_path: Path) -> None:
     [
         ({"launch_us": None}, "Expected `float`, got `null`"),
         ({"flops_per_s": 0}, "not above 0"),
-        ({"colour": "red"}, "colour: no attribute of a device"),
+        ({"colour": "red"}, "colour is not an attribute of a device"),
         ({"name": "ascend910b"}, "the name ascend910b, which is known"),
     ],
 )
@@ -100,7 +100,9 @@ def test_a_wrong_description_is_refused(
 ) -> None:
     chip = tmp_path / "chip.json"
     chip.write_text(json.dumps(DEVICE | change))
-    with pytest.raises(InputError, match=rf"chip.json: this describes no device.*{message}"):
+    with pytest.raises(
+        InputError, match=rf"chip.json: this is not the description of a device.*{message}"
+    ):
         device(str(chip))
 
 

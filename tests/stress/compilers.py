@@ -56,7 +56,7 @@ COMPILERS = (
     Bad(
         "talks, then fails", "yes 'this is an error' | head -c 3000000; exit 1", "this is an error"
     ),
-    Bad("says that it worked", "exit 0", "left no library"),
+    Bad("says that it worked", "exit 0", "produced no library"),
     Bad("leaves an empty library", TARGET + '; : > "$target"', "no library that can be loaded"),
     Bad(
         "leaves rubbish",
@@ -68,8 +68,8 @@ COMPILERS = (
         TARGET + '; echo "int f;" | {real} -shared -fPIC -x c - -o "$target"',
         "no library that can be loaded",
     ),
-    Bad("leaves a directory", TARGET + '; mkdir "$target"', "left no library"),
-    Bad("leaves a link", TARGET + '; ln -s /etc/passwd "$target"', "left no library"),
+    Bad("leaves a directory", TARGET + '; mkdir "$target"', "produced no library"),
+    Bad("leaves a link", TARGET + '; ln -s /etc/passwd "$target"', "produced no library"),
     Bad(
         "leaves a process that holds its output", 'sleep 600 & echo $! >> {pids}; exec {real} "$@"'
     ),

@@ -131,7 +131,7 @@ def test_a_size_that_cann_cannot_read_is_refused() -> None:
     x, n = placeholder((5, 7), "float32", "x"), Var("n")
     y = OPERATIONS["broadcast"](OPERATIONS["vabs"](x), (n, 5, 7))
     own = Kernel("wide", "cpu", (Argument(x, (5, 7), "x"),), (Argument(y, (-1, 5, 7), "y"),))
-    with pytest.raises(InputError, match="wide: a size that is no size of an input"):
+    with pytest.raises(InputError, match="wide: a size that is not the size of an input"):
         own.compiled_by("cann")
 
 

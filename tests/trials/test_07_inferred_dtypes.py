@@ -139,17 +139,17 @@ def refuse(*given: Any) -> Any:
         (
             "infer_dtype",
             lambda *_: "float33",
-            "infer_dtype gives what is no dtype; expected float16, .* got 'float33'",
+            "infer_dtype does not return a dtype; expected float16, .* got 'float33'",
         ),
         (
             "infer_dtype",
             lambda *_: ("float16",) * 2,
-            r"infer_dtype gives another number of results; expected 1 \(out\), got 2",
+            r"infer_dtype returns a wrong number of results; expected 1 \(out\), got 2",
         ),
         (
             "infer_shape",
             lambda *_: "rows",
-            "infer_shape gives what is no shape; expected a tuple of whole numbers",
+            "infer_shape does not return a shape; expected a tuple of whole numbers",
         ),
         (
             "infer_shape",

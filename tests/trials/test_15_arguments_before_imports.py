@@ -32,8 +32,8 @@ REFUSED: list[tuple[list[str], str]] = [
         "absent.onnx: the model cannot be opened; got No such file",
     ),
     (["fuse", "--input", ".", "--dry-run"], "."),
-    (["fuse", "--input", "/dev/null", "--dry-run"], "/dev/null: the model is no regular file"),
-    (FUSE, "output: nowhere to write the fused model to"),
+    (["fuse", "--input", "/dev/null", "--dry-run"], "/dev/null: the model is not a regular file"),
+    (FUSE, "output: no path is given for the fused model"),
     ([*FUSE, "--output", "absent/x.onnx"], "absent: the directory of the output does not exist"),
     ([*FUSE, "--output", "model.onnx"], "model.onnx: the output cannot be written there"),
     (
@@ -67,7 +67,7 @@ REFUSED: list[tuple[list[str], str]] = [
     ),
     (["read", ".", "--json", "absent/x.json"], "absent/x.json: there is no such directory"),
     (["presets", "agressive"], "Did you mean aggressive?"),
-    (["presets", "auto", "--version", "two"], "this is no version of MindSpore"),
+    (["presets", "auto", "--version", "two"], "this is not a version of MindSpore"),
     (["demo", "--output", "model.onnx/demo"], "the directory cannot be made; got Not a directory"),
     *(
         ([*command, *rest], says)
@@ -84,7 +84,7 @@ REFUSED: list[tuple[list[str], str]] = [
             ([*TBE, "--search-path", "absent"], "Directory 'absent' does not exist"),
         )
     ),
-    (["tbe", "run", *TBE, "--formula", "x+"], "--formula: this is no formula"),
+    (["tbe", "run", *TBE, "--formula", "x+"], "--formula: this is not a formula"),
     ([*FUSE, "--dry-run", "--lower", "Conv,"], "expected Conv or Gemm, got ''"),
     ([*FUSE, "--dry-run", "--lower", ""], "it is blank; expected: Operators to decompose"),
     (["lint-flags", " "], "'FLAGS...': it is blank"),

@@ -87,7 +87,7 @@ REFUSED = [
         "a function",
         [own_call()],
         {"functions": (function(helper.make_node("Relu", ["a"], ["b"]), output="lost"),)},
-        "this is no valid ONNX model; got Error calling deserialize_function",
+        "this is not a valid ONNX model; got Error calling deserialize_function",
     ),
     (
         "version 99",

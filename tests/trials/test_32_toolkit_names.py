@@ -259,7 +259,7 @@ def test_a_placeholder_may_be_the_beginning_of_a_tensor() -> None:
     assert_close(kernel(x, scale), x.astype("float64") * scale[0, 0], "float16")
     with pytest.raises(
         FusionError,
-        match=r"the array for factor is another; expected \(6, 2, 8\) float16, got \(1, 8\)",
+        match=r"factor has a wrong shape or dtype; expected \(6, 2, 8\) float16, got \(1, 8\)",
     ):
         kernel(x, scale[0, :1])
 

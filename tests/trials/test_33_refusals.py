@@ -810,7 +810,7 @@ def shared(groups: int | None) -> None:
         (
             lambda: plain({"pads": [1]}),
             lambda: plain({"pads": [1, 1, 1]}),
-            "pads have another length",
+            "pads have a wrong length",
         ),
         (
             lambda: plain({"pads": ((1, 1), (1, 1))}),
@@ -850,7 +850,7 @@ def shared(groups: int | None) -> None:
         (
             lambda: to_filter((1, 32, 9, 9)),
             lambda: to_filter((32,)),
-            "is no image; expected 4 axes, or 5 in blocks",
+            "is not an image; expected 4 axes, or 5 in blocks",
         ),
         (
             lambda: plain({"bias_tensor": dsl.placeholder((8,))}),

@@ -122,7 +122,7 @@ class CallRecords:
         self._watched.discard(number)
 
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
-        """Runs the kernel that is equivalent to the graph of the call `last`; returns the results.
+        """Runs the kernel equivalent to the graph of the call `last` and returns the results.
 
         Returns None if no kernel is equivalent or the equivalent kernel cannot be used. MindSpore
         then has to execute the call. Precondition: `is_like` is true for `last` and this call.

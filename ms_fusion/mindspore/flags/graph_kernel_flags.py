@@ -349,7 +349,7 @@ class GraphKernelFlags:
             place = f"flag string, column {column}"
             if key is None:
                 raise InputError(
-                    "this is no flag", place=place, expected="--key=value", got=repr(value)
+                    "this is not a flag", place=place, expected="--key=value", got=repr(value)
                 )
             if key not in FLAGS:
                 from ms_fusion.spelling import advise, near_names
@@ -382,7 +382,7 @@ class GraphKernelFlags:
         if flags is None or isinstance(flags, cls):
             return flags or cls()
         raise InputError(
-            "graph kernel flags are a text",
+            "graph kernel flags are not a string",
             place="flags",
             expected='such as "--opt_level=2"',
             got=repr(flags),
@@ -455,7 +455,7 @@ since MindSpore treats it as an absent list.
 
 
 def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges the flags `over` into the flags `base`; returns a dict from name to value.
+    """Merges the flags `over` into the flags `base` and returns a dict from name to value.
 
     A single value in `over` replaces the value in `base`. Lists come in families of three, such as
     ``enable_cluster_ops``, ``disable_cluster_ops`` and ``enable_cluster_ops_only``. A name in an
@@ -512,7 +512,7 @@ def describe(name: str) -> str:
 
 
 def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
-    """Splits a flag string into tokens; returns (column from 1, key, value) of each token.
+    """Splits a flag string into tokens and returns (column from 1, key, value) of each token.
 
     For a token that is not a flag, the key is None and the value is the whole token. For a flag
     without ``=``, the value is None.
@@ -559,7 +559,7 @@ def convert(name: str, text: str | None) -> Any:
 def value_problem(name: str, value: Any) -> str:
     """Checks `value` for the flag `name`.
 
-    Returns a description of the expected value if `value` is invalid, else an empty string.
+    Returns a description of the expected value if `value` is invalid, or an empty string.
     """
     data = FLAGS[name].metadata
     kinds: dict[str, Any] = {"int": int, "bool": bool, "str": str}

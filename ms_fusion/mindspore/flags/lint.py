@@ -1,8 +1,9 @@
 """Finds mistakes in a graph kernel flag string, most of which MindSpore ignores silently.
 
-It reports an unknown flag only in its log, and a wrong pass name only at process exit. A name that
-is not in `ms_fusion.vocabulary` is a warning if it resembles a known name, else a note, since
-MindSpore may know it. `lint` never suggests a flag with the opposite meaning.
+MindSpore reports an unknown flag only in its log, and a wrong pass name only at process exit. A
+name that is not in `ms_fusion.vocabulary` causes a warning if it resembles a known name. Other
+unknown names cause only a note, since MindSpore may know them. `lint` never suggests a flag with
+the opposite meaning.
 """
 
 from __future__ import annotations
@@ -164,7 +165,10 @@ FATAL_FLAGS = {
     "online_tuning": "tuning does not run on CPU",
     "enable_dynamic_shape_fusion": "MindSpore 2.10 aborts in its shape inference on CPU",
 }
-"""Maps a flag with values that end the process on CPU (metadata `killed_by`) to the reason."""
+"""Maps each flag that can end the process on CPU to the reason.
+
+The metadata `killed_by` of a flag lists the values that end the process.
+"""
 
 
 TRUE_TEXTS = ("true", "1", "yes", "on", "y", "t")

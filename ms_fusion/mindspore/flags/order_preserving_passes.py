@@ -8,7 +8,7 @@ operator by those results of the group that are computed from the reading operat
 the group is computed from it, the pass removes the input, and the order is lost. So no earlier pass
 may remove an operator between the reading operator and these results of the group. Example:
 
-    y = tanh(p.reshape(8, 4)).reshape(4, 8)  # a pass removes the reshapes, and the link to p's read
+    y = tanh(p.reshape(8, 4)).reshape(4, 8)  # a pass removes both reshapes, so no link to p is left
     assign(p, x)                             # then y is tanh(x), not tanh(p)
 
 The pass `optimize_assign` replaces the value that was written to a parameter by the parameter

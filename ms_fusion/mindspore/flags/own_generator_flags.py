@@ -95,7 +95,7 @@ then faster than ours.
 
 
 def drop_excluded_operators(flags: GraphKernelFlags, *, library: bool = True) -> GraphKernelFlags:
-    """Removes `EXCLUDED_OPERATORS` from the lists of operators to cluster; returns the new flags.
+    """Returns the flags without `EXCLUDED_OPERATORS` in the lists of operators to cluster.
 
     Excluded operators that MindSpore clusters by default are added to ``disable_cluster_ops``.
 

@@ -249,7 +249,7 @@ def version_number(version: str) -> tuple[int, int]:
     parts = version.split(".")
     if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
         raise InputError(
-            "this is no version of MindSpore", expected="such as 2.10.0", got=repr(version)
+            "this is not a version of MindSpore", expected="such as 2.10.0", got=repr(version)
         )
     return int(parts[0]), int(parts[1])
 

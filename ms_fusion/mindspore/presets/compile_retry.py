@@ -87,7 +87,7 @@ _reported_texts: set[str] = set()
 
 
 def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
-    """Calls `once` with successive attempts until a compilation succeeds; returns its result.
+    """Calls `once` with successive attempts until a compilation succeeds and returns its result.
 
     Args:
         once: function that compiles the net inside of `supervise_attempt`.

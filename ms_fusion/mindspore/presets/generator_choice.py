@@ -1,4 +1,4 @@
-"""Chooses our kernel generator if its self-test succeeds on this machine, else MindSpore's.
+"""Chooses our kernel generator if its self-test succeeds here, and MindSpore's otherwise.
 
 The module `generator_proof` contains the self-test.
 """

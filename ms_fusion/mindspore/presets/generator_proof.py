@@ -136,7 +136,7 @@ def _hold_proof_lock(version: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _announce_trial() -> Iterator[None]:
-    """Returns a context manager that reports to the user that the self-test runs in its block.
+    """Returns a context manager that informs the user of the self-test in its ``with`` block.
 
     In a terminal or notebook, the context manager writes to standard error before and after the
     self-test. Otherwise it writes one message to the log before the self-test.

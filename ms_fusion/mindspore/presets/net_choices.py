@@ -45,7 +45,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     losses: tuple[str, ...] = ()
 
     def apply_to(self, flags: str) -> str:
-        """Returns `flags` changed by this choice.
+        """Returns `flags` with the changes that this choice requires.
 
         Flags for MindSpore's generator are returned unchanged.
         """
@@ -141,7 +141,7 @@ def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
 
 
 def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
-    """Removes the records of a net and of its kernels; returns the number of removed records.
+    """Removes the records of a net and of its kernels and returns the number of removed records.
 
     Args:
         net: the tuned net, or a net with the same code and parameters.

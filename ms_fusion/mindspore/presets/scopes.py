@@ -99,7 +99,7 @@ class _State:
     flags_in_scope: tuple[str, bool] = ("", False)
     """(flags of the innermost block, True), or (flags of the process, False) outside of blocks."""
     jit_level: str | None = None
-    """The user's ``jit_level`` on Ascend if `_switch_device` has replaced this level, else None."""
+    """The user's ``jit_level`` on Ascend if `_switch_device` has replaced this level, or None."""
     lock: bool = False
     """Whether calls of compiled nets are serialised."""
     in_pynative: MutableMapping[Any, str] = field(default_factory=WeakKeyDictionary)
@@ -110,7 +110,7 @@ class _State:
 
     @property
     def top(self) -> Setting | None:
-        """The setting of the innermost ``with fusion():`` block, else the setting of the process.
+        """The setting of the innermost ``with fusion():`` block, or otherwise of the process.
 
         None if neither has a setting.
         """
@@ -128,7 +128,7 @@ def enable(
     generator: str | None = None,
     lock: bool = False,
 ) -> InForce:
-    """Enables fusion for this process; returns the settings in force.
+    """Enables fusion for this process and returns the settings in force.
 
     A compiled net is compiled again at its next call.
 
@@ -235,7 +235,7 @@ def patch(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Net:
-    """Makes MindSpore compile the Cell `net` with the flags of `preset`; returns `net`.
+    """Makes MindSpore compile the Cell `net` with the flags of `preset` and returns `net`.
 
     The preset takes precedence over the presets of ``with fusion():`` blocks and of the process.
 
@@ -540,9 +540,10 @@ def _apply_scope_change() -> None:
 
 
 def _switch_device(own: Setting | None = None) -> None:
-    """On Ascend, sets ``jit_level`` to O1 if the flags in force enable fusion, else restores it.
+    """On Ascend, sets ``jit_level`` to O1 if fusion is enabled, and restores it otherwise.
 
-    According to MindSpore's source code, fusion on Ascend requires the level O1.
+    The flags in force determine whether fusion is enabled. According to MindSpore's source code,
+    fusion on Ascend requires level O1.
 
     Args:
         own: setting of the patched Cell that is to be compiled. This setting takes precedence over

@@ -80,7 +80,7 @@ class _Operator:
     rule: BatchRule
 
     def constant(self, index: int, name: str, default: Any = None) -> Any:
-        """Returns the constant value of input `index`, else the value of the attribute `name`.
+        """Returns the constant value of input `index`, or the value of the attribute `name`.
 
         Older versions of MindSpore store the value in the attribute instead of the input.
         """

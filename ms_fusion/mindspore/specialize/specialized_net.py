@@ -80,8 +80,8 @@ class _Execution:
 
     Attributes:
         compiled_for: cache key of the `CompiledNet` that executes the calls.
-        samples: number of samples before the padding, or 0 if the inputs are not padded. padded_to:
-        batch size to which the inputs are padded, or 0 for no padding.
+        samples: number of samples before the padding, or 0 if the inputs are not padded.
+        padded_to: batch size to which the inputs are padded, or 0 for no padding.
         numbers: indices of the inputs that are padded.
         results: for each result, the batch axis along which it is cropped, or None for a result
             without a batch axis.
@@ -118,8 +118,8 @@ class SpecializedNet:
         """Returns the result of the net for these inputs.
 
         Raises:
-            InputError: an input's shape is not static. any exception that MindSpore raises if it
-            cannot compile or run the net.
+            InputError: an input's shape is not static.
+            Exception: any exception that MindSpore raises if it cannot compile or run the net.
         """
         if is_off():
             return self.net(*args, **kwargs)

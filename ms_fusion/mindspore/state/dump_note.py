@@ -111,7 +111,7 @@ def write_note(net: str, preset: str, flags: str) -> None:
 
 
 def find_note(*places: Path) -> DumpNote | None:
-    """Returns the first valid note in these directories, in this order, or None if all lack one."""
+    """Returns the first valid note in these directories, in order, or None if there is none."""
     for place in places:
         with contextlib.suppress(*READ_ERRORS):
             with (place / FILE).open("rb") as file:

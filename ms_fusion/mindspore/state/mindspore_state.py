@@ -62,7 +62,7 @@ of the dumps.
 
 
 def mindspore_module() -> Any:
-    """Imports and returns MindSpore; raises `MissingError` if it is not installed.
+    """Imports and returns MindSpore, or raises `MissingError` if it is not installed.
 
     The error contains the command that installs MindSpore.
     """

@@ -33,7 +33,7 @@ class InForce:
         generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty on other
             devices and without fusion.
         kernel_directory: MindSpore's directory for built kernels.
-        step: the compiled training step if `enable` was called with a step, else None. If
+        step: the compiled training step if `enable` was called with a step, or None. If
             ``MS_FUSION=off`` is set, the step is not compiled.
     """
 

@@ -104,7 +104,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _lock(descriptor: int) -> None:
-    """Locks an open file for this process; raises OSError if another process holds the lock."""
+    """Locks an open file for this process, or raises OSError if another process holds the lock."""
     import fcntl  # Lazy import: Windows lacks it, but can read dumps.
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

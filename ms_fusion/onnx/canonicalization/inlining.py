@@ -33,7 +33,7 @@ def inline_model_functions(model: ir.Model) -> None:
     except CycleError as error:
         circle = " → ".join(name[1] for name in error.args[1])
         raise InputError(
-            "functions of the model call each other in a circle", got=circle[:200]
+            "the functions of the model call each other in a cycle", got=circle[:200]
         ) from None
     operators: dict[ir.OperatorIdentifier, int] = {}
     for name in order:
@@ -41,7 +41,7 @@ def inline_model_functions(model: ir.Model) -> None:
     total = sum(operators.get(node.op_identifier(), 1) for node in model.graph.all_nodes())
     if total > OPERATORS_MAX:
         raise InputError(
-            "functions of the model make too many operators",
+            "the functions of the model expand to too many operators",
             expected=f"at most {OPERATORS_MAX}",
             got=f"{total:.3g}",
         )

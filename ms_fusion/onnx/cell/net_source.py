@@ -284,8 +284,8 @@ class _Writer:
         most, going, *starts = node.inputs[: 2 + len(state)]
         if len(body.outputs) > 1 + len(state):
             raise InputError(
-                f"{node.attr(ONNX_OP)} has no Cell here: it collects results of rounds whose "
-                "number is not known before the net runs",
+                f"{node.attr(ONNX_OP)} is not supported in a Cell: it collects the results of "
+                "iterations whose number is unknown before the net runs",
                 place=node.name,
             )
         number, more = self.new_names([first]), self.new_names([again])

@@ -188,7 +188,7 @@ class OperatorUse:
         return f"mindspore.{'bool_' if name == 'bool' else name}"
 
     def refusal(self, why: str) -> InputError:
-        return InputError(f"{self.op} has no Cell here: {why}", place=self.node.name)
+        return InputError(f"{self.op} is not supported in a Cell: {why}", place=self.node.name)
 
 
 def _flatten(item: Any) -> list[Any]:

@@ -401,7 +401,7 @@ def _remainder(use: OperatorUse) -> str:
 
 
 def _refuse_loop(use: OperatorUse) -> str:
-    raise use.refusal("its rounds are too many, or their number is not known before the net runs")
+    raise use.refusal("its iterations are too many, or their number is unknown before the net runs")
 
 
 def _bounds(use: OperatorUse, name: str, position: int) -> Sequence[Any]:

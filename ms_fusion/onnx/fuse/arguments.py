@@ -91,7 +91,7 @@ def check_arguments(
     """
     if not isinstance(input, str | os.PathLike):
         raise InputError(
-            "this is no ONNX file",
+            "this is not an ONNX file",
             place="input",
             expected="the path of a model",
             got=type(input).__name__,
@@ -162,7 +162,7 @@ def _check_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
     for name, size in assume.items():
         if not isinstance(size, Integral) or not 0 < int(size) < 1 << 31:
             raise InputError(
-                "this is no size",
+                "this is not a size",
                 place=f"assume, {name}",
                 expected="a whole number above 0",
                 got=repr(size),
@@ -178,9 +178,9 @@ def _check_output(source: Path, output: Path | str | None) -> Path:
     """
     if output is None:
         raise InputError(
-            "nowhere to write the fused model to",
+            "no path is given for the fused model",
             place="output",
-            remedy="Name a file, or ask for a dry run",
+            remedy="Name a file, or request a dry run",
         )
     target = Path(output)
     if not target.parent.is_dir():
@@ -193,7 +193,7 @@ def _check_output(source: Path, output: Path | str | None) -> Path:
         raise InputError(
             "the output cannot be written there",
             place=str(target),
-            expected="another file than the input",
+            expected="a file other than the input",
         )
     return target
 
@@ -205,5 +205,5 @@ def _check_report(report: Path, source: Path, target: Path | None) -> None:
         raise InputError(
             "the report cannot be written there",
             place=str(report),
-            expected="another file than the models",
+            expected="a file other than the models",
         )

@@ -40,7 +40,7 @@ def check_weights(model: ir.Model, places: Sequence[Path | None]) -> None:
     for place in places:
         if place is not None and _is_weight_file(place, model):
             raise InputError(
-                "the input's weights lie there",
+                "the file contains weights of the input model",
                 place=str(place),
                 expected="a file that holds no weights of the model",
             )
@@ -69,7 +69,7 @@ def write_model(
     weights = target.with_name(f"{target.name}.data")
     if _is_weight_file(weights, model) and _is_large(model):
         raise InputError(
-            "weights would be written over those of the input",
+            "the output would overwrite weights of the input",
             place=str(weights),
             remedy="Give the output another name",
         )

@@ -105,7 +105,7 @@ def read_rules(
             rules.append(one)
         elif not isinstance(one, Mapping):
             raise InputError(
-                "this is no rule",
+                "this is not a rule",
                 place=PLACE,
                 expected="a name, a Rule, a dict, or a list of them",
                 got=repr(one),

@@ -166,7 +166,7 @@ def plan_kernel(node: Node) -> GroupKernel:
         )
         made.planned.uncompiled_programs()
     except RecursionError as error:
-        raise InputError("too many operators behind each other", place=node.name) from error
+        raise InputError("too many operators in sequence", place=node.name) from error
     return GroupKernel(name, node, made, group)
 
 
@@ -343,7 +343,7 @@ def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
         for size, one in zip(value.shape, own, strict=False)
     ):
         raise InputError(
-            "the lowered result has other sizes than the graph declares",
+            "the lowered result does not have the sizes that the graph declares",
             place=node.name,
             expected=str(value.shape),
             got=str(tuple(own)),
@@ -427,7 +427,9 @@ def _copy_if_input(tensor: Any, inputs: list[Argument]) -> Any:
 
 def _check_value(value: Value) -> Value:
     if value.dtype not in DTYPES:
-        raise InputError("this dtype is not built", place=value.name, got=value.dtype or "unknown")
+        raise InputError(
+            "this dtype is not supported", place=value.name, got=value.dtype or "unknown"
+        )
     if any((isinstance(size, str) and size.startswith("…")) or size == -1 for size in value.shape):
         raise InputError("an unknown shape cannot be lowered", place=value.name)
     return value

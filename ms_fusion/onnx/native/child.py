@@ -74,7 +74,7 @@ class NativeWorkers:
             question.write_bytes(_serialize_without_weights(model))
         except Exception as error:
             raise InputError(
-                "this is no valid ONNX model", got=str(error.__cause__ or error)[:200]
+                "this is not a valid ONNX model", got=str(error.__cause__ or error)[:200]
             ) from error
         self._shapes.ask({"model": str(question), "into": str(answer)}, timeout_s=SHAPES_LIMIT_S)
         try:

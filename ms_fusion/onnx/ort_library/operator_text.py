@@ -72,7 +72,7 @@ def write_operator(kernel: GroupKernel) -> OperatorText:
         raise InputError("the kernel calls a library", place=kernel.name)
     if kernel.said.doubtful:
         raise InputError(
-            "a size of the model means different numbers",
+            "a symbol of the model denotes different sizes",
             place=kernel.name,
             got=", ".join(sorted(kernel.said.doubtful)),
         )
@@ -91,7 +91,7 @@ def write_operator(kernel: GroupKernel) -> OperatorText:
     for number, (shape, _) in enumerate(program.result_shapes):
         for axis, extent in enumerate(shape):
             if not extent.variables <= names.keys():
-                raise InputError("a size follows from no input", place=kernel.name)
+                raise InputError("a size does not follow from the inputs", place=kernel.name)
             lines.append(
                 f"made[{number} * AXES_MAX + {axis}] = {emit_c.text_of(extent.expr(names))};"
             )

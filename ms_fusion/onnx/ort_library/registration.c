@@ -128,8 +128,9 @@ static OrtStatus *read_input(const OrtApi *api, const OrtValue *value, int rank,
 static OrtStatus *refuse_input(const OrtApi *api, const struct operator_kernel *kernel, int number) {
   char message[256];
   snprintf(message, sizeof message,
-           "ms_fusion: input %d of %s has another shape than the kernel was built for; fuse the model again", number,
-           kernel->name);
+           "ms_fusion: input %d of %s does not have the shape for which the kernel was built; "
+           "fuse the model again",
+           number, kernel->name);
   return create_status(api)(INVALID_ARGUMENT, message);
 }
 

@@ -104,7 +104,7 @@ def extent_of(axis: IterVar) -> Poly:
     """
     extent = size_poly(axis.extent)
     if extent is None:
-        raise CompileError(f"the extent of axis {axis} is no sum or product of sizes")
+        raise CompileError(f"the extent of axis {axis} is not a sum or product of sizes")
     return extent
 
 
@@ -185,7 +185,7 @@ def axis_begin(axis: IterVar) -> Poly:
         return ZERO
     begin = size_poly(axis.dom.min)
     if begin is None:
-        raise CompileError(f"the begin of axis {axis} is no sum or product of sizes")
+        raise CompileError(f"the begin of axis {axis} is not a sum or product of sizes")
     return begin
 
 

@@ -253,7 +253,7 @@ def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
     for axis in tensor.op.axis:
         extent = size_poly(axis.extent)
         if extent is None:
-            raise CompileError(f"a size of {tensor.name} is no sum or product of sizes")
+            raise CompileError(f"a size of {tensor.name} is not a sum or product of sizes")
         if extent != ONE:
             found.append((axis.serial, extent))
     return found

@@ -61,4 +61,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "compute_four2five": compute_four2five,
     "compute_five2four": compute_five2four,
 }
-"""Name in ``te.lang.cce`` and ``tbe.dsl`` → function."""
+"""Maps a name in ``te.lang.cce`` and ``tbe.dsl`` to its function."""

@@ -67,4 +67,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "vdeq_cast": deq_cast,
     "conv_vdeq": conv_vdeq,
 }
-"""Name in ``tvm`` → function. Operators call ``vdeq_cast`` with one scale per channel."""
+"""Maps a name in ``tvm`` to its function.
+
+Operators call ``vdeq_cast`` with one scale per channel.
+"""

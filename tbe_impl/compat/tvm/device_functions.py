@@ -64,7 +64,7 @@ def get_device_api_dtype(dtype: str) -> int:
 
 
 def call_extern(dtype: str, name: str, *arguments: Any) -> DeviceCall:
-    """Returns a call of a device function; raises `InputError` outside of `extern`."""
+    """Returns a call of a device function, or raises `InputError` outside of `extern`."""
     if not session().build_config.get("_extern"):
         raise _device_code_error("call_extern")
     return DeviceCall(name, arguments)
@@ -139,7 +139,7 @@ def _check_argument_counts(
     if least <= len(tensors) <= most and (not scalars or len(numbers) == scalars):
         return
     raise InputError(
-        f"the device function {made.name} gets other arguments than it takes",
+        f"the device function {made.name} is called with wrong arguments",
         place=str(user_location()),
         expected=f"tensors: {least if least == most else f'{least} or {most}'}, numbers: {scalars}",
         got=f"tensors: {len(tensors)}, numbers: {len(numbers)}",
@@ -213,11 +213,17 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Any], Sequence[float]], Any]] = {
     "floormod": lambda values, _: make_binary("floormod", *values),
     "truncatemod": lambda values, _: make_binary("truncmod", *values),
 }
-"""Device function, without prefix and suffix → function that returns the same as an expression."""
+"""Maps a device function's name, without prefix and suffix, to its equivalent on expressions."""
 _TENSOR_COUNTS = {"pow": (1, 2), "floormod": (2, 2), "truncatemod": (2, 2)}
-"""Device function → (least, greatest) number of tensors. Unlisted functions take one tensor."""
+"""Maps a device function to its least and greatest number of tensors.
+
+Functions that are not listed take one tensor.
+"""
 _NUMBER_COUNTS = {"exp": 3, "log": 3, "pow": 3}
-"""Device function of one tensor → number of scalar parameters. Unlisted functions take none."""
+"""Maps a device function of one tensor to its number of scalar parameters.
+
+Functions that are not listed take no scalar parameter.
+"""
 
 
 def _device_code_error(name: str) -> InputError:
@@ -233,4 +239,4 @@ UTILITIES: Mapping[str, Any] = {
     "create_param_ptr": create_param_ptr,
     "get_device_api_dtype": get_device_api_dtype,
 }
-"""Name in ``topi.cce.util`` → function."""
+"""Maps a name in ``topi.cce.util`` to its function."""

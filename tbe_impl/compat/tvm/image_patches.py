@@ -113,4 +113,4 @@ FUNCTIONS: Mapping[str, Any] = {
     "im2col_fractal_6d": im2col_fractal_6d,
     "mad": mad,
 }
-"""Name in ``te_compute.common`` → function."""
+"""Maps a name in ``te_compute.common`` to its function."""

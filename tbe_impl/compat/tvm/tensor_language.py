@@ -446,7 +446,7 @@ FUNCTIONS: dict[str, Any] = {
         ).split()
     },
 }
-"""Name in ``tvm`` and ``tvm.api`` → function."""
+"""Maps a name in ``tvm`` and ``tvm.api`` to its function."""
 
 IR_BUILDER = {
     "create": _make_refusal("ir_builder.create"),

@@ -154,7 +154,7 @@ def _build_operator(
 PREBUILT_OPERATORS: Mapping[str, Mapping[str, Callable[..., None]]] = MappingProxyType(
     {"tf_round": {"tf_round_cce": tf_round_cce}, "tf_tile": {"tf_tile_cce": tf_tile_cce}}
 )
-"""Module in ``topi.cce`` → dict of its prebuilt operators by name."""
+"""Maps a module in ``topi.cce`` to a dict of its prebuilt operators by name."""
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
@@ -231,4 +231,4 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "any": _make_reduction("any", dsl.reduce_any),
     }
 )
-"""Name in ``topi`` → function."""
+"""Maps a name in ``topi`` to its function."""

@@ -21,7 +21,7 @@ _vadds, _vmins, _vmaxs = (
 
 
 def cast_to(data: Tensor, dtype: str, f1628IntegerFlag: bool = True) -> Tensor:
-    """Casts a tensor to `dtype`; returns the tensor itself if it has that dtype already.
+    """Casts a tensor to `dtype`, or returns the tensor itself if it has that dtype already.
 
     A float-to-integer cast truncates towards 0, saturates, and maps NaN to 0. A cast to a narrower
     float rounds to nearest even.

@@ -228,7 +228,9 @@ def _vsel(mask: Array, *arrays: Array, packed: bool, size: int, places: Any, kin
 def vcmpsel(
     lhs: Tensor, rhs: Any = None, operation: str = "lt", slhs: Any = None, srhs: Any = None
 ) -> Tensor:
-    """Compares lhs with rhs elementwise; the result is slhs if the comparison holds, else srhs.
+    """Compares lhs with rhs and selects from slhs and srhs.
+
+    The result is slhs where the comparison is true and srhs elsewhere.
 
     Args:
         lhs: a tensor.

@@ -30,7 +30,7 @@ from tbe_impl.dsl.tensor import DslCall, Tensor, as_shape, fresh_name, library_s
 from tbe_impl.errors import InputError
 
 LAYOUT_ORDERS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""Number of spatial axes → layouts.
+"""Maps a number of spatial axes to the layouts.
 
 Strides and dilations may be listed in the axis order of any of these layouts.
 """
@@ -46,7 +46,7 @@ class _Image:
     def __init__(self, word: str, name: str, shape: Sequence[Any], rank: int):
         if len(shape) not in (rank + 2, rank + 3):
             raise InputError(
-                f"{word}: {name} is no image",
+                f"{word}: {name} is not an image",
                 place=str(user_location()),
                 expected=f"{rank + 2} axes, or {rank + 3} in blocks",
                 got=shape_text(shape),

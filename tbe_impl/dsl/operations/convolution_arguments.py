@@ -57,7 +57,7 @@ def check_list(word: str, name: str, values: Any, *counts: int) -> list[Any]:
         values = [values]
     if len(values) not in counts:
         raise InputError(
-            f"{word}: {name} have another length",
+            f"{word}: {name} have a wrong length",
             place=str(user_location()),
             expected=f"{' or '.join(map(str, counts))} numbers",
             got=str(list(values)),

@@ -127,7 +127,7 @@ def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1)
 
 
 def known_size(size: Any) -> int | None:
-    """Converts a size to an int; returns None if the size is known only at run time."""
+    """Converts a size to an int, or returns None if the size is known only at run time."""
     number = size.value if isinstance(size, Const) else size
     return None if number is None or isinstance(number, Expr) else int(number)
 

@@ -140,7 +140,7 @@ FILTER_LAYOUTS: Mapping[str, tuple[Callable[..., Sequence[int]], Callable[..., A
         ),
     ),
 }
-"""Layout of a filter → a pair of functions.
+"""Maps the layout of a filter to a pair of functions.
 
 The first function maps the OIHW shape of a filter to its shape in the layout. The second function
 converts a filter from the layout to OIHW.

@@ -41,7 +41,7 @@ def _check_format(word: str, tensor: Tensor, given: Any, argument: str) -> str:
     least = 2 if text == "ND" else 4
     if tensor.ndim < least and not (text == "ND" and tensor.ndim == 1):
         raise InputError(
-            f"{word}: {tensor.name} is no matrix in {text}",
+            f"{word}: {tensor.name} is not a matrix in {text}",
             place=str(user_location()),
             expected=f"{least} axes or more",
             got=shape_text(tensor.shape),

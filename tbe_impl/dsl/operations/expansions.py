@@ -219,4 +219,4 @@ EXPANSIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "where": W["vsel"],
     }
 )
-"""Name of an extension operation → its expansion; operations on whole axes have no expansion."""
+"""Maps an extension operation's name to its expansion. Operations on whole axes have none."""

@@ -29,7 +29,7 @@ INTEGER_DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 
 
 def check_indices(word: str, value: Any, argument: str = "indices") -> Tensor:
-    """Returns `value`; raises `InputError` if it is not an integer tensor."""
+    """Returns `value`, or raises `InputError` if it is not an integer tensor."""
     tensor = check_tensor(word, value, argument)
     if tensor.dtype not in INTEGER_DTYPES:
         raise InputError(

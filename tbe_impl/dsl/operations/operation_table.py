@@ -37,4 +37,4 @@ MODULES = (
 OPERATIONS: Mapping[str, DslOperation] = MappingProxyType(
     {word.name: word for module in MODULES for word in module.OPERATIONS}
 )
-"""Name → CANN operation."""
+"""Maps a name to its CANN operation."""

@@ -30,7 +30,7 @@ from tbe_impl.dsl.sizes import product
 from tbe_impl.dsl.tensor import Operation, Tensor, compute, fresh_name
 
 _REDUCTIONS = {"MAX": "reduce_max", "MIN": "reduce_min", "SUM": "reduce_sum"}
-"""Kind of a window reduction → its DSL operation."""
+"""Maps the kind of a window reduction to its DSL operation."""
 
 
 def _conjunction(parts: Sequence[Expr]) -> Expr | None:
@@ -228,4 +228,4 @@ WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {
     "conv2d_backprop_input": _expand_convolution,
     "reduce_window": _expand_windows,
 }
-"""Name of a DSL operation → its expansion. The expansion returns None for an unsupported call."""
+"""Maps a DSL operation's name to its expansion, which returns None for an unsupported call."""

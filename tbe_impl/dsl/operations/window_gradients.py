@@ -243,7 +243,7 @@ def _check_depthwise(word: str, *images: Tensor) -> None:
     for image in images:
         if image.ndim != 6 or _static_number(image.shape[2]) != 1:
             raise InputError(
-                f"{word}: {image.name} is no image of groups",
+                f"{word}: {image.name} is not an image of groups",
                 place=str(user_location()),
                 expected="(N, C1, 1, H, W, C0)",
                 got=shape_text(image.shape),

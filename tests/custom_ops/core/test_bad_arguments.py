@@ -51,7 +51,9 @@ BAD = {"a number": 1.5, "None": None, "a list": [1.0, 2.0], "an array": X, "a te
 
 def names_both(error, operator, argument):
     text = str(error.value)
-    assert f"{operator}: {argument} is no tensor; expected a mindspore.Tensor, got " in text, text
+    assert f"{operator}: {argument} is not a tensor; expected a mindspore.Tensor, got " in text, (
+        text
+    )
 
 
 TRIED = [
@@ -105,7 +107,7 @@ def test_a_cell_refuses_a_non_tensor_for_each_argument(name, mode, subtests):
                 subtests.test(place=place, bad=bad),
                 pytest.raises(
                     InputError,
-                    match=rf"{name}: \w+ is no tensor; expected a mindspore.Tensor, got",
+                    match=rf"{name}: \w+ is not a tensor; expected a mindspore.Tensor, got",
                 ),
             ):
                 cell(*tensors[:place], bad, *tensors[place + 1 :])
@@ -136,7 +138,7 @@ class Doubled(ms.nn.Cell):
 def test_a_number_in_a_graph():
     ms.set_context(mode=ms.GRAPH_MODE)
     with pytest.raises(
-        InputError, match=r"AddReLU: y is no tensor; expected a mindspore.Tensor, got 2\.0"
+        InputError, match=r"AddReLU: y is not a tensor; expected a mindspore.Tensor, got 2\.0"
     ):
         Doubled(custom_ops.AddReLU())(ms.Tensor(X))
 
@@ -144,11 +146,12 @@ def test_a_number_in_a_graph():
 def test_another_shape_or_dtype_than_the_other():
     add_relu = custom_ops.AddReLU()
     with pytest.raises(
-        InputError, match=r"^AddReLU: y has another shape; expected \(2, 8\), got \(8,\)\.$"
+        InputError, match=r"^AddReLU: y has a wrong shape; expected \(2, 8\), got \(8,\)\.$"
     ):
         add_relu(ms.Tensor(X), ms.Tensor(X[0]))
     with pytest.raises(
-        InputError, match=r"^AddReLU: y has another dtype than x; expected float32, got float16\.$"
+        InputError,
+        match=r"^AddReLU: the dtypes of y and x differ; expected float32, got float16\.$",
     ):
         add_relu(ms.Tensor(X), ms.Tensor(X.astype(np.float16)))
 
@@ -167,7 +170,7 @@ def test_an_axis_that_is_no_whole_number(axis):
 
 @cases("wrong", ["1", None, True, 1j, np.complex64(1), np.True_], ids=repr)
 def test_a_factor_that_is_no_number(wrong):
-    with pytest.raises(InputError, match="Swish: beta is no number; expected a number, got"):
+    with pytest.raises(InputError, match="Swish: beta is not a number; expected a number, got"):
         custom_ops.Swish(beta=wrong)
 
 
@@ -217,5 +220,5 @@ def test_nothing_that_a_graph_hands_over_is_a_tensor(how, tmp_path):
     assert len(said) == len(NO_TENSOR), done.output
     for (call, argument), line in zip(NO_TENSOR.items(), said, strict=True):
         assert line.startswith(
-            f"InputError {argument} is no tensor; expected a mindspore.Tensor, got "
+            f"InputError {argument} is not a tensor; expected a mindspore.Tensor, got "
         ), (call, line)

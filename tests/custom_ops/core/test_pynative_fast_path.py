@@ -139,7 +139,8 @@ def test_errors_are_the_operators():
 def test_a_non_tensor_argument_is_refused_by_name():
     op = FusedCell(PRODUCT, {})
     with pytest.raises(
-        InputError, match=r"DirectProduct: y is no tensor; expected a mindspore\.Tensor, got 'text'"
+        InputError,
+        match=r"DirectProduct: y is not a tensor; expected a mindspore\.Tensor, got 'text'",
     ):
         op(Tensor(floats(3, 4)), "text")
 

@@ -178,7 +178,7 @@ Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
 @cases(
     "given, words",
     [
-        (shapes((2, 4, 5), K, K), "q has another number of dimensions; expected four: BNSD"),
+        (shapes((2, 4, 5), K, K), "q has a wrong number of dimensions; expected four: BNSD"),
         (
             shapes(Q, (2, 3, 6, 8), (2, 3, 6, 8)),
             "k does not fit q; expected batch 2, width 8 and a number of heads that divides 4",
@@ -201,7 +201,10 @@ Q, K = (2, 4, 5, 8), (2, 2, 6, 8)
             [*shapes(Q, K, K), np.zeros(6)],
             "the dtype of mask is not supported; expected bool or float32, got float64",
         ),
-        ([*shapes(Q, K), np.zeros(K)], "v has another dtype than q; expected float32, got float64"),
+        (
+            [*shapes(Q, K), np.zeros(K)],
+            "the dtypes of v and q differ; expected float32, got float64",
+        ),
     ],
 )
 def test_what_does_not_fit(given, words):

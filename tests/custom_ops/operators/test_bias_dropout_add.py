@@ -78,7 +78,7 @@ def test_other_shares_are_refused(p):
     with pytest.raises(InputError, match="keep_prob is out of range; expected 0 < keep_prob <= 1"):
         BiasDropoutAdd(1.0 - p)
     with pytest.raises(
-        InputError, match="BiasDropoutAdd: p is no number; expected a number, got 'a'"
+        InputError, match="BiasDropoutAdd: p is not a number; expected a number, got 'a'"
     ):
         BiasDropoutAdd(p="a")
 
@@ -104,7 +104,7 @@ def test_the_function_refuses_them_too(p, mode):
             return functional.bias_dropout_add(x, x, x, key, p=p)
 
     with pytest.raises(
-        InputError, match=r"BiasDropoutAdd: p is (out of range|no number); expected"
+        InputError, match=r"BiasDropoutAdd: p is (out of range|not a number); expected"
     ):
         Net()(x)
 

@@ -63,7 +63,7 @@ def test_inside_mindspore(mode, version, full):
 def test_what_does_not_fit():
     with pytest.raises(
         InputError,
-        match=r"BoxDecode: x has another shape; expected \(images, height, width, 3 anchors, 5 \+ "
+        match=r"BoxDecode: x has a wrong shape; expected \(images, height, width, 3 anchors, 5 \+ "
         r"classes\), got \(2, 7, 5, 2, 9\)",
     ):
         BoxDecode(ANCHORS, 16).forward(predictions()[:, :, :, :2])
@@ -72,10 +72,10 @@ def test_what_does_not_fit():
     for anchor in ((1, 2, 3), 5, ("a", 1)):
         with pytest.raises(
             InputError,
-            match="BoxDecode: an anchor is no pair of numbers; expected width and height, got",
+            match="BoxDecode: an anchor is not a pair of numbers; expected width and height, got",
         ):
             BoxDecode([(8, 16), anchor], 16)
     with pytest.raises(
-        InputError, match="BoxDecode: stride is no number; expected a number, got 'a'"
+        InputError, match="BoxDecode: stride is not a number; expected a number, got 'a'"
     ):
         BoxDecode(ANCHORS, "a")

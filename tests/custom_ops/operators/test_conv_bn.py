@@ -76,7 +76,7 @@ def test_backward_comes_after_forward():
 
 def test_arrays_that_do_not_fit():
     conv, _, gamma, beta, mean, variance = weights()
-    with pytest.raises(InputError, match="FoldBatchNorm: gamma has another shape"):
+    with pytest.raises(InputError, match="FoldBatchNorm: gamma has a wrong shape"):
         fold_batch_norm(conv, (gamma[1:], beta, mean, variance))
     with pytest.raises(InputError, match="a Cell and arrays do not go together"):
         fold_batch_norm(conv, object())

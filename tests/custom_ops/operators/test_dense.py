@@ -72,8 +72,14 @@ def test_a_product_ends_with_its_activation():
         (lambda: custom_ops.Dense(2, 2, activation="thanh"), "Dense: activation is unknown"),
         (lambda: custom_ops.Dense(2, 2, activation=3), "Dense: activation is unknown"),
         (lambda: custom_ops.Dense(2, 2, activation="tanh").forward(X), "on arrays"),
-        (lambda: custom_ops.MatMulBiasReLU(2, 2, activation="gelu"), "it has another activation"),
-        (lambda: custom_ops.LinearResidual(2, 2, activation="relu"), "it has another activation"),
+        (
+            lambda: custom_ops.MatMulBiasReLU(2, 2, activation="gelu"),
+            "the dense layer has a different activation",
+        ),
+        (
+            lambda: custom_ops.LinearResidual(2, 2, activation="relu"),
+            "the dense layer has a different activation",
+        ),
         (
             lambda: custom_ops.MatMulBiasReLU.from_cells(nn.Dense(2, 2, activation="tanh")),
             "it has another",

@@ -93,12 +93,12 @@ def test_boxes_that_overlap_as_much_as_the_threshold_stay(route):
         (
             ((2, 5, 3), (2, 5, 1)),
             ("float32",) * 2,
-            "NMS: boxes has another shape; expected (images, boxes, 4)",
+            "NMS: boxes has a wrong shape; expected (images, boxes, 4)",
         ),
         (
             ((2, 5, 4), (2, 5)),
             ("float32",) * 2,
-            "NMS: scores has another shape; expected (images, boxes, classes)",
+            "NMS: scores has a wrong shape; expected (images, boxes, classes)",
         ),
         (((2, 5, 4), (2, 6, 1)), ("float32",) * 2, "NMS: scores do not fit boxes"),
         (
@@ -127,7 +127,7 @@ def test_overlaps_at_the_edges():
     assert found[0, 0] == 1
     assert not found[:3, 1:3].any()
     assert np.isnan(found[3]).all()
-    with pytest.raises(InputError, match=r"IoU: others has another shape; expected \(number, 4\)"):
+    with pytest.raises(InputError, match=r"IoU: others has a wrong shape; expected \(number, 4\)"):
         IoU().forward(boxes, boxes[0])
 
 

@@ -227,7 +227,7 @@ def test_rotary_backward_is_the_rotation_by_the_opposite_angle(layout):
 REFUSED = [
     (
         lambda: layer_norm.LayerNorm((4,)).forward(np.zeros((2, 3), np.float32)),
-        "gamma has another shape",
+        "gamma has a wrong shape",
     ),
     (
         lambda: layer_norm.LayerNorm((3,), begin_norm_axis=2).forward(np.zeros((2, 3), np.float32)),
@@ -254,15 +254,15 @@ REFUSED = [
         "^BatchNormTraining: x has no channels; expected two axes or more",
     ),
     (lambda: batch_norm.BatchNorm(3, activation="elu"), "unknown activation"),
-    (lambda: batch_norm.BatchNorm(3).forward(np.zeros((2, 4), np.float32)), "another shape"),
+    (lambda: batch_norm.BatchNorm(3).forward(np.zeros((2, 4), np.float32)), "a wrong shape"),
     (lambda: SoftmaxCrossEntropy(reduction="max"), "unknown reduction"),
     (lambda: SoftmaxCrossEntropy(label_smoothing=2), "label_smoothing"),
-    (lambda: SoftmaxCrossEntropy(np.zeros((2, 2), np.float32)), "weight is no vector"),
+    (lambda: SoftmaxCrossEntropy(np.zeros((2, 2), np.float32)), "weight is not a vector"),
     (
         lambda: SoftmaxCrossEntropy(np.ones(3, np.float32)).forward(
             np.zeros((2, 4), np.float32), np.zeros(2, np.int32)
         ),
-        "weight has another shape",
+        "weight has a wrong shape",
     ),
     (lambda: rotary_embedding.RotaryEmbedding("thirds"), "unknown layout"),
     (

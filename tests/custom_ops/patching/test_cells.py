@@ -214,5 +214,5 @@ def test_a_cell_that_is_used_twice_has_one_replacement(mode):
 @mostly_pynative
 def test_patch_refuses_a_function(mode):
     ms.set_context(mode=mode)
-    with pytest.raises(InputError, match=r"patch: this is no Cell; expected an nn\.Cell"):
+    with pytest.raises(InputError, match=r"patch: this is not a Cell; expected an nn\.Cell"):
         patch(lambda x: x)

@@ -74,7 +74,7 @@ def test_pickled_objects_are_not_loaded(dump):
 
 
 def test_no_dump(tmp_path):
-    with pytest.raises(InputError, match="no tensor dump"):
+    with pytest.raises(InputError, match="not a tensor dump"):
         read_tensor_dump(tmp_path)
     with pytest.raises(InputError, match="no such directory"):
         read_tensor_dump(tmp_path / "nowhere")

@@ -86,7 +86,7 @@ def test_what_does_not_compile_ends_with_2_and_its_line(capfd, tmp_path):
         (["missing.cpp", *ARRAYS], "no such file"),
         ([SUM, *ARRAYS[:4]], "the kernel has no output"),
         ([SUM, *ARRAYS[2:], *TILING], "5 pointer parameters"),
-        ([SUM, *ARRAYS, "--tiling", "length"], "no tiling data"),
+        ([SUM, *ARRAYS, "--tiling", "length"], "this is not tiling data"),
         ([SUM, *ARRAYS, "--tiling", "length=1,width=2"], "has no field width"),
         (
             [SUM, *ARRAYS, "--tiling", "missing.json"],
@@ -98,13 +98,13 @@ def test_what_does_not_compile_ends_with_2_and_its_line(capfd, tmp_path):
             "reads the tiling field partLength; expected its value. Give all fields: --tiling",
         ),
         ([SUM, *ARRAYS, "--soc", "Ascend1"], "unknown chip"),
-        ([SUM, *ARRAYS, "--arg", "n"], "no NAME=VALUE"),
+        ([SUM, *ARRAYS, "--arg", "n"], "not of the form NAME=VALUE"),
         ([SUM, *ARRAYS, "--arg", "n=1"], "no scalar parameter n"),
         ([SUM, *ARRAYS, "--function", "other"], "no kernel function other"),
         ([SUM, *ARRAYS, "--include", "nowhere"], "no such directory"),
         ([SUM, *ARRAYS, *TILING, "--define", "1X"], "no NAME or NAME=VALUE"),
         ([SUM, *ARRAYS, *TILING, "--check", "x9"], "--check: the formula names x9"),
-        ([SUM, *ARRAYS, *TILING, "--check", "x0 +"], "--check: this is no formula"),
+        ([SUM, *ARRAYS, *TILING, "--check", "x0 +"], "--check: this is not a formula"),
         ([SUM, *ARRAYS, "--input", "axb:float32"], "--input axb"),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_tiling_file_that_is_no_json_is_named(capfd, tmp_path):
     path = tmp_path / "tiling.json"
     path.write_text('{"length": 5000,')
     assert run(["ascendc", "run", SUM, *ARRAYS, "--tiling", str(path)]) == 2
-    assert f"--tiling {path}: the file is no JSON; got Expecting" in capfd.readouterr().err
+    assert f"--tiling {path}: the file is not JSON; got Expecting" in capfd.readouterr().err
 
 
 def test_without_a_compiler_the_install_line_is_told(capfd, monkeypatch, tmp_path):
@@ -149,5 +149,5 @@ def test_the_names_of_the_model_are_listed(capfd):
 
 def test_lists_and_several_options_are_joined():
     assert parse_tiling(["a=1,b=2,3", "c=4"]) == {"a": "1", "b": "2,3", "c": "4"}
-    with pytest.raises(InputError, match="no tiling data"):
+    with pytest.raises(InputError, match="this is not tiling data"):
         parse_tiling([""])

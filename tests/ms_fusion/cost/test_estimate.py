@@ -44,9 +44,9 @@ def test_a_device_makes_one_number_of_it() -> None:
         (
             {**COSTS, "hbm_read": -1},
             {},
-            "op1, hbm_read: this is no cost; expected a number of 0 or more, got -1",
+            "op1, hbm_read: this is not a cost; expected a number of 0 or more, got -1",
         ),
-        ({**COSTS, "tiling_loss": "0.5"}, {}, "op1, tiling_loss: this is no cost"),
+        ({**COSTS, "tiling_loss": "0.5"}, {}, "op1, tiling_loss: this is not a cost"),
         (COSTS, {"fusion_type": "inner"}, "unknown type of fusion; expected operator_inner or"),
         (COSTS, {"device": "nothing"}, "unknown device; expected cpu or ascend910a"),
     ],

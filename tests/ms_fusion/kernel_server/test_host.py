@@ -86,5 +86,5 @@ def test_a_group_whose_formulas_refuse_is_not_published(
 def test_names_that_are_none_in_c(name: str, tmp_path: Path) -> None:
     text = Text(name)
     made = text.step("Abs", [text.input((4,), "float32")], (4,), "float32")
-    with pytest.raises(InputError, match="no name in C"):
+    with pytest.raises(InputError, match="not a name in C"):
         compile_kernel(text.kernel(made))

@@ -152,11 +152,14 @@ def test_constants_of_one_name_are_told_apart():
 MISSING = [
     (
         kernel([("Neg", [Y], [Z], None)], inputs=[X], outputs=[Z]),
-        "Neg reads 'y', which is made nowhere",
+        "Neg reads 'y', which no earlier operator computes",
     ),
-    (kernel([("Neg", [X], [Y], None)], inputs=[X], outputs=[Z]), "output 'z' is made nowhere"),
-    (kernel([("Neg", [X], [X], None)], inputs=[X], outputs=[X]), "'x' is made twice"),
-    (kernel([], inputs=[X, X], outputs=[]), "input 'x' stands here twice"),
+    (
+        kernel([("Neg", [X], [Y], None)], inputs=[X], outputs=[Z]),
+        "output 'z' is not computed by any operator",
+    ),
+    (kernel([("Neg", [X], [X], None)], inputs=[X], outputs=[X]), "'x' is computed twice"),
+    (kernel([], inputs=[X, X], outputs=[]), "input 'x' is listed twice"),
     ("[]", "no composite kernel"),
     ('{"op": "a", "op_desc": 3, "output_desc": []}', "Expected `array`"),
     ('{"op": "a",\n "op_desc": [,]}', "no composite kernel"),

@@ -124,7 +124,7 @@ def test_damaged_files_are_named(tmp_path):
 
 def test_what_is_no_file_is_not_read(tmp_path):
     (tmp_path / "graph_build_0_0001.ir").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         read_dumps(tmp_path)
 
 

@@ -128,9 +128,9 @@ def test_dtype_names():
 FAILURES = [
     ("", "ends in the middle", 1, 1),
     ("(I64(0), ", "ends in the middle", 1, 10),
-    ("(%a)", "no name of a value", 1, 2),
+    ("(%a)", "not the name of a value", 1, 2),
     ('"abc', "a string does not end", 1, 1),
-    ("I64(x)", "no number of type I64", 1, 5),
+    ("I64(x)", "not a number of type I64", 1, 5),
     ("f(a]", "brackets do not pair", 1, 4),
     ("(a,\n b, [", "ends in the middle", 2, 6),
     ("(" * 100, "nested too deeply", 1, 66),

@@ -398,15 +398,15 @@ BROKEN = [
     ),
     (dump(A).replace("entry: @g", "entry: @other"), "@other is not in the file", 1, 1),
     (dump(A).replace("A(%para1_x)", "A(%para1_x"), "is missing", 12, 27),
-    (dump(A).replace("A(%para1_x)", "A(%para7_x)"), "%para7 is declared nowhere", 12, 1),
-    (dump(A).replace("A(%para1_x)", "A(%3)"), "%3 is used before it is made", 12, 1),
+    (dump(A).replace("A(%para1_x)", "A(%para7_x)"), "%para7 is not declared", 12, 1),
+    (dump(A).replace("A(%para1_x)", "A(%3)"), "%3 is used before it is defined", 12, 1),
     (
         dump(A).replace("A(%para1_x)", "call @none(%para1_x)"),
         "@none is called but is not in the file",
         12,
         1,
     ),
-    (dump(A).replace("A(%para1_x)", "A(%para1_x) what: {}"), "no attribute block", 12, 28),
+    (dump(A).replace("A(%para1_x)", "A(%para1_x) what: {}"), "not an attribute block", 12, 28),
     (
         dump(A).replace("%para1_x: <Tensor[Float32], (2, 3)>", "%para1_x: Tensor"),
         "no parameter",
@@ -440,7 +440,7 @@ def test_kernel_and_call_must_agree():
 def test_unreadable_files(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_ir(tmp_path / "none.ir")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         read_ir(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         read_ir("a\0b")

@@ -93,9 +93,9 @@ def test_external_data_elsewhere_is_refused(
 def test_what_is_no_model_is_named(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for name, content in (("empty", b""), ("text", b"hello"), ("zeros", bytes(1000))):
         (tmp_path / name).write_bytes(content)
-        with subtests.test(name), pytest.raises(InputError, match="no ONNX model"):
+        with subtests.test(name), pytest.raises(InputError, match="not an ONNX model"):
             open_model(tmp_path / name)
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         open_model(tmp_path)
     with pytest.raises(InputError, match="cannot be opened"):
         open_model(tmp_path / "missing.onnx")
@@ -168,13 +168,13 @@ def test_versions_of_operators_are_numbers_that_there_may_be(tmp_path: Path, ver
     model = b.model(b.add("Relu", "x"))
     model.opset_import[0].version = version
     onnx.save(model, tmp_path / "m.onnx")
-    with pytest.raises(InputError, match="no valid ONNX model"):
+    with pytest.raises(InputError, match="not a valid ONNX model"):
         open_model(tmp_path / "m.onnx")
 
 
 def test_an_operator_has_the_inputs_that_it_needs(tmp_path: Path) -> None:
     b = Builder({"x": (1, 2, 4, 4)})
-    with pytest.raises(InputError, match="no valid ONNX model"):
+    with pytest.raises(InputError, match="not a valid ONNX model"):
         open_model(b.save(tmp_path / "m.onnx", b.add("Conv", "x", "")))
 
 

@@ -149,7 +149,7 @@ def test_a_file_may_hold_dicts(tmp_path: Path) -> None:
         ({"constraint": "UB_usage < 0.5 * L1_capacity"}, "this constraint is not understood"),
         ({"constraint": "usage < 0.5 * capacity"}, "this constraint is not understood"),
         ({"constraint": "L2_usage < 0.5 * L2_capacity"}, 'L1_capacity"}, or UB'),
-        (3, "this is no rule; expected a name, a Rule, a dict, or a list of them, got 3"),
+        (3, "this is not a rule; expected a name, a Rule, a dict, or a list of them, got 3"),
         (
             {"constraint": "L1_usage > 3"},
             '{"constraint": "L1_usage < 0.8 * L1_capacity"}, or UB, or a share',
@@ -180,7 +180,7 @@ def test_a_condition_that_gives_an_array_is_named(graph: Graph) -> None:
 
 def test_rules_that_are_no_list() -> None:
     wanted: Any = 3
-    with pytest.raises(InputError, match=r"this is no rule.*or a list of them, got 3"):
+    with pytest.raises(InputError, match=r"this is not a rule.*or a list of them, got 3"):
         read_rules(wanted)
     with pytest.raises(InputError, match="unknown rule; expected all, GELU, got 3"):
         check_names([wanted], ["GELU"])

@@ -40,11 +40,11 @@ def test_a_file_stands_for_its_rules_and_a_name_for_one(file: Path) -> None:
     [
         (
             "some_rules.py:NUMBER",
-            "NUMBER is no rule; expected a Rule or a dict, or RULES = (…) with several, got 3",
+            "NUMBER is not a rule; expected a Rule or a dict, or RULES = (…) with several, got 3",
         ),
         (
             "some_rules.py:THREE",
-            "THREE is no rule; expected a Rule or a dict, or RULES = (…) with several, got None",
+            "THREE is not a rule; expected a Rule or a dict, or RULES = (…) with several, got None",
         ),
         ("other.py", "no such file. Name a Python file that defines rules"),
         ("broken.py:ONE", "the file fails when it is loaded: ZeroDivisionError"),

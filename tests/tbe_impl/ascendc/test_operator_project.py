@@ -74,8 +74,8 @@ def test_what_a_project_does_not_permit_is_an_error(place, inputs, outputs, attr
 @cases(
     "text, message",
     [
-        ("{", "no operator project"),
-        ("[1]", "no operator project"),
+        ("{", "the file is not an operator project"),
+        ("[1]", "the file is not an operator project"),
         ("[]", "no operator of the project"),
         ('[{"op": "A"}, {"op": "B"}]', "no operator of the project"),
         ('{"op": "Axpb", "input_desc": [{"name": "x", "type": ["fp8"]}]}', "unknown dtype of x"),

@@ -292,7 +292,7 @@ def test_an_axis_that_begins_later(factor: int | None, cache: Store) -> None:
 def test_what_cannot_be_factored_is_told() -> None:
     y = rows(placeholder((5, 40), "float32", name="x"), "sum")
     schedule = create_schedule(y)
-    with pytest.raises(InputError, match=r"i is no reduce loop.*expected a loop made of"):
+    with pytest.raises(InputError, match=r"i is not a reduce loop.*expected a loop made of"):
         schedule.rfactor(y, y.op.axis[0])
 
 

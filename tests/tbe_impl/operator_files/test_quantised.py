@@ -96,7 +96,7 @@ def test_builders_of_2021(backend: str) -> None:
 
 
 def test_sizes_have_to_be_numbers() -> None:
-    with pytest.raises(InputError, match=r"a size is no whole number.*got \(\(1, 16\), 9\).*range"):
+    with pytest.raises(InputError, match=r"a size is not an integer.*got \(\(1, 16\), 9\).*range"):
         operator("variants_2021").build(describe((4, 9), "float32") | {"shape": ((1, 16), 9)}, {})
 
 

@@ -204,7 +204,7 @@ QUICK_LIES = ("rubbish", "the beginning of a library", "another function")
 @cases("name", [pytest.param(name, marks=() if name in QUICK_LIES else FULL) for name in LIES])
 def test_a_compiler_that_lies_is_an_error_and_nothing_is_kept(use, name: str) -> None:
     cache = use(LIES[name], name)
-    with pytest.raises(CompileError, match="the C compiler left no library") as raised:
+    with pytest.raises(CompileError, match="the C compiler produced no library") as raised:
         _compiled(cache)
     assert str(cache.root.parent) in str(raised.value)
     assert cache.entries() == ()

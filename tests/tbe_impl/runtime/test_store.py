@@ -542,7 +542,7 @@ IDENTITY = machine.identity()
 
 
 def test_a_key_takes_plain_values_only() -> None:
-    with pytest.raises(InputError, match="no plain value"):
+    with pytest.raises(InputError, match="not a plain value"):
         make_key(source=object())
 
 

@@ -209,10 +209,10 @@ MISTAKES = [
         "cannot be split so",
         "a positive whole number",
     ),
-    (_split_twice, "split: i is no loop of stage z", "It was split into i.outer and i.inner"),
+    (_split_twice, "split: i is not a loop of stage z", "It was split into i.outer and i.inner"),
     (
         lambda s, x, y, z: s[z].split(y.op.axis[0], 4),
-        "split: i is no loop of stage z",
+        "split: i is not a loop of stage z",
         "schedule[…].op.axis of z",
     ),
     (lambda s, x, y, z: s[z].reorder(z.op.axis[0], z.op.axis[0]), "names a loop twice", "i, i"),
@@ -228,12 +228,12 @@ MISTAKES = [
     ),
     (
         lambda s, x, y, z: s[z].emit_insn(y.op.axis[0], "dma_copy"),
-        "emit_insn: i is no loop of stage z",
+        "emit_insn: i is not a loop of stage z",
         "",
     ),
     (
         lambda s, x, y, z: s[z].storage_align(y.op.axis[0], 16, 0),
-        "storage_align: i is no axis of stage z",
+        "storage_align: i is not an axis of stage z",
         "",
     ),
     (
@@ -261,9 +261,9 @@ MISTAKES = [
         "nothing computes an input",
         "cache_read copies an input",
     ),
-    (lambda s, x, y, z: s.rfactor(z, z.op.axis[0]), "i is no reduce loop", "reduce_axis"),
+    (lambda s, x, y, z: s.rfactor(z, z.op.axis[0]), "i is not a reduce loop", "reduce_axis"),
     (lambda s, x, y, z: s[chain()[0]], "x is not part of this schedule", "one of x, y, z"),
-    (lambda s, x, y, z: s["z"], "a schedule is asked by tensor", "'z'"),
+    (lambda s, x, y, z: s["z"], "a schedule is indexed by a tensor or an operation", "'z'"),
     (lambda s, x, y, z: create_schedule("z"), "create_schedule takes operations", "str"),
     (
         lambda s, x, y, z: create_schedule([]),

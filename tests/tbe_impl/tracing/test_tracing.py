@@ -636,7 +636,7 @@ def python_number(x: Any) -> Any:
         (lambda x: x[5], "no such element; expected -2 to 1, got 5"),
         (lambda x: x[0, 0, 0], "too many indices"),
         (lambda x: x + np.ones((3, 3)), "the shapes cannot be broadcast"),
-        (lambda x: x + 1j, "no number of the language"),
+        (lambda x: x + 1j, "a value whose type is not supported"),
         (lambda x: x & x, "bitwise_and has no meaning for these dtypes"),
         (
             lambda x: x * np.random.default_rng(0).normal(size=(50, 2, 3)),

@@ -102,7 +102,7 @@ def match_attention(site: Site) -> AttentionMatch | str:
     if softmax.attr("axis", -1) not in (-1, 3):
         return "the softmax goes over another axis"
     if any(len(graph.values[name].shape) != 4 for name in (product.outputs[0], *product.inputs)):
-        return "what is multiplied has no axes of batch and heads"
+        return "the operands have no axes of batch and heads"
     mask = next((bound[name] for name in ("mask", "kept", "left") if name in bound), "")
     fill = None
     if "fill" in bound:
@@ -115,7 +115,7 @@ def match_attention(site: Site) -> AttentionMatch | str:
         graph.values[mask].shape == UNKNOWN_RANK
         or graph.values[mask].shape[-2:-1] not in ((), (1,), rows)
     ):
-        return "the mask has another shape than the scores"
+        return "the shapes of the mask and the scores differ"
     if not is_whole:
         if _unscaled_producer(graph, _scores(site).inputs[1]).attr("perm") != _SWAP_LAST_PERM:
             return "keys are not turned over"
@@ -220,7 +220,7 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
             for name in (_producer_of(graph, node.inputs[0]).inputs[0], node.inputs[0])
         )
         if node.attr("perm") != perm or not _is_head_split(flat, apart):
-            return "a layout is not the one of heads"
+            return "a layout is not a layout of separate heads"
         counts.add(apart[2])
     joined = _with_batch(site.value(site.result).shape, graph.values[out.outputs[0]].shape)
     if (
@@ -228,7 +228,7 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
         or not _is_head_split(joined, graph.values[out.outputs[0]].shape)
         or len(counts) > 1
     ):
-        return "a layout is not the one of heads"
+        return "a layout is not a layout of separate heads"
     return int(counts.pop())
 
 

@@ -111,7 +111,7 @@ def _write_skip_normalisation(site: Site) -> str:
     if found.reason:
         return found.reason
     if site.value(x).shape != site.value(residual).shape or len(found.size) not in (2, 3):
-        return "what is added has another shape"
+        return "the added tensor has a different shape"
     weights = found.weights
     if any(name in site.match.graph.producers for name in weights):
         return "scale and shift are computed, perhaps from the sum"

@@ -20,16 +20,16 @@ def _write_rotary(site: Site) -> str:
     x, tables = site.match.bound["x"], [site.match.bound[name] for name in ("cos", "sin")]
     shape = site.value(x).shape
     if len(shape) != 4 or not isinstance(shape[-1], int) or shape[-1] < 2 or shape[-1] % 2:
-        return "there are no axes of batch, heads, places and numbers"
+        return "x does not have the axes (batch, heads, tokens, size)"
     if not _swaps_halves(site, shape[-1]):
-        return "what is turned is not one half against the other"
+        return "the rotation does not swap the halves of the last axis"
     if any(
         site.value(one).shape not in [(*(1,) * ones, *shape[-2:]) for ones in range(3)]
         for one in tables
     ):
-        return "a table has another shape than places and numbers"
+        return "a table does not have the shape (tokens, size)"
     if not all(_has_equal_halves(site, one) for one in tables):
-        return "the halves of a table are not known to be the same"
+        return "the halves of a table are not known to be equal"
     site.halved.update(tables)
     place = site.constant(np.zeros(1, np.int64))
     size = site.constant(np.array([-1, shape[-1]], np.int64))

@@ -78,8 +78,8 @@ def test_a_bool_flag_alone_means_true() -> None:
         ("--opt_level=2 --opt_level=2", ["given twice", "column 15"]),
         ("--enable_cluster_ops=", ["a value after `=`"]),
         ("--composite_op_limit_size=0", ["1 or more"]),
-        ("--=1", ["no flag"]),
-        ("--", ["no flag"]),
+        ("--=1", ["not a flag"]),
+        ("--", ["not a flag"]),
     ],
 )
 def test_parse_refuses(text: str, words: list[str]) -> None:

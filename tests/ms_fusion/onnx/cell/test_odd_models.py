@@ -408,7 +408,7 @@ def calling(tmp_path: Path, called: dict[str, list[str]]) -> Path:
 @cases(
     "called, words",
     [
-        ({"f0": ["f1"], "f1": ["f0"]}, "call each other in a circle"),
+        ({"f0": ["f1"], "f1": ["f0"]}, "call each other in a cycle"),
         ({f"f{n}": [f"f{n + 1}"] * 2 for n in range(40)} | {"f40": ["Relu"]}, "too many operators"),
     ],
 )

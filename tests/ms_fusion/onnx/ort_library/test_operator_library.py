@@ -128,7 +128,7 @@ def test_other_shapes_are_refused(feeds: dict[str, np.ndarray], place: Path) -> 
         place = other
     said = str(run_plainly(place, feeds, "one thread")["error"])
     assert "ms_fusion: input 0 of " in said
-    assert "has another shape than the kernel was built for; fuse the model again" in said
+    assert "does not have the shape for which the kernel was built; fuse the model again" in said
 
 
 class Base(ctypes.Structure):
