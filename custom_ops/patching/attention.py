@@ -214,7 +214,7 @@ class _AttentionMatcher:
         """
         found = semantics_of(node, self.scope)
         if found is None or not found.operands:
-            raise _NoAttention("the weights are no softmax")
+            raise _NoAttention("the weights are not a softmax")
         if found.kind in ("cast", "contiguous"):
             return self._skip_step(found)
         if found.kind == "reshape":
@@ -286,7 +286,7 @@ class _AttentionMatcher:
     def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
         """Matches an operation between the product q kᵀ and the softmax and returns its input."""
         if found is None or not found.operands:
-            raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
+            raise _NoAttention(f"{ast.unparse(node)[:60]} is not a step of attention")
         statement = self.flow.statement_of(node)
         if found.kind in ("cast", "contiguous"):
             return self._skip_step(found)
@@ -317,7 +317,7 @@ class _AttentionMatcher:
             if self._is_from_product(first) and not self._is_filled_like(first):
                 return self._add_replacing_mask(KEEP_MASK, first, where, second, statement)
             return self._add_replacing_mask(DROP_MASK, second, where, first, statement)
-        raise _NoAttention(f"{ast.unparse(node)[:60]} is no step of attention")
+        raise _NoAttention(f"{ast.unparse(node)[:60]} is not a step of attention")
 
     def _skip_step(self, found: CallSemantics) -> ast.expr:
         """Skips an operation that the edit removes, and returns its first operand.

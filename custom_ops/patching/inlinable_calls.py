@@ -121,7 +121,7 @@ def plain_method(kind: type, name: str) -> Any:
     """
     found = inspect.getattr_static(kind, name, None)
     if not isinstance(found, FunctionType):
-        raise UnreadableSource(f"{name} is no plain method")
+        raise UnreadableSource(f"{name} is not a plain method")
     return found
 
 
@@ -132,7 +132,7 @@ def parse_function(function: Any, *, method: bool = True) -> ast.FunctionDef:
         UnreadableSource: the source is missing, or uses an unsupported construct.
     """
     if hasattr(function, "__wrapped__"):
-        raise UnreadableSource(f"{function.__name__} is no plain method")
+        raise UnreadableSource(f"{function.__name__} is not a plain method")
     if function.__code__.co_freevars:
         raise UnreadableSource(f"{function.__name__} refers to what is around it")
     try:

@@ -171,7 +171,7 @@ def _parse_assumption(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not name or not size.isdecimal() or not 0 < int(size) < 1 << 31:
         raise click.BadParameter(
-            f"{text!r} is no NAME=SIZE with a size above 0", param_hint="--assume"
+            f"{text!r} is not of the form NAME=SIZE with a size above 0", param_hint="--assume"
         )
     return name, int(size)
 

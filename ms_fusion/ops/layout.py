@@ -369,7 +369,7 @@ OPERATORS = (
         "PadV3",
         work=WorkRule.DATA_MOVEMENT,
         mindspore=CLUSTERED_BY_FLAG_FOR_OTHERS,
-        excluded="the padding is no constant but an input of the kernel",
+        excluded="the padding is an input of the kernel, not a constant",
     ),
     OpInfo(
         "Tril",

@@ -324,7 +324,7 @@ OPERATORS = (
         batch=BatchRule(Batch.ALONG_AXES),
         mindspore=MindSporeFusion(cluster=Cluster.BY_FLAG, split=Split.OPAQUE, constants=(1,)),
         mindspore_generator=MindSporeGenerator(not_auto="nothing fuses with it"),
-        excluded="a running sum is no loop nest, and nothing fuses with it",
+        excluded="a running sum is not a loop nest, and nothing fuses with it",
         advice=Advice(no_flag="becomes a kernel of its own"),
     ),
     *(

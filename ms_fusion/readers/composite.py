@@ -18,7 +18,7 @@ from ms_fusion.ops import operators_with
 from ms_fusion.ops.op_info import Trait
 from ms_fusion.readers.refusal import refuse
 
-REMEDY = "The file is damaged or is no composite kernel: remove it and compile again"
+REMEDY = "The file is damaged or is not a composite kernel: remove it and compile again"
 
 
 class _Tensor(msgspec.Struct, frozen=True):
@@ -138,7 +138,7 @@ def _fail(message: str, data: bytes, file: str) -> NoReturn:
     start = data.rfind(b"\n", 0, at) + 1
     around = data[max(start, at - 60) : at + 60].split(b"\n")[0].decode("utf-8", errors="replace")
     line = data.count(b"\n", 0, at) + 1
-    what = f"this is no composite kernel: {message}"
+    what = f"this is not a composite kernel: {message}"
     refuse(what, file=file, line=line, column=at - start + 1, text=around, remedy=REMEDY)
 
 

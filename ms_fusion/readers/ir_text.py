@@ -220,7 +220,7 @@ class _Reader:
     def _head_parameter(self, line: str) -> Parameter:
         found = _HEAD_PARAMETER.match(line)
         if not found:
-            self._fail("this is no parameter '%paraN_name: <type>'", self.line_index)
+            self._fail("this is not a parameter '%paraN_name: <type>'", self.line_index)
         index, name = (found[1], found[2]) if found[1] else (found[3], found[4])
         if not PLAIN_NAME.fullmatch(name):
             self.spellings[index] = name
@@ -256,13 +256,13 @@ class _Reader:
         first = self.line_index
         found = _SUBGRAPH.match(line.rstrip())
         if not found:
-            self._fail("this is no head 'subgraph @name(parameters) {'", self.line_index)
+            self._fail("this is not a head 'subgraph @name(parameters) {'", self.line_index)
         parameters: list[Parameter] = []
         words = _PARAMETER_SEPARATOR.split(found[2].strip()) if found[2].strip() else []
         for number, word in enumerate(words):
             parameter = _SECTION_PARAMETER.fullmatch(word)
             if not parameter:
-                self._fail("this is no list of parameters '%paraN_name, …'", self.line_index)
+                self._fail("this is not a list of parameters '%paraN_name, …'", self.line_index)
             index, name = parameter[1], parameter[2]
             if not PLAIN_NAME.fullmatch(name):
                 self.spellings[index] = name
@@ -282,7 +282,7 @@ class _Reader:
             elif not line.strip() or line.lstrip().startswith(("#", ":")):
                 self.line_index += 1
             else:
-                self._fail("this is no statement of a sub-graph", self.line_index)
+                self._fail("this is not a statement of a sub-graph", self.line_index)
         self.line_index += 1
         return Section(found[1], attributes, tuple(parameters), tuple(statements), first)
 
@@ -303,7 +303,7 @@ class _Reader:
         elif text.startswith("  Return("):
             result, label, cursor.position = "", "", 2
         else:
-            self._fail("this is no statement '%N(name) = operator(…)'", first)
+            self._fail("this is not a statement '%N(name) = operator(…)'", first)
         head = self._callee(cursor)
         arguments = read_items(cursor, self.spellings, ")")
         attributes = self._attributes(cursor)

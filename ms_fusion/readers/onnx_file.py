@@ -187,7 +187,7 @@ def _check_values(model: ir.Model, path: Path) -> None:
         *(text for node in nodes for text in (node.name, node.op_type, node.domain)),
     ):
         if not isinstance(name, str | None):
-            raise _input_error("this is not a valid ONNX model", path, f"{name!r} is no text")
+            raise _input_error("this is not a valid ONNX model", path, f"{name!r} is not text")
 
 
 def _graphs_in(model: ir.Model) -> Iterator[ir.Graph | ir.Function]:
@@ -408,7 +408,7 @@ def _check_external(
         ) from error
     if not stat.S_ISREG(status.st_mode):
         raise _damage_error(
-            tensor, f"external data at {location!r}, which is no regular file", path
+            tensor, f"external data at {location!r}, which is not a regular file", path
         )
     offset, length = (_number(told.get(key), tensor, path) for key in ("offset", "length"))
     length = wanted if length is None else length

@@ -47,7 +47,7 @@ def check_last_axis(match: Match) -> str:
     if "count" in match.bound and match.number("count") != row[0]:
         return "the sum of squares is not divided by the length of a row"
     weights = (match.value(name) for name in ("scale", "shift") if name in match.bound)
-    return "scale and shift are no rows" if any(one.shape != row for one in weights) else ""
+    return "scale and shift are not rows" if any(one.shape != row for one in weights) else ""
 
 
 def _axes_of(node: Node, graph: Graph) -> tuple[int, ...]:

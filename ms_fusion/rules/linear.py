@@ -17,7 +17,7 @@ def linear(x: Pattern) -> OneOf:
 def check_bias_rank(match: Match) -> str:
     """Returns the reason to refuse a bias of rank 2 or more, or "" to accept another bias."""
     added = (match.value(name) for name in match.bound if name.startswith("bias"))
-    return "what is added is no bias" if any(len(one.shape) > 1 for one in added) else ""
+    return "the added operand is not a bias" if any(len(one.shape) > 1 for one in added) else ""
 
 
 _LINEAR_WITH_BIAS = Op("Add", Op(PRODUCT, "x", "weight"), "bias")

@@ -116,7 +116,7 @@ class Const(Expr):
     def __index__(self) -> int:
         if isinstance(self.value, int):
             return self.value
-        raise TypeError(f"{self.value!r} is no integer")
+        raise TypeError(f"{self.value!r} is not an integer")
 
     def __float__(self) -> float:
         return float(self.value)

@@ -44,7 +44,7 @@ REFUSED: list[tuple[list[str], str]] = [
         [*FUSE, "--dry-run", "--report", "model.onnx"],
         "model.onnx: the report cannot be written there",
     ),
-    ([*FUSE, "--dry-run", "--assume", "n"], "'n' is no NAME=SIZE"),
+    ([*FUSE, "--dry-run", "--assume", "n"], "'n' is not of the form NAME=SIZE"),
     ([*FUSE, "--dry-run", "--fusion-rules", "Nothing"], "unknown rule; expected all, GELU"),
     ([*FUSE, "--dry-run", "--fusion-rules", "GELU,absent.py:RULE"], "absent.py: no such file"),
     (

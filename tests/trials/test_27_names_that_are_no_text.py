@@ -91,7 +91,7 @@ def test_kernels_go_elsewhere_with_one_warning(
     private_directory.remove(mine)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 1 and said[0].startswith("kernels are not kept: ")
-    assert "no UTF-8 text in this locale" in said[0] and environment.CACHE_DIR.name in said[0]
+    assert "not UTF-8 text in this locale" in said[0] and environment.CACHE_DIR.name in said[0]
     assert not place.exists()
 
 

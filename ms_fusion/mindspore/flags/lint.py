@@ -293,7 +293,7 @@ def _unknown_flag_finding(column: int, word: str) -> Finding:
         remedy = f"Write `--{word.lstrip('-')}`."
     else:
         remedy = "Write `--key=value`."
-    return Finding("error", "no-flag", f"`{_shorten(word)}` is no flag.", column, remedy=remedy)
+    return Finding("error", "no-flag", f"`{_shorten(word)}` is not a flag.", column, remedy=remedy)
 
 
 def _value_findings(

@@ -123,7 +123,7 @@ def _lower_gemm(node: ir.Node, w: _Writer) -> _LoweringResult:
         return "stays, it lacks a matrix", None
     dtype = node.outputs[0].dtype
     if dtype is None or not dtype.is_floating_point():
-        return "stays, its dtype is no known float", None
+        return "stays, since its dtype is not a known floating-point dtype", None
     number = dtype.numpy().type
 
     def scale(value: ir.Value | None, name: str) -> ir.Value | None:

@@ -82,7 +82,7 @@ def test_a_product_ends_with_its_activation():
         ),
         (
             lambda: custom_ops.MatMulBiasReLU.from_cells(nn.Dense(2, 2, activation="tanh")),
-            "it has another",
+            "has a different",
         ),
         (
             lambda: custom_ops.LayerNormLinear.from_cells(

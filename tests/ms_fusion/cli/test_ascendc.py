@@ -102,7 +102,7 @@ def test_what_does_not_compile_ends_with_2_and_its_line(capfd, tmp_path):
         ([SUM, *ARRAYS, "--arg", "n=1"], "no scalar parameter n"),
         ([SUM, *ARRAYS, "--function", "other"], "no kernel function other"),
         ([SUM, *ARRAYS, "--include", "nowhere"], "no such directory"),
-        ([SUM, *ARRAYS, *TILING, "--define", "1X"], "no NAME or NAME=VALUE"),
+        ([SUM, *ARRAYS, *TILING, "--define", "1X"], "the form NAME or NAME=VALUE"),
         ([SUM, *ARRAYS, *TILING, "--check", "x9"], "--check: the formula names x9"),
         ([SUM, *ARRAYS, *TILING, "--check", "x0 +"], "--check: this is not a formula"),
         ([SUM, *ARRAYS, "--input", "axb:float32"], "--input axb"),

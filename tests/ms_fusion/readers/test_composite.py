@@ -160,9 +160,9 @@ MISSING = [
     ),
     (kernel([("Neg", [X], [X], None)], inputs=[X], outputs=[X]), "'x' is computed twice"),
     (kernel([], inputs=[X, X], outputs=[]), "input 'x' is listed twice"),
-    ("[]", "no composite kernel"),
+    ("[]", "not a composite kernel"),
     ('{"op": "a", "op_desc": 3, "output_desc": []}', "Expected `array`"),
-    ('{"op": "a",\n "op_desc": [,]}', "no composite kernel"),
+    ('{"op": "a",\n "op_desc": [,]}', "not a composite kernel"),
     ("[" * 100_000, "nested too deeply"),
     (
         kernel(
@@ -173,7 +173,7 @@ MISSING = [
         "nested too deeply",
     ),
     ('{"op": "a", "target_info": {"a": ' + "[" * 100_000, "nested too deeply"),
-    ("", "no composite kernel"),
+    ("", "not a composite kernel"),
 ]
 
 

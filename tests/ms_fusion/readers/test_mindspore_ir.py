@@ -409,11 +409,11 @@ BROKEN = [
     (dump(A).replace("A(%para1_x)", "A(%para1_x) what: {}"), "not an attribute block", 12, 28),
     (
         dump(A).replace("%para1_x: <Tensor[Float32], (2, 3)>", "%para1_x: Tensor"),
-        "no parameter",
+        "not a parameter",
         6,
         1,
     ),
-    (dump(A + "  oops\n"), "no statement of a sub-graph", 14, 1),
+    (dump(A + "  oops\n"), "not a statement of a sub-graph", 14, 1),
     (
         dump(statement(0, "MakeTuple(%para1_x)") + statement(1, "TupleGetItem(%0, I64(4))")),
         "element 4 of a tuple of 1",

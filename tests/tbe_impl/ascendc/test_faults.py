@@ -43,7 +43,7 @@ ERRORS = {
     "assertion_text": ("assert", "kept is 0"),
     "trap": ("assert", "Trap()"),
     "select_work_space": ("workspace_overflow", "8192 bytes of hidden work space"),
-    "slice_parts": ("argument", "no whole number of parts"),
+    "slice_parts": ("argument", "not a whole number of parts"),
     "old_pad_length": ("argument", "blockLen is 70000"),
     "macro_assertion": ("assert", "kept"),
     "operator_past_buffer": ("out_of_range", "which has 2048 bytes"),

@@ -83,7 +83,7 @@ def test_scalars_defines_and_fields_arrive(operator):
         ({"function": "other"}, "no kernel function other"),
         ({"function": "scalars<float>"}, "scalars is no template"),
         ({"soc": "Ascend1"}, "unknown chip"),
-        ({"defines": ["1=2"]}, "no NAME or NAME=VALUE"),
+        ({"defines": ["1=2"]}, "the form NAME or NAME=VALUE"),
     ],
 )
 def test_a_wrong_argument_is_named(operator, changes, message):

@@ -19,7 +19,7 @@ std::vector<int64_t> slice_starts(Instruction& op, const AscendC::SliceInfo* inf
             op.fail(
                 "argument",
                 text_of(
-                    "%s: elements %u to %u of dimension %u are no whole number of parts of %lld "
+                    "%s: elements %u to %u of dimension %u are not a whole number of parts of %lld "
                     "elements with gaps of %u",
                     op.name(), one.startIndex, one.endIndex, d, static_cast<long long>(part),
                     one.stride),

@@ -175,7 +175,7 @@ def test_what_mindspores_own_generator_gets_wrong_is_right(
 @pytest.mark.mindspore
 def test_what_cannot_be_built_is_kept_out_or_said_and_computed(seen: dict[str, Any]) -> None:
     (kept_out,) = seen["kept out"]
-    assert "`CumSum` stays out of the groups: a running sum is no loop nest" in kept_out
+    assert "`CumSum` stays out of the groups: a running sum is not a loop nest" in kept_out
     assert seen["running"] == pytest.approx([2 * np.cumsum(np.exp([1, 3, 5, 0])).sum()])
     (said,) = seen["said"]
     assert said.startswith("Running: a kernel is right, but slow, computed without C")

@@ -114,7 +114,7 @@ def test_other_rounds_are_counted(rounds: int, native: NativeWorkers, tmp_path: 
 @in_pynative_first
 def test_what_cannot_be_collected_is_refused_by_name(tmp_path: Path) -> None:
     source = counted(tmp_path / "model.onnx", rounds=None, collects=True)
-    with pytest.raises(InputError, match=r"Loop_.*collects results of rounds"):
+    with pytest.raises(InputError, match=r"Loop_.*collects the results of iterations"):
         mf.from_onnx(source)
 
 
@@ -201,5 +201,5 @@ def test_a_scan_of_unknown_length_is_refused_by_name(tmp_path: Path) -> None:
     made = b.add(
         "Scan", b.constant(np.zeros(4, np.float32)), "x", body=body, num_scan_inputs=1, outputs=2
     )
-    with pytest.raises(InputError, match=r"Scan_.*number is not known"):
+    with pytest.raises(InputError, match=r"Scan_.*number is unknown"):
         mf.from_onnx(b.save(tmp_path / "model.onnx", *made))
