@@ -2,8 +2,7 @@
 
 MindSpore reports an unknown flag only in its log, and a wrong pass name only at process exit. A
 name that is not in `ms_fusion.vocabulary` causes a warning if it resembles a known name. Other
-unknown names cause only a note, since MindSpore may know them. `lint` never suggests a flag with
-the opposite meaning.
+unknown names cause only a note. `lint` never suggests a flag with the opposite meaning.
 """
 
 from __future__ import annotations
@@ -165,10 +164,7 @@ FATAL_FLAGS = {
     "online_tuning": "tuning does not run on CPU",
     "enable_dynamic_shape_fusion": "MindSpore 2.10 aborts in its shape inference on CPU",
 }
-"""Maps each flag that can end the process on CPU to the reason.
-
-The metadata `killed_by` of a flag lists the values that end the process.
-"""
+"""Maps each flag with fatal values on CPU (metadata `killed_by`) to the reason."""
 
 
 TRUE_TEXTS = ("true", "1", "yes", "on", "y", "t")
