@@ -465,7 +465,8 @@ class Ledger:
         return (
             f"Ledger({self.title!r}, {pluralize(len(self.kernels), 'fused kernel')}, "
             f"{pluralize(len(self.unfused), 'edge')} not fused, "
-            f"{pluralize(self.before.launches, 'launch', 'launches')} unfused, {self.after.launches} fused)"
+            f"{pluralize(self.before.launches, 'launch', 'launches')} unfused, "
+            f"{self.after.launches} fused)"
         )
 
     def __str__(self) -> str:

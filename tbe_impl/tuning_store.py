@@ -39,10 +39,10 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     vector_bits: Literal[0, 128, 256, 512] = DEFAULT_OPTIONS.vector_bits  # type: ignore[assignment]
     accumulators: Number = DEFAULT_OPTIONS.accumulators
     unroll: Number = DEFAULT_OPTIONS.unroll
-    together: Annotated[int, msgspec.Meta(ge=0, le=16)] = DEFAULT_OPTIONS.together
+    jam_factor: Annotated[int, msgspec.Meta(ge=0, le=16)] = DEFAULT_OPTIONS.jam_factor
     keep_rows: bool = DEFAULT_OPTIONS.keep_rows
     prefetch: bool = DEFAULT_OPTIONS.prefetch
-    stagger: bool = DEFAULT_OPTIONS.stagger
+    software_pipelining: bool = DEFAULT_OPTIONS.software_pipelining
     stream_bytes: Threshold = DEFAULT_OPTIONS.stream_bytes
     portions: Annotated[int, msgspec.Meta(ge=0, le=256)] = DEFAULT_OPTIONS.portions
     parallel_elements: Threshold = DEFAULT_OPTIONS.parallel_elements

@@ -111,7 +111,8 @@ def geometry(
     if x[1] != weight[1] * groups:
         raise InputError(
             f"{operator}: weight does not fit x",
-            expected=f"{pluralize(x[1], 'channel')} of x = {pluralize(groups, 'group')} × dimension 1 of weight",
+            expected=f"{pluralize(x[1], 'channel')} of x = {pluralize(groups, 'group')} × "
+            "dimension 1 of weight",
             got=f"{list(weight)}",
         )
     if weight[0] % groups:

@@ -268,7 +268,8 @@ def _bind_captured_inputs(graph: Graph, arrays: Sequence[Array]) -> dict[str, Ar
         value = graph.values[name]
         if array.size != value.elements:
             raise _CertificationError(
-                f"captured input {name} holds {pluralize(array.size, 'element')}, not {value.elements}"
+                f"captured input {name} holds {pluralize(array.size, 'element')}, "
+                f"not {value.elements}"
             )
         named[name] = (
             np.asarray(array)

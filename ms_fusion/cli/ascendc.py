@@ -82,8 +82,8 @@ def ascendc() -> None:
 @click.option(
     "--blocks",
     type=click.IntRange(min=1, max=1024),
-    help="Number of cores.  [default: the number that the tiling function sets, otherwise all vector "
-    "cores of the chip]",
+    help="Number of cores.  [default: the number that the tiling function sets, otherwise all "
+    "vector cores of the chip]",
 )
 @click.option(
     "--workspace",

@@ -179,7 +179,8 @@ def check_threads() -> Check:
         return Check(
             "threads",
             "warning",
-            f"OMP_NUM_THREADS={first}, but only {pluralize(cores, 'core')}: threads will wait for each other",
+            f"OMP_NUM_THREADS={first}, but only {pluralize(cores, 'core')}: "
+            "threads will wait for each other",
             f"Set OMP_NUM_THREADS={cores}.",
         )
     return Check("threads", "ok", f"OMP_NUM_THREADS={first}, {pluralize(cores, 'core')}")
@@ -324,7 +325,8 @@ def check_cache() -> Check:
         return Check("kernel cache", "warning", f"kernels are not kept: {error.sentence}", remedy)
     wrong = cache.verify()
     if wrong:
-        what = f"{pluralize(len(wrong), 'entry', 'entries')} damaged or foreign (never used): {wrong[0][1]}"
+        count = pluralize(len(wrong), "entry", "entries")
+        what = f"{count} damaged or foreign (never used): {wrong[0][1]}"
         return Check("kernel cache", "warning", what, "Run: ms-fusion cache clear")
     info = cache.info()
     return Check(

@@ -187,7 +187,8 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
     yield from _runner_lines(ledger)
     yield (
         f"Estimated benefit: {decimal_bytes_text(told['saved bytes'])} less traffic, "
-        f"{pluralize(told['saved launches'], 'launch', 'launches')} less, {time_text(told['saved us'])}."
+        f"{pluralize(told['saved launches'], 'launch', 'launches')} less, "
+        f"{time_text(told['saved us'])}."
     )
     yield _traffic_line(ledger)
     if custom is not None:

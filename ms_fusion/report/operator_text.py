@@ -115,7 +115,8 @@ def render_bench(found: BenchResult, console: Console) -> None:
     write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}", "bold")
     write.put(found.file, "dim")
     write.put(
-        f"{bytes_text(found.bytes_moved)} moved a call, at most {pluralize(found.threads, 'thread')}"
+        f"{bytes_text(found.bytes_moved)} moved a call, "
+        f"at most {pluralize(found.threads, 'thread')}"
     )
     console.print()
     table = write.table(

@@ -106,7 +106,8 @@ class RunReport:
         counts = ", ".join(f"{name} {count}" for name, count in self.instructions.items() if count)
         lines.append(f"instructions: {counts or 'none'}")
         lines.append(
-            f"{pluralize(self.bytes_read, 'byte')} read, {pluralize(self.bytes_written, 'byte')} written"
+            f"{pluralize(self.bytes_read, 'byte')} read, "
+            f"{pluralize(self.bytes_written, 'byte')} written"
         )
         return "\n".join(lines)
 

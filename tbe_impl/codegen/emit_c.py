@@ -259,7 +259,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 
 
 class _Printer:
-    """Prints statements as C. If `are_staged` is true, comments name the stage of each statement."""
+    """Prints statements as C; if `are_staged`, comments name the stage of each statement."""
 
     def __init__(self, *, are_staged: bool):
         self.are_staged = are_staged
@@ -273,7 +273,7 @@ class _Printer:
                 yield from self.compound(node, indent)
 
     def simple(self, node: Stmt) -> str | None:
-        """Returns the C text of a statement that takes one line, or None for any other statement."""
+        """Returns the C text of a statement that takes one line, None for any other statement."""
         found = _STATEMENTS.get(type(node))
         if found is not None:
             text: str | None = found(node)

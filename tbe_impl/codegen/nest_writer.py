@@ -95,7 +95,7 @@ class NestWriter:
         nest, exact = self.nest, self.nest.exact
         if not nest.loops and isinstance(nest.roots[0].tensor.op.body[0], Reduce):
             return self._emit_full_reduction()
-        is_private = exact is not None and exact.together
+        is_private = exact is not None and exact.has_private_sums
         columns = [root for root in nest.roots if root.columns or is_private]
         rows = ThreadRows(self.function, columns, may_be_wide=exact is None)
         self.rows = rows.buffers
@@ -143,7 +143,7 @@ class NestWriter:
     def _fit_lookup_table(self) -> HalfLookupTable | None:
         """Fits a lookup table for the nest's only result; returns None if that is impossible."""
         (root, *others), options = self.nest.roots, self.options
-        asked = options.half_cells and options.rounding == "accurate" and bool(self.nest.loops)
+        asked = options.float16_tables and options.rounding == "accurate" and bool(self.nest.loops)
         if not asked or others or root.columns or self.function.buffer_of(root).dtype != "float16":
             return None
         length = self.nest.loops[-1][1].constant
@@ -246,7 +246,7 @@ class NestWriter:
             return 0
         length = 1 if nest.along else nest.loops[-1][1].constant
         sums = all(root.columns for root in nest.roots)
-        steps = self.options.together or (DEFAULT_JAM_FACTOR if self._can_jam(sums=sums) else 1)
+        steps = self.options.jam_factor or (DEFAULT_JAM_FACTOR if self._can_jam(sums=sums) else 1)
         fits = length is not None and (length * steps <= MAX_JAMMED_STEPS or sums)
         return steps if fits and behind - least >= steps > 1 else 0
 

@@ -61,7 +61,7 @@ class Options:
             `tbe_impl.codegen.row_buffers.MAX_ROW_STEPS` elements has only one accumulator if each
             step computes much.
         unroll: vectors per iteration of the innermost loop of an elementwise nest.
-        together: unroll-and-jam factor, the number of rows computed at once. Jammed rows share
+        jam_factor: unroll-and-jam factor, the number of rows computed at once. Jammed rows share
             common loads, and the sums of one row hide the latency of those of another row. The
             accumulators of one row are divided among the jammed rows. 0 means four for short rows
             and for column reductions, else one.
@@ -73,13 +73,13 @@ class Options:
             a row first peels the elements before the next cache line, so that no later vector load
             crosses a cache line.
         stream_bytes: minimum size in bytes of an output for non-temporal stores.
-        stagger: whether to use software pipelining across rows, where rows use non-temporal stores
-            and vector registers have at least 32 bytes; see
+        software_pipelining: whether to use software pipelining across rows, where rows use
+            non-temporal stores and vector registers have at least 32 bytes; see
             `tbe_impl.codegen.passes.software_pipelining`.
-        strips: whether to use loop fission for long functions; see
+        loop_fission: whether to use loop fission for long functions; see
             `tbe_impl.codegen.passes.loop_fission`.
-        half_cells: whether to use lookup tables for functions of one float16 value, on processors
-            with float16 arithmetic; see `tbe_impl.codegen.passes.table_loops`.
+        float16_tables: whether to use lookup tables for functions of one float16 value, on
+            processors with float16 arithmetic; see `tbe_impl.codegen.passes.table_loops`.
         threads: maximum number of threads of a nest, fixed in the generated code; 0 for the number
             that the caller of the kernel passes.
         inplace: whether the first output overwrites the first input of the same shape and dtype.
@@ -103,14 +103,14 @@ class Options:
     march: str = ""
     accumulators: int = 4
     unroll: int = 1
-    together: int = 0
+    jam_factor: int = 0
     keep_rows: bool = True
     prefetch: bool = True
     offset: int = 0
     stream_bytes: int = 16 << 20
-    stagger: bool = True
-    strips: bool = True
-    half_cells: bool = True
+    software_pipelining: bool = True
+    loop_fission: bool = True
+    float16_tables: bool = True
     portions: int = 0
     parallel_elements: int = 1 << 19
     threads: int = 0

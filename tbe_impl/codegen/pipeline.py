@@ -96,15 +96,15 @@ PASSES = (
     Pass(
         "loop-fission",
         _on_vector_loops(fission_into_strips),
-        lambda facts: facts.options.strips,
-        "STRIPS",
+        lambda facts: facts.options.loop_fission,
+        "LOOP_FISSION",
     ),
-    Pass("table-loops", _add_table_loops, lambda facts: facts.cells is not None, "HALF_CELLS"),
+    Pass("table-loops", _add_table_loops, lambda facts: facts.cells is not None, "FLOAT16_TABLES"),
     Pass(
         "software-pipelining",
         lambda body, facts: pipeline_rows(body),
-        lambda facts: facts.options.stagger,
-        "STAGGERS",
+        lambda facts: facts.options.software_pipelining,
+        "SOFTWARE_PIPELINING",
     ),
     Pass("vector-loops", _on_vector_loops(expand_vector_loop)),
 )

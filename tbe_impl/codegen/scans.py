@@ -1,4 +1,4 @@
-"""Generates the programs of cumulative sums and products along an axis, with NumPy's order of operations."""
+"""Generates programs of cumulative sums and products, with NumPy's order of operations."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class ScheduledStageWriter:
 
     def write(self) -> None:
         """Emits the loops and their bodies."""
-        if self.exact.together:
+        if self.exact.has_private_sums:
             self.row = self.memory.buffers[id(self.root.tensor)]
         elif self.exact.has_rows_in_memory:
             self.row = self._allocate_row()
@@ -111,7 +111,7 @@ class ScheduledStageWriter:
     def _open(self, at: int) -> None:
         """Emits the loops from level `at` on, with their body."""
         exact, inside = self.exact, self.inside
-        has_row = at == exact.first_sum and exact.has_rows_in_memory and not exact.together
+        has_row = at == exact.first_sum and exact.has_rows_in_memory and not exact.has_private_sums
         if has_row:
             self._emit_over_row(self._start)
         with inside.bind_sources([(self.source, self.root.axes)]):
@@ -215,7 +215,7 @@ class ScheduledStageWriter:
                 inside.spans[axis.serial] = span.first, span.size
                 inside.parts[axis.serial] = self._tile_range(span, inside.extents[axis.serial])
         inside.targets[id(root.tensor)] = buffer
-        exact = replace(nest.exact, together=False)
+        exact = replace(nest.exact, has_private_sums=False)
         with self._own_level():
             ScheduledStageWriter(inside, self.memory, self.around, root, nest.levels, exact).write()
         inside.parts, inside.spans = saved

@@ -29,13 +29,13 @@ SMALL_STAGE_RATIO = 8
 """Minimum of (elements of the largest output) / (elements of a stage) for storing the stage."""
 
 KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("together", (8, 4, 2, 1)),
+    ("jam_factor", (8, 4, 2, 1)),
     ("portions", (16,)),
     ("accumulators", (1, 8, 2)),
     ("unroll", (2, 4)),
     ("keep_rows", (False,)),
     ("prefetch", (False,)),
-    ("stagger", (False,)),
+    ("software_pipelining", (False,)),
     ("stream_bytes", (UNREACHABLE_THRESHOLD, 0)),
     ("vector_bits", (256,)),
 )

@@ -167,7 +167,7 @@ def gated_silu_bfloat16(x: Tensor, gate: Tensor) -> Made:
     return dsl.vmul(x, dsl.vmul(gate, ext.sigmoid(gate)))
 
 
-@graph("elementwise", ((3, 41), F16), half_cells=False)
+@graph("elementwise", ((3, 41), F16), float16_tables=False)
 def silu_float16(x: Tensor) -> Made:
     """x times its sigmoid in float16, without tables."""
     return dsl.vmul(x, ext.sigmoid(x))
@@ -402,7 +402,7 @@ def shared_sum_of_columns(x: Tensor) -> Made:
     return dsl.reduce_sum(dsl.vexp(x), 0)
 
 
-@graph("sums", ((4, 37), F32), accumulators=2, together=2)
+@graph("sums", ((4, 37), F32), accumulators=2, jam_factor=2)
 def two_rows_together(x: Tensor) -> Made:
     """Two rows at once with two accumulators."""
     return dsl.reduce_sum(dsl.vexp(x), 1)
@@ -423,7 +423,7 @@ def softmax(x: Tensor) -> Made:
     return softmax_of(x)
 
 
-@graph("norms", ((5, 67), F32), keep_rows=False, prefetch=False, strips=False)
+@graph("norms", ((5, 67), F32), keep_rows=False, prefetch=False, loop_fission=False)
 def softmax_nothing_kept(x: Tensor) -> Made:
     """The softmax of rows, computed anew in each loop."""
     return softmax_of(x)

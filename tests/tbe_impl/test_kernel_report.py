@@ -84,9 +84,9 @@ kernel k, built for CPU
 """
 OPTIONS = """\
   options: rounding accurate, contract False, vector_bits {}, march {}, accumulators 4, unroll 1, \
-together 0, keep_rows True, prefetch True, offset 0, stream_bytes 16777216, stagger True, strips \
-True, half_cells True, portions 0, parallel_elements 524288, threads at most {}, inplace False, \
-stored ()
+jam_factor 0, keep_rows True, prefetch True, offset 0, stream_bytes 16777216, software_pipelining \
+True, loop_fission True, float16_tables True, portions 0, parallel_elements 524288, \
+threads at most {}, inplace False, stored ()
 """
 CODE = "\nthis processor: C function k_a\n"
 USUAL = OPTIONS.format("the widest", "this one", 3)
@@ -116,7 +116,8 @@ ON_DEVICE = Outcome("bind", "y", "", "a.py:4", "device")
             + CODE
             + USUAL
             + "  tuned: no\n  library: a.so\n  library: b.so\n"
-            + f"  loops that the schedule asks for:\n    {ASKED}\n    for the device only: 1 × bind",
+            + f"  loops that the schedule asks for:\n    {ASKED}\n"
+            + "    for the device only: 1 × bind",
         ),
         (
             {"code": CodeUse(problem="why."), "problem": "no schedule", "outcomes": (ASKED,)},

@@ -205,7 +205,8 @@ def decide(
             reason = (
                 found.refusal_reason
                 or f"it would save {found.us:.2f} µs: {pluralize(found.saved_bytes, 'byte')} less, "
-                f"{found.loss_bytes} read again, {pluralize(found.recomputed_flops, 'operation')} done again"
+                f"{found.loss_bytes} read again, "
+                f"{pluralize(found.recomputed_flops, 'operation')} done again"
             )
             outcome.rejected.append(rejection_of(one, graph, found.us, reason))
     while True:

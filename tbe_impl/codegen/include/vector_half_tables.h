@@ -9,7 +9,7 @@
 #include "vector_convert.h"
 
 #if VECTOR_X86 && defined(__AVX512FP16__) && defined(__AVX512VBMI__) && LANES == 16 && VECTOR_REGISTER_BYTES == 64
-#define HALF_CELLS 1
+#define FLOAT16_TABLES 1
 #define HALVES 32
 #define HALVES_CHUNK 128
 
@@ -89,7 +89,7 @@ VF f16_part f16_part_of(const uint16_t *from, int count, const f16_cells cells) 
 }
 VF void f16_part_write(uint16_t *to, f16_part part) { __builtin_ia32_storedquhi512_mask((short *)to, part.y, part.near); }
 #else
-#define HALF_CELLS 0
+#define FLOAT16_TABLES 0
 #endif
 
 #endif

@@ -29,9 +29,9 @@
 #endif
 /* Whether loops over rows are software-pipelined. */
 #if VECTOR_REGISTER_BYTES >= 32
-#define STAGGERS 1
+#define SOFTWARE_PIPELINING 1
 #else
-#define STAGGERS 0
+#define SOFTWARE_PIPELINING 0
 #endif
 #ifndef LANES
 #define LANES (VECTOR_REGISTER_BYTES / 4)
@@ -54,9 +54,9 @@
 #define STRIP 4
 #endif
 #if VECTOR_X86 && LANES * 4 == VECTOR_REGISTER_BYTES && (LANES == 8 || (LANES == 16 && !defined(__znver4__) && !defined(__znver5__)))
-#define STRIPS 1
+#define LOOP_FISSION 1
 #else
-#define STRIPS 0
+#define LOOP_FISSION 0
 #endif
 #if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
 #define VECTOR_FMA 1

@@ -62,7 +62,7 @@ def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         for loop in loops_over_whole_range(inner):
             pipelined = pipeline_loop(loop, buffers)
             if pipelined is not None:
-                found[inner.index(loop)] = ir.TargetIf("STAGGERS", (pipelined,), (loop,))
+                found[inner.index(loop)] = ir.TargetIf("SOFTWARE_PIPELINING", (pipelined,), (loop,))
         return tuple(found)
 
     return ir.map_bodies(body, change)
@@ -322,7 +322,7 @@ class _RowPipeline:
     def _emit_each_loop(
         self, part: Callable[[ir.VectorLoop], tuple[ir.Stmt, ...]]
     ) -> tuple[ir.Stmt, ...]:
-        """Returns a part of each loop in a separate block, where row names have the stage's suffix."""
+        """Returns a part of each loop as a block, where row names have the stage's suffix."""
         return tuple(
             ir.Block(tuple(self._rename_for_stage(node, at) for node in part(stage.loop)))
             for at, stage in enumerate(self.stages)

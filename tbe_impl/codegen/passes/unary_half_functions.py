@@ -152,7 +152,7 @@ class _FormulaSearch:
 
 
 def _is_exact(node: Binary) -> bool:
-    """Returns whether an operation never rounds; examples are max, comparisons and scaling by 2ⁿ."""
+    """Returns whether an operation never rounds, such as max, comparisons and scaling by 2ⁿ."""
     if node.op in ("mul", "div"):
         factors = node.children if node.op == "mul" else (node.b,)
         numbers = [part.value for part in factors if isinstance(part, Const)]

@@ -48,7 +48,7 @@ def expand_vector_loop(loop: VectorLoop) -> Block:
         )
         found.append(For(loop.name, None, limit, tuple(copies), several, several))
     if loop.strips:
-        found.append(TargetIf("STRIPS", loop.strips))
+        found.append(TargetIf("LOOP_FISSION", loop.strips))
     if loop.whole:
         found.append(For(loop.name, None, limit, loop.whole, LANES, LANES))
     if loop.rest:
@@ -57,7 +57,7 @@ def expand_vector_loop(loop: VectorLoop) -> Block:
         found.append(If(ir.op("lt", variable, limit, kind=FLAG), tail))
     start = Let(loop.name, INDEX, loop.begin, is_mutable=True)
     if loop.cells:
-        return Block((TargetIf("HALF_CELLS", loop.cells, (start, *found)),))
+        return Block((TargetIf("FLOAT16_TABLES", loop.cells, (start, *found)),))
     return Block((start, *found))
 
 

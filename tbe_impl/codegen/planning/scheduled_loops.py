@@ -33,7 +33,7 @@ class ScheduledLoops(Record):
         first_sum: position of the outermost reduction level. If there is none, this is the number
             of levels.
         vector: position of the vectorized level.
-        together: whether each thread has its own partial sums, which are added at the end.
+        has_private_sums: whether each thread has its own partial sums, which are added at the end.
         jumps: whether some reads depend on the index of the vectorized level, but none of these
             reads is contiguous along it.
     """
@@ -41,7 +41,7 @@ class ScheduledLoops(Record):
     inside: int
     first_sum: int
     vector: int
-    together: bool
+    has_private_sums: bool
     jumps: bool = False
 
     @property
@@ -85,7 +85,7 @@ def plan_scheduled_loops(
     levels = tuple(Level(loop.parts, unroll_factor(loop), loop.tiles) for loop in loops)
     count = math.prod((extent for _, extent in axes), start=ONE)
     few = count.constant is not None and count.constant <= MAX_THREAD_ROW_ELEMENTS
-    shared, together = _parallel_level(loops, serials, over_sums, refusals, few=few)
+    shared, has_private_sums = _parallel_level(loops, serials, over_sums, refusals, few=few)
     grain = loops[shared].parts[0][1] if len(loops[shared].parts) == 1 else 1
     if loops[shared].shared:
         grain = max(grain, loops[shared].grain)
@@ -100,7 +100,7 @@ def plan_scheduled_loops(
         tuple(refusals),
     )
     return plan, ScheduledLoops(
-        inside, first_sum, vector, together, _is_strided(loops[vector], found)
+        inside, first_sum, vector, has_private_sums, _is_strided(loops[vector], found)
     )
 
 

@@ -84,7 +84,7 @@ static void k_convolution_norm_silu_nest0(void **b, const int64_t *s, int64_t be
         const f32v v3 = f32_one(p2 + i1);
         {
           int64_t i2 = 0;
-          #if STRIPS
+          #if LOOP_FISSION
           for (; i2 + SIGMOID_STRIP*LANES <= INT64_C(35); i2 += SIGMOID_STRIP*LANES) {
             const int64_t i2_strip = i2;
             f32v v4_kept[SIGMOID_STRIP];

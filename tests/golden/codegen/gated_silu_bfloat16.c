@@ -7,7 +7,7 @@ static void k_gated_silu_bfloat16_nest0(void **b, const int64_t *s, int64_t begi
   (void)b; (void)s; (void)begin; (void)end;
   {
     int64_t i0 = begin;
-    #if STRIPS
+    #if LOOP_FISSION
     for (; i0 + STRIP*LANES <= end; i0 += STRIP*LANES) {
       const int64_t i0_strip = i0;
       f32p_sigmoid_to_half_begun v2_begun[STRIP];

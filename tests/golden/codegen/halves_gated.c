@@ -9,7 +9,7 @@ static void k_halves_gated_nest0(void **b, const int64_t *s, int64_t begin, int6
     for (; i0 + 4 <= end; i0 += 4) {
       {
         int64_t i1 = 0;
-        #if STRIPS
+        #if LOOP_FISSION
         for (; i1 + SIGMOID_STRIP*LANES <= INT64_C(21); i1 += SIGMOID_STRIP*LANES) {
           const int64_t i1_strip = i1;
           f32p_sigmoid_begun v2_begun[SIGMOID_STRIP];
@@ -157,7 +157,7 @@ static void k_halves_gated_nest0(void **b, const int64_t *s, int64_t begin, int6
     for (; i0 < end; i0++) {
       {
         int64_t i1 = 0;
-        #if STRIPS
+        #if LOOP_FISSION
         for (; i1 + SIGMOID_STRIP*LANES <= INT64_C(21); i1 += SIGMOID_STRIP*LANES) {
           const int64_t i1_strip = i1;
           f32p_sigmoid_begun v2_begun[SIGMOID_STRIP];

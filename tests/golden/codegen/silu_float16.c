@@ -6,7 +6,7 @@ static void k_silu_float16_nest0(void **b, const int64_t *s, int64_t begin, int6
   (void)b; (void)s; (void)begin; (void)end;
   {
     int64_t i0 = begin;
-    #if STRIPS
+    #if LOOP_FISSION
     for (; i0 + STRIP*LANES <= end; i0 += STRIP*LANES) {
       const int64_t i0_strip = i0;
       f32p_sigmoid_to_half_begun v1_begun[STRIP];

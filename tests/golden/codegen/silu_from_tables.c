@@ -5,7 +5,7 @@ static void k_silu_from_tables_nest0(void **b, const int64_t *s, int64_t begin, 
   uint16_t *p1 = (uint16_t *)b[1];
   (void)b; (void)s; (void)begin; (void)end;
   {
-    #if HALF_CELLS
+    #if FLOAT16_TABLES
     static const uint8_t i0_cells_rows[6][2*HALVES] __attribute__((aligned(64))) = {
       {64 numbers},
       {64 numbers},
@@ -41,7 +41,7 @@ static void k_silu_from_tables_nest0(void **b, const int64_t *s, int64_t begin, 
     }
     #else
     int64_t i0 = begin;
-    #if STRIPS
+    #if LOOP_FISSION
     for (; i0 + STRIP*LANES <= end; i0 += STRIP*LANES) {
       const int64_t i0_strip = i0;
       f32p_sigmoid_to_half_begun v1_begun[STRIP];

@@ -6,7 +6,7 @@ static void k_softmax_staggered_nest0(void **b, const int64_t *s, int64_t begin,
   (void)b; (void)s; (void)begin; (void)end;
   f32v p1_edge = {0};
   _Alignas(64) float row7[1040];
-  #if STAGGERS
+  #if SOFTWARE_PIPELINING
   {
     _Alignas(64) float row7_memory[7168];
     float *const row7_rooms = row7_memory + ((uintptr_t)p1 + 2048 - (uintptr_t)row7_memory) % 4096 / 4;

@@ -346,7 +346,10 @@ def test_show_prints_the_graph_the_loops_the_c_and_the_report(
     "option, texts",
     [
         ("--ir", ("_nest0(b: void **", "vector i0 in begin..end:")),
-        ("--passes", ("-- vector-tails --", "+  rest:", "-- loop-fission where STRIPS is 1 --")),
+        (
+            "--passes",
+            ("-- vector-tails --", "+  rest:", "-- loop-fission where LOOP_FISSION is 1 --"),
+        ),
     ],
 )
 def test_show_prints_the_loop_ir_on_request(

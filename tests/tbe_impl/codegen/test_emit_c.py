@@ -79,7 +79,7 @@ def _store(**fields: object) -> ir.Store:
             "#pragma GCC unroll 2\nfor (int64_t i = 0; i < n; i++) {\n  f32_store(p + i, v);\n}",
         ),
         (ir.For("i", None, N, (), ir.LANES, ir.LANES), "for (; i + LANES <= n; i += LANES) {\n}"),
-        (ir.TargetIf("STRIPS", (ir.Continue(),)), "#if STRIPS\ncontinue;\n#endif"),
+        (ir.TargetIf("LOOP_FISSION", (ir.Continue(),)), "#if LOOP_FISSION\ncontinue;\n#endif"),
         (ir.Alloc("all", "void *", (ir.Int(3),)), "void *all[3];"),
         (
             ir.Attempt((ir.If(B, (ir.Leave(),)),), (ir.Return(N),)),

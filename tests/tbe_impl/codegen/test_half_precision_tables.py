@@ -71,7 +71,7 @@ def test_every_number(name: str, cache: Store) -> None:
     cells = fit_lookup_table(function)
     assert cells is not None
     kernel, *_ = prepare(build, EVERY, cache=cache)
-    plain, *_ = prepare(build, EVERY, cache=cache, half_cells=False)
+    plain, *_ = prepare(build, EVERY, cache=cache, float16_tables=False)
     (found,), (wanted,) = kernel.run([EVERY], {}, 2), plain.run([EVERY], {}, 1)
     near = np.isin(EVERY.view(np.uint16), float16_domain(cells.step).view(np.uint16))
     assert_same(found[~near], wanted[~near])
@@ -144,8 +144,8 @@ def test_tables_are_accurate_for_every_kind_of_read(place: str, cache: Store) ->
     of, are_there = PLACES[place]
     x = (np.random.default_rng(7).standard_normal((6, 400)) * 5).astype(np.float16)
     kernel, outputs, inputs = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache)
-    plain, *_ = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache, half_cells=False)
-    assert ("HALF_CELLS" in write_program(outputs, inputs).source) == are_there
+    plain, *_ = prepare(lambda t: [ext.sigmoid(of(t))], x, cache=cache, float16_tables=False)
+    assert ("FLOAT16_TABLES" in write_program(outputs, inputs).source) == are_there
     (found,), (wanted,) = kernel.run([x], {}, 2), plain.run([x], {}, 1)
     assert (
         np.abs(found.astype(np.float64) - wanted) <= 1.7 * ulp_of(wanted.astype(np.float64))
@@ -168,12 +168,12 @@ def _swish(x: Tensor, y: Tensor) -> Tensor:
 @cases("place", PLACES)
 def test_tables_are_used_for_the_listed_reads_only(place: str) -> None:
     of, are_there = PLACES[place]
-    assert ("HALF_CELLS" in _source(lambda x, y: ext.sigmoid(of(x)), (6, 400))) == are_there
+    assert ("FLOAT16_TABLES" in _source(lambda x, y: ext.sigmoid(of(x)), (6, 400))) == are_there
 
 
 @cases("shape", [(64,), (300, 7), (3, 64, 5)])
 def test_the_source_has_one_table_block(shape: tuple[int, ...]) -> None:
-    assert _source(_swish, shape).count("#if HALF_CELLS") == 1
+    assert _source(_swish, shape).count("#if FLOAT16_TABLES") == 1
 
 
 @cases(
@@ -181,7 +181,7 @@ def test_the_source_has_one_table_block(shape: tuple[int, ...]) -> None:
     [
         (_swish, {"dtype": "float32"}),
         (_swish, {"dtype": "bfloat16"}),
-        (_swish, {"half_cells": False}),
+        (_swish, {"float16_tables": False}),
         (_swish, {"rounding": "device"}),
         (_swish, {"unroll": 2}),
         (_swish, {"shape": (63,)}),
@@ -223,7 +223,7 @@ def test_the_source_has_one_table_block(shape: tuple[int, ...]) -> None:
 def test_tables_are_absent_where_they_do_not_apply(
     build: Callable[..., Any], options: dict[str, Any]
 ) -> None:
-    assert "HALF_CELLS" not in _source(build, **{"shape": (64, 64), **options})
+    assert "FLOAT16_TABLES" not in _source(build, **{"shape": (64, 64), **options})
 
 
 def test_a_function_that_is_not_smooth_has_no_table() -> None:

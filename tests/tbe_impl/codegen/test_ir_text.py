@@ -56,7 +56,7 @@ def test_an_expression_is_shown(node: ir.Expr, text: str) -> None:
             ir.If(B, (ir.Leave(),), (ir.Prefetch(P),)),
             ["if b:", "  leave", "else:", "  prefetch p[1 + i * 2]"],
         ),
-        (ir.TargetIf("STRIPS", ()), ["if STRIPS:"]),
+        (ir.TargetIf("LOOP_FISSION", ()), ["if LOOP_FISSION:"]),
         (
             ir.Attempt((ir.Leave(),), (ir.Return(N),)),
             ["attempt:", "  leave", "finally:", "  return n"],
@@ -77,10 +77,12 @@ def test_a_statement_is_shown(node: ir.Stmt, lines: list[str]) -> None:
 
 def test_a_pass_is_shown_with_what_it_changes() -> None:
     x = placeholder((1000,), "float32", "x")
-    _, layout = write_program_and_layout([dsl.vexp(x)], [x], options=Options(stagger=False))
+    _, layout = write_program_and_layout(
+        [dsl.vexp(x)], [x], options=Options(software_pipelining=False)
+    )
     assert "-- vector-tails" not in show_program(layout.codes, layout.entry)
     text = show_program(layout.codes, layout.entry, passes=True)
     assert "\n-- vector-tails --\n@@" in text and "-- software-pipelining" not in text
-    assert "\n-- loop-fission where STRIPS is 1 --\nchanges nothing\n" in text
+    assert "\n-- loop-fission where LOOP_FISSION is 1 --\nchanges nothing\n" in text
     (code,) = layout.codes
     assert show_change(*code.functions[:1] * 2) == ""

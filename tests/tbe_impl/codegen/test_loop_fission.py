@@ -80,7 +80,7 @@ def test_strips_are_bit_identical_to_one_loop(
     }
     arrays = [_numbers(length, dtype, seed) for seed in (0, 1)]
     kernel, *_ = prepare(build, *arrays, cache=cache, **options)
-    plain, *_ = prepare(build, *arrays, cache=cache, strips=False, **options)
+    plain, *_ = prepare(build, *arrays, cache=cache, loop_fission=False, **options)
     for threads in (1, 2):
         for place in (0, 16, 40):
             given = [behind(one, place) for one in arrays]
@@ -100,7 +100,7 @@ def test_with_vectors_of_other_processors(
 ) -> None:
     arrays = [_numbers(1000, dtype, seed) for seed in (0, 1)]
     kernel, *_ = prepare(build, *arrays, cache=cache, march=march)
-    plain, *_ = prepare(build, *arrays, cache=cache, march=march, strips=False)
+    plain, *_ = prepare(build, *arrays, cache=cache, march=march, loop_fission=False)
     for found, wanted in zip(kernel.run(arrays, {}, 1), plain.run(arrays, {}, 1), strict=True):
         assert_same(found, wanted)
 
@@ -109,7 +109,7 @@ def test_with_vectors_of_other_processors(
 def test_written_over_what_is_read(dtype: str, cache: Store) -> None:
     x, y = (_numbers(1000, dtype, seed) for seed in (2, 3))
     kernel, *_ = prepare(gradient, x, y, cache=cache, inplace=True)
-    plain, *_ = prepare(gradient, x, y, cache=cache, strips=False)
+    plain, *_ = prepare(gradient, x, y, cache=cache, loop_fission=False)
     wanted, own = plain.run([x, y], {}, 1)[0], x.copy()
     kernel.run([own, y], {}, 1)
     assert_same(own, wanted)
@@ -125,7 +125,7 @@ def _source(
 @cases("build", [silu, gate, twice, gradient])
 def test_the_source_has_one_strip_loop(build: Build) -> None:
     text = _source(build)
-    assert text.count("#if STRIPS") == 1
+    assert text.count("#if LOOP_FISSION") == 1
     assert text.count("_begun[at] = f32p_sigmoid_begin(") == (2 if build is gate else 1)
 
 
@@ -149,7 +149,7 @@ def _much_kept(x: Tensor, y: Tensor) -> list[Tensor]:
 @cases(
     "build, options",
     [
-        (silu, {"strips": False}),
+        (silu, {"loop_fission": False}),
         (silu, {"unroll": 2}),
         (lambda x, y: [dsl.vmul(x, y)], {}),
         (lambda x, y: [dsl.reduce_sum(ext.sigmoid(x), -1, True)], {}),
@@ -159,4 +159,4 @@ def _much_kept(x: Tensor, y: Tensor) -> list[Tensor]:
     ids=["not asked for", "several vectors", "nothing long", "a sum", "too long", "much to keep"],
 )
 def test_strips_are_absent_where_they_do_not_apply(build: Build, options: dict[str, Any]) -> None:
-    assert "STRIPS" not in _source(build, (64, 64), **options)
+    assert "LOOP_FISSION" not in _source(build, (64, 64), **options)

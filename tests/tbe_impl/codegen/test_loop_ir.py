@@ -28,7 +28,7 @@ from tests.tbe_impl.codegen.random_graphs import RandomGraph, make
 from tests.tbe_impl.codegen.test_random_graphs import assert_alike
 
 GRAPHS = int(os.environ.get("TBE_FUZZ", "0")) or 2000
-MACROS = frozenset({"STRIPS", "STAGGERS"})
+MACROS = frozenset({"LOOP_FISSION", "SOFTWARE_PIPELINING"})
 Functions = list[tuple[ir.Function, ...]]
 
 
@@ -39,7 +39,7 @@ def options_of(graph: RandomGraph, seed: int) -> Options:
         rounding="device" if seed % 5 == 4 else "accurate",
         unroll=chance.choice((1, 1, 2)),
         accumulators=chance.choice((4, 1)),
-        together=chance.choice((0, 1, 2)),
+        jam_factor=chance.choice((0, 1, 2)),
         keep_rows=chance.random() < 0.8,
         offset=chance.choice((0, 16)),
         stream_bytes=chance.choice((1, 1 << 24)),

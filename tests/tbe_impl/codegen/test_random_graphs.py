@@ -32,7 +32,7 @@ def run_graph(
         unroll=graph.pick((1, 1, 2)),
         accumulators=graph.pick((4, 4, 1)),
         keep_rows=graph.chance(0.8),
-        together=graph.pick((1, 1, 2, 4)),
+        jam_factor=graph.pick((1, 1, 2, 4)),
         portions=graph.pick((0, 0, 3)),
         stream_bytes=graph.pick((1024, 1 << 24)),
         parallel_elements=2,

@@ -86,7 +86,7 @@ def arrays() -> list[Array]:
 @cases("together", [2, 4, 8], sample=1)
 def test_rows_taken_together(case: str, together: int, arrays: list[Array], cache: Store) -> None:
     write, formula = CASES[case]
-    source, found = run(write, arrays, cache, together=together)
+    source, found = run(write, arrays, cache, jam_factor=together)
     assert f"i0 += {together})" in source
     for one, wanted in zip(found, formula(*(a.astype(np.float64) for a in arrays)), strict=True):
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
@@ -136,7 +136,7 @@ def test_short_rows_are_taken_together_unasked(case: str, cache: Store) -> None:
     kernel = prepare(write(x), [x], options=Options(), cache=cache)
     assert ("i0 += 4)" in kernel.source) == wanted
     array = np.random.default_rng(1).standard_normal((ROWS, columns)).astype(np.float32)
-    one = prepare(write(x), [x], options=Options(together=1), cache=cache)
+    one = prepare(write(x), [x], options=Options(jam_factor=1), cache=cache)
     for found, expected in zip(kernel.run([array], {}, 1), one.run([array], {}, 1), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
@@ -145,7 +145,7 @@ def test_a_loop_of_fewer_steps_stays_as_it_is(cache: Store) -> None:
     x = placeholder((3, COLUMNS), "float32", "x")
     total = OPERATIONS["reduce_sum"](x, -1, False)
     sources = [
-        prepare([total], [x], options=Options(together=n), cache=cache).source for n in (1, 4)
+        prepare([total], [x], options=Options(jam_factor=n), cache=cache).source for n in (1, 4)
     ]
     assert sources[0] == sources[1]
 
@@ -181,7 +181,7 @@ def test_steps_at_once_of_what_is_summed_up_over_another_loop(together: int, cac
     kernel = prepare(
         [OPERATIONS["reduce_sum"](x, 0, True), last],
         [x],
-        options=Options(together=together),
+        options=Options(jam_factor=together),
         cache=cache,
     )
     array = np.random.default_rng(0).standard_normal((5, 2, 8, 6)).astype(np.float32)

@@ -83,7 +83,7 @@ def test_staggered_rows_are_bit_identical_to_plain_rows(
     generator = np.random.default_rng(0)
     x = generator.standard_normal((rows, length)).astype(dtype)
     kernel, *_ = prepare(build, x, cache=cache, **options)
-    plain, *_ = prepare(build, x, cache=cache, stagger=False, **options)
+    plain, *_ = prepare(build, x, cache=cache, software_pipelining=False, **options)
     assert "int64_t turn" not in plain.source
     for threads in (1, 2):
         wanted = plain.run([x], {}, threads)
@@ -105,7 +105,7 @@ def test_threads_that_take_portions(portions: int, cache: Store) -> None:
     x = np.random.default_rng(1).standard_normal((23, 512)).astype(np.float32)
     options: dict[str, Any] = {"stream_bytes": 1, "parallel_elements": 1, "portions": portions}
     kernel, *_ = prepare(softmax, x, cache=cache, **options)
-    plain, *_ = prepare(softmax, x, cache=cache, stagger=False, **options)
+    plain, *_ = prepare(softmax, x, cache=cache, software_pipelining=False, **options)
     np.testing.assert_array_equal(kernel.run([x], {}, 2)[0], plain.run([x], {}, 1)[0])
 
 
@@ -129,7 +129,7 @@ def test_loops_over_a_row_are_taken_together(build: Build, loops: int) -> None:
     [
         (softmax, (64, LONGEST_ROW + 64), {}),
         (softmax, (64, 1024), {"stream_bytes": 1 << 30}),
-        (softmax, (64, 1024), {"stagger": False}),
+        (softmax, (64, 1024), {"software_pipelining": False}),
         (softmax, (64, 1000), {}),
         (lambda x: [dsl.vexp(x)], (64, 1024), {}),
         (five_loops, (64, 1024), {}),

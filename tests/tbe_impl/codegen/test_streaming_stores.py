@@ -136,5 +136,7 @@ def test_the_line_between_two_rows_is_written_once(
 
 def test_rows_that_follow_one_another_have_no_line_in_two_pieces() -> None:
     x = placeholder((64, 1024), "float32", "x")
-    text = write_program(beside(x), [x], options=Options(stream_bytes=1, stagger=False)).source
+    text = write_program(
+        beside(x), [x], options=Options(stream_bytes=1, software_pipelining=False)
+    ).source
     assert text.count("if (stream && 1024 % LANES == 0") == 4, "two outputs, at both ends of a row"

@@ -287,7 +287,7 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
 
 @cases("level", [None, X86_LEVELS[1][0], X86_LEVELS[2][0]])
 def test_gelu_agrees_with_float64(level: str | None, tmp_path: Path) -> None:
-    """Both forms, a bias, tails, small results for negative numbers, special values, no elements."""
+    """Both forms, a bias, tails, small results of negative numbers, special values, no element."""
     import onnxruntime
 
     flags = None if level is None else (f"-march={level}",)
