@@ -23,8 +23,8 @@ else:
 class Record(_Frozen):
     """Base class of records: each subclass is a dataclass, compared and hashed by its fields.
 
-    Only the type checker refuses assignments to fields. Fields with ``compare=False`` are ignored
-    by comparison and hash.
+    The type checker and the tests (`tests/conftest.py`) refuse assignments to fields. Fields with
+    ``compare=False`` are ignored by comparison and hash.
 
     >>> class Point(Record):
     ...     x: int

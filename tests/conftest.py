@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import importlib.util
 import os
@@ -52,6 +53,21 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("MS_OM_PATH", str(place))
     place.mkdir(parents=True, exist_ok=True)
     settings.load_profile("full" if config.getoption("--full") else "quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frozen_records() -> Iterator[None]:
+    """In tests an assignment to a field of a record is an error, as for the type checker."""
+    from tbe_impl.records import Record
+
+    def assign_once(record: Record, name: str, value: object) -> None:
+        if name in vars(record):
+            raise dataclasses.FrozenInstanceError(f"{name} of {type(record).__name__}")
+        object.__setattr__(record, name, value)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Record, "__setattr__", assign_once)
+        yield
 
 
 @pytest.fixture(scope="session")

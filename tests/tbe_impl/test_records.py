@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import FrozenInstanceError, field, replace
+
+import pytest
 
 from tbe_impl.records import Record
 
@@ -33,3 +35,5 @@ def test_records_are_equal_by_type_and_fields() -> None:
 def test_records_are_dataclasses() -> None:
     assert replace(Point(1), y=5) == Point(1, 5)
     assert repr(Deep(1, z=Point(2))) == "Deep(x=1, y=0, z=Point(x=2, y=0))"
+    with pytest.raises(FrozenInstanceError):
+        setattr(Point(1), "x", 2)  # noqa: B010
