@@ -47,7 +47,7 @@ def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
     There are three groups of names: names that differ only in case or underscores; names at the
     smallest edit distance, at most 2; names that begin with `name`. The result is the first group
     that is not empty. The second and the third group omit names with an opposite or derived
-    meaning. A group with more than `ADVISED_NAMES_MAX` of the remaining names is treated as empty.
+    meaning. A group with more than `ADVISED_NAMES_MAX` names counts as empty.
 
     >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"])
     (('Erf',), ('Greater',))

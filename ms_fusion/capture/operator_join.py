@@ -186,7 +186,7 @@ def match_bodies(
 
     Args:
         clustered: the graph after clustering.
-        built: the built graph.
+        built: the final graph, whose clusters MindSpore has built as kernels.
         kernels_of: the result of `match_kernels`.
         clusters: the result of `match_clusters`.
     """
@@ -248,9 +248,8 @@ def _complete(
 ) -> dict[str, tuple[str, ...]]:
     """Returns a dict from the name of each kernel to all its original operators, in cluster order.
 
-    An operator that a simplification removed is assigned to the kernel of an operator whose result
-    the removed operator reads. If no such kernel exists, the removed operator is assigned to the
-    kernel of an operator that reads its result.
+    Simplification may have removed an operator. The operator then counts for the kernel that
+    computes one of its inputs. If no kernel does, it counts for a kernel that reads its result.
     """
     order = [name for name in dict.fromkeys(cluster) if name]
     homes: dict[str, list[str]] = {

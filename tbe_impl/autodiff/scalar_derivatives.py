@@ -263,10 +263,7 @@ def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _Laz
 
 
 def _select_term(term: Term, condition: Expr, value: Expr) -> Term:
-    """Returns `term` with the additional gate `condition` and the value `value`.
-
-    The value of the new term is 0 where the gate `condition` is closed.
-    """
+    """Returns `term` with the value `value` where `condition` holds, and 0 elsewhere."""
     zero = const(0, value.dtype)
     return term.add_gate(cache(lambda: condition), value=select(condition, value, zero))
 

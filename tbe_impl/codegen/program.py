@@ -142,11 +142,12 @@ def write_program(
     options: Options = DEFAULT_OPTIONS,
     mark: str = "",
 ) -> Program:
-    """Generates C for a graph without library stages: each stage has an expression (body).
+    """Generates C for a graph whose stages all have expressions, so that no stage needs a library.
 
     Args:
         outputs: tensors to compute.
-        inputs: tensors that the caller passes: placeholders, and results of library stages.
+        inputs: tensors that the caller passes: placeholders, and results of library stages that run
+            before.
         name: readable name; it is part of the symbol, so that a crash shows the operator.
         options: code generation options.
         mark: digest of the graph.

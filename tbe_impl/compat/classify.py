@@ -83,7 +83,7 @@ def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
 
 
 def classify_error(cause: str) -> Exception:
-    """Returns the error that a check of this module raises, with the message `cause`."""
+    """Returns the error for arguments that `classify` refuses, with the message `cause`."""
     return refusal("E90001", cause, detailed_cause=cause)
 
 

@@ -295,7 +295,7 @@ class Attributes(dict[str, Any]):
         super().__setitem__(key, as_attribute(value))
 
     def update(self, *given: Any, **more: Any) -> None:
-        """Sets several attributes of the operation, in the form that operators read."""
+        """Sets several attributes, each converted by `as_attribute`."""
         super().update({key: as_attribute(value) for key, value in dict(*given, **more).items()})
 
 

@@ -1,4 +1,4 @@
-"""Records an operator's schedule of one stage: loops, placement, memory, instructions."""
+"""Records how a schedule treats one stage: loops, placement, memory, instructions."""
 
 from __future__ import annotations
 

@@ -90,12 +90,12 @@ def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
 def compile_gradients_under(flags: Callable[[], str]) -> None:
     """Makes MindSpore compile gradients in PyNative mode under the flags that `flags` returns.
 
-    If `flags` returns an empty string, the flags in the environment variable remain in force.
-    MindSpore compiles the gradient of a compiled function when it computes the gradient. For a
-    gradient, MindSpore does not call the Python method ``compile``. So this function wraps the
-    methods ``grad`` and ``grad_jit`` of MindSpore's PyNative executor instead. MindSpore calls
-    ``grad_jit`` for each compiled function, but ``grad_jit`` compiles only while MindSpore records
-    a gradient.
+    If `flags` returns an empty string, MindSpore uses those of ``MS_DEV_GRAPH_KERNEL_FLAGS``.
+    MindSpore does not compile the gradient together with the function, but later, when a program
+    asks for the gradient. For a gradient, MindSpore does not call the Python method ``compile``. So
+    this function wraps the methods ``grad`` and ``grad_jit`` of MindSpore's PyNative executor
+    instead. MindSpore calls ``grad_jit`` for each compiled function, but ``grad_jit`` compiles only
+    while MindSpore records a gradient.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):

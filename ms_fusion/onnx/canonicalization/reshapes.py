@@ -81,7 +81,7 @@ def _reshape_size(size: Any, place: int, before: Sequence[Any]) -> int:
 
 
 def sink_unit_reshapes(model: ir.Model) -> None:
-    """Moves a Reshape that only moves axes of size 1 after a product, its bias and a Split.
+    """Sinks Reshapes of unit axes below a product, its bias and a Split.
 
     A product with a matrix, a sum with a vector and a Split along the last axis do not depend on
     the shape of the axes before the last axis. After these operators, the Reshape can be merged

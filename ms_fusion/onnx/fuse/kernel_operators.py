@@ -80,7 +80,7 @@ class OperatorDecision:
 
     @property
     def used(self) -> list[OperatorText]:
-        """The custom operators that the replaced groups call."""
+        """The custom operators that the nodes in place of the groups call."""
         names = {call.op for one in self.mapped for call in one.site.calls}
         return [one for name, one in self.operators.items() if name in names]
 

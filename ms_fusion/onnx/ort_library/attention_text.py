@@ -35,7 +35,7 @@ class AttentionKernel:
 
     Attributes:
         q, k, v: the operands.
-        ranks: rank of each input of the operator, without the bias and the mask.
+        ranks: rank of each input of the operator; a bias and a mask have no entry.
         heads, groups: number of query heads, and of key and value heads. Each key head serves
             heads ÷ groups adjacent query heads.
         size: number of elements of a head of queries and keys.

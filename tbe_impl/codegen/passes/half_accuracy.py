@@ -78,7 +78,7 @@ class _ErrorPropagation:
             self.reads[id(tensor)] += 1
 
     def visit(self, node: Expr, count: float) -> None:
-        """Propagates an error count from a node to its operands."""
+        """Adds the number of errors that a node passes on to the counts of its operands."""
         if isinstance(node, Read):
             self.counts[id(node.tensor)] += count
             self.reads[id(node.tensor)] += 1

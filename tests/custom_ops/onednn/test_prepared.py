@@ -183,7 +183,7 @@ X, W = (2, 8, 6, 6), (16, 8, 3, 3)
         ),
         (
             lambda: prepare_conv2d(X, (16, 4, 3, 3)),
-            "Conv2d: weight does not fit x; expected 8 channels of x = 1 groups × dimension 1 of "
+            "Conv2d: weight does not fit x; expected 8 channels of x = 1 group × dimension 1 of "
             "weight, got [16, 4, 3, 3].",
         ),
         (

@@ -66,7 +66,7 @@ class MappingDecision:
     Attributes:
         mapped: the replaced groups, which share no operator.
         rejected: the rejected candidates, with reasons.
-        candidates: number of candidates that were tried or rejected.
+        candidates: number of all candidates, replaced or rejected.
     """
 
     mapped: list[MappedGroup] = field(default_factory=list)
