@@ -51,7 +51,8 @@ FAULTS = (
     Fault(
         "ops.fmax(x, y), ops.fmin(x, y)",
         "gradients are float32 in float64 nets",
-        "`ops.maximum` and `ops.minimum`, where NaN need not be ignored",
+        "`ops.maximum` and `ops.minimum`, if the net does not rely on `fmax` and `fmin` ignoring "
+        "NaN",
     ),
     Fault(
         "parameter.set_data(shorter, slice_shape=True)",
@@ -60,10 +61,11 @@ FAULTS = (
     ),
     Fault(
         "ms.value_and_grad(f)(x) in PyNative mode, where f raises an error",
-        "MindSpore goes on recording: the next function under `@ms.jit` is compiled with one "
-        "derivative more, and fails once where an operator has none",
-        "`mf.enable()`, which ends the recording; after `net.set_grad()` call the net through "
-        "`ms.value_and_grad`",
+        "MindSpore continues to record. The next function under `@ms.jit` is therefore compiled "
+        "with one derivative too many. If one of its operators does not have this further "
+        "derivative, the compilation fails once",
+        "`mf.enable()`, which ends the recording. If `net.set_grad()` was called, call the net only "
+        "through `ms.value_and_grad`",
     ),
     Fault(
         'graph_kernel_flags="--opt_level=2"',

@@ -240,9 +240,10 @@ OPERATORS = (
                 "(seen in attention's gradient)"
             ),
             unsafe=(
-                "its result is left unwritten where a Reshape of it is a result of the kernel "
-                "too, which makes gradients of attention wrong; garbage for dtypes that are not "
-                "4 bytes wide; never fused with what is before it"
+                "if the kernel returns both its result and a Reshape of this result, its result is "
+                "not written. This makes gradients of attention wrong. For dtypes that are not 4 "
+                "bytes wide, the results are garbage. It is never fused with the operators before "
+                "it"
             ),
         ),
     ),

@@ -162,7 +162,12 @@ REPLACED: dict[str, tuple[Replacement, ...]] = {
             _HOOK,
             "added: MindSpore's parser calls `_clone` only if a primitive has this attribute",
         ),
-        Replacement(f"{PRIMITIVE}._clone", _HOOK, "replaces a primitive with a TBE function"),
+        Replacement(
+            f"{PRIMITIVE}._clone",
+            _HOOK,
+            "replaces a primitive that has a registered TBE function; the replacement runs this "
+            "function on CPU",
+        ),
         Replacement(f"{PRIMITIVE}.check_elim", _HOOK, "the same in PyNative mode"),
         Replacement(
             "mindspore.ops.op_info_register.Oplib",

@@ -201,7 +201,7 @@ SIZE, FLAG, OTHER_FLAG = (
 )
 SHAPE = tensor("shape", [4], "int64")
 SMALL, LARGE = tensor("small", [2, 3, 4, 5]), tensor("large", [2, 3, 8, 9])
-MADE_NOWHERE = "which is made nowhere before it"
+MADE_NOWHERE = "which no earlier operator computes"
 
 
 @cases(

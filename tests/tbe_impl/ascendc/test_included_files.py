@@ -84,7 +84,7 @@ extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y) {
 """
 
 
-def test_a_kernel_of_a_project_is_compiled_without_include_directories(tmp_path, monkeypatch):
+def test_a_project_needs_no_include_directories(tmp_path, monkeypatch):
     """Paths with blanks; the working directory does not matter; a changed header counts."""
     root = tmp_path / "my project"
     _write(root, {"op_kernel/twice.cpp": KERNEL, "common/project/sizes.h": HEADER, ".git/x": ""})

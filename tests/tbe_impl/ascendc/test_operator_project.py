@@ -62,7 +62,7 @@ def test_a_kernel_is_built_with_its_project(place):
     [
         (["float32"], ["float16"], {}, "no variant with these dtypes"),
         (["int32"], ["int32"], {}, "no variant with these dtypes"),
-        (["float32"] * 2, ["float32"], {}, "1 inputs and 1 outputs"),
+        (["float32"] * 2, ["float32"], {}, "1 input and 1 output"),
         (["float32"], ["float32"], {"beta": 1}, "no attribute beta"),
     ],
 )
