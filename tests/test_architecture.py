@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def missing_names(files: str, names: str) -> list[str]:
     return [name for name in names_in(names) if name not in here]
 
 
-def test_the_table_of_rooms_is_whole() -> None:
+def the_table_of_rooms_is_whole() -> None:
     (head, *_) = text_of("architecture").split("## Rooms\n")[1:]
     listed = [paths_in(cells[0]) for cells in rows_of(head.split("\n## ")[0], "room", "in", "out")]
     rooms = {
@@ -105,7 +106,7 @@ def test_the_table_of_rooms_is_whole() -> None:
 INDEX = rows_of(text_of("architecture"), "question", "files", "begin with")
 
 
-def test_the_index_answers_many_questions() -> None:
+def the_index_answers_many_questions() -> None:
     questions = [cells[0] for cells in INDEX]
     assert len(set(questions)) == len(questions) >= QUESTIONS_MIN
     incomplete = [cells for cells in INDEX if len(cells) != 3 or not paths_in(cells[1])]
@@ -113,7 +114,7 @@ def test_the_index_answers_many_questions() -> None:
     assert [cells for cells in INDEX if not names_in(cells[2])] == []
 
 
-def test_the_index_names_functions_of_its_files() -> None:
+def the_index_names_functions_of_its_files() -> None:
     wrong = {cells[0]: gone for cells in INDEX if (gone := missing_names(cells[1], cells[2]))}
     assert wrong == {}
 
@@ -144,12 +145,12 @@ def test_other_tables_name_functions_of_their_files(
     assert wrong == {}
 
 
-def test_every_kind_of_the_store_is_listed() -> None:
+def every_kind_of_the_store_is_listed() -> None:
     rows = rows_of(text_of("architecture"), *KINDS_HEAD)
     assert [names_in(cells[0])[0] for cells in rows] == [kind.name for kind in KINDS]
 
 
-def test_every_option_of_the_generator_is_told() -> None:
+def every_option_of_the_generator_is_told() -> None:
     known = {one.name for one in fields(Options)}
     flags = {
         name for cells in rows_of(text_of("codegen"), *TABLES[-1][1]) for name in names_in(cells[5])
@@ -168,14 +169,14 @@ def test_the_program_that_shows_a_group_runs(
     assert "threads share it" in (printed := capsys.readouterr().out) and "int k_Fused_" in printed
 
 
-def test_names_of_a_change_stand_in_the_files_of_their_row() -> None:
+def names_of_a_change_stand_in_the_files_of_their_row() -> None:
     rows = [line for line in text_of("what_to_touch").splitlines() if line.startswith("| ")]
     rows = [row for row in rows if paths_in(row)]
     assert len(rows) > ROWS_MIN
     assert {row: gone for row in rows if (gone := absent_words(row))} == {}
 
 
-def test_the_rows_of_each_change_are_counted_right() -> None:
+def the_rows_of_each_change_are_counted_right() -> None:
     page = text_of("what_to_touch")
     counted = [
         tuple(0 if cell == "–" else int(cell) for cell in cells[1:])
@@ -186,6 +187,23 @@ def test_the_rows_of_each_change_are_counted_right() -> None:
         (len(rows_of(text, "file", *tail)), len(rows_of(text, "condition", "file", *tail)))
         for text in page.split("\n## ")[1:]
     ]
+
+
+@cases(
+    "holds",
+    [
+        the_table_of_rooms_is_whole,
+        the_index_answers_many_questions,
+        the_index_names_functions_of_its_files,
+        every_kind_of_the_store_is_listed,
+        every_option_of_the_generator_is_told,
+        names_of_a_change_stand_in_the_files_of_their_row,
+        the_rows_of_each_change_are_counted_right,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_the_maps_of_the_code_agree_with_it(holds: Callable[[], None]) -> None:
+    holds()
 
 
 @cases("page", PAGES)

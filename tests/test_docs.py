@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,7 @@ def code_blocks(text: str) -> list[str]:
     return re.findall(r"^```[a-z]*\n(.*?)^```", text, re.M | re.S)
 
 
-def test_the_table_of_environment_variables_is_whole() -> None:
+def the_table_of_environment_variables_is_whole() -> None:
     def row(variable: EnvironmentVariable) -> str:
         values = ", ".join(f"`{choice}`" for choice in variable.choices) or variable.takes
         return f"{values} | {f'`{variable.default}`' if variable.default else 'none'}"
@@ -63,7 +63,7 @@ def test_the_table_of_environment_variables_is_whole() -> None:
     assert found == expected
 
 
-def test_every_reason_is_explained() -> None:
+def every_reason_is_explained() -> None:
     table = text_of("docs/report.md").split("| reason |")[1].split("##")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = [code for row in rows for code in re.findall(r"`([a-z-]+)`", row)]
@@ -74,7 +74,7 @@ def section_of(name: str, heading: str) -> str:
     return text_of(name).split(f"## {heading}\n")[1].split("\n## ")[0]
 
 
-def test_every_preset_is_explained_with_its_flags() -> None:
+def every_preset_is_explained_with_its_flags() -> None:
     rows = [
         f"| `{preset.name}` | {preset.summary} | {preset.note} |".replace("|  |", "| |")
         for preset in table.PRESETS.values()
@@ -119,14 +119,14 @@ def test_every_operator_of_the_presets_is_explained(
     assert found == rows, "pytest tests/test_docs.py --update-golden writes them"
 
 
-def test_every_known_fault_of_mindspore_is_told() -> None:
+def every_known_fault_of_mindspore_is_told() -> None:
     heading = "What MindSpore itself computes wrongly on CPU"
     lines = section_of("docs/presets.md", heading).splitlines()
     rows = [f"| `{call}` | {what} | {instead} |" for call, what, instead in FAULTS]
     assert [line for line in lines if line.startswith("| `")] == rows
 
 
-def test_every_operator_that_precise_leaves_out_is_explained() -> None:
+def every_operator_that_precise_leaves_out_is_explained() -> None:
     """Operators whose exclusion has another reason than rounding; the reasons are measured, the
     names follow from the code.
     """
@@ -144,7 +144,7 @@ def commands_of(block: str) -> list[str]:
     return [re.split(r"\s{2,}|\s*#", line.strip())[0] for line in block.splitlines()]
 
 
-def test_both_readmes_stand_in_step() -> None:
+def both_readmes_stand_in_step() -> None:
     english, chinese = text_of("README.md"), text_of("README.zh.md")
     for pattern in (r"^#+ ", r"^- ", r"^\|"):
         counts = [len(re.findall(pattern, text, re.M)) for text in (english, chinese)]
@@ -181,14 +181,14 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert not anchor or anchor in anchors_of(page), link
 
 
-def test_the_readme_names_every_command() -> None:
+def the_readme_names_every_command() -> None:
     assert isinstance(cli, Group)
     readme = text_of("README.md")
     for command in cli.commands:
         assert f"ms-fusion {command}" in readme or f"make {command}" in readme, command
 
 
-def test_every_module_that_the_docs_run_is_there() -> None:
+def every_module_that_the_docs_run_is_there() -> None:
     pages = ["README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
     named = {name for page in pages for name in re.findall(r"python -m ([\w.]*\w)", text_of(page))}
     assert len(named) > 10
@@ -316,7 +316,7 @@ def test_the_kernel_of_the_page_on_ascend_c_runs_as_it_stands(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["guide.py", "scale_shift.cpp"]
 
 
-def test_every_check_of_ascend_c_is_explained() -> None:
+def every_check_of_ascend_c_is_explained() -> None:
     table = section_of("docs/ascend_c.md", "Checks")
     told = set(re.findall(r"`([a-z_]+)`", table))
     headers = (ROOT / "tbe_impl/ascendc/host_model/model").glob("*.h")
@@ -455,7 +455,7 @@ def test_the_page_of_flags_is_what_the_code_knows(request: pytest.FixtureRequest
     assert text_of("docs/flags.md") == flags_page()
 
 
-def test_the_limits_in_the_security_model_are_those_of_the_code() -> None:
+def the_limits_in_the_security_model_are_those_of_the_code() -> None:
     rows = dict(
         re.findall(
             r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$",
@@ -531,7 +531,7 @@ def texts_in_troubleshooting() -> list[str]:
     ]
 
 
-def test_our_own_texts_are_quoted_as_they_are() -> None:
+def our_own_texts_are_quoted_as_they_are() -> None:
     quoted, known = texts_in_troubleshooting(), texts_of_the_code()
     assert len(quoted) > 25
     assert [text for text in quoted if text not in known] == []
@@ -560,7 +560,7 @@ def warnings_of_the_code() -> list[str]:
     ]
 
 
-def test_every_warning_is_explained_in_troubleshooting() -> None:
+def every_warning_is_explained_in_troubleshooting() -> None:
     quoted, said = texts_in_troubleshooting(), warnings_of_the_code()
     assert len(said) > 10
     named = (
@@ -584,11 +584,11 @@ def test_what_troubleshooting_tells_to_run_runs(tmp_path: Path) -> None:
         assert run(shlex.split(command)) == 1, command
 
 
-def test_the_changelog_knows_the_version() -> None:
+def the_changelog_knows_the_version() -> None:
     assert f"## {ms_fusion.__version__}" in text_of("CHANGELOG.md")
 
 
-def test_no_place_of_this_machine_is_named() -> None:
+def no_place_of_this_machine_is_named() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -598,3 +598,27 @@ def test_no_place_of_this_machine_is_named() -> None:
     files = [ROOT / name for name in filter(None, listed.stdout.split("\0"))]
     contents = {path: path.read_bytes() for path in files if path.is_file()}
     assert [path for path, text in contents.items() if any(map(text.__contains__, private))] == []
+
+
+@cases(
+    "holds",
+    [
+        the_table_of_environment_variables_is_whole,
+        every_reason_is_explained,
+        every_preset_is_explained_with_its_flags,
+        every_known_fault_of_mindspore_is_told,
+        every_operator_that_precise_leaves_out_is_explained,
+        both_readmes_stand_in_step,
+        the_readme_names_every_command,
+        every_module_that_the_docs_run_is_there,
+        every_check_of_ascend_c_is_explained,
+        the_limits_in_the_security_model_are_those_of_the_code,
+        our_own_texts_are_quoted_as_they_are,
+        every_warning_is_explained_in_troubleshooting,
+        the_changelog_knows_the_version,
+        no_place_of_this_machine_is_named,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_the_documents_agree_with_the_code(holds: Callable[[], None]) -> None:
+    holds()

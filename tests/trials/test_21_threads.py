@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import FULL
+from tests.cases import FULL, cases
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
 
 pytestmark = pytest.mark.mindspore
 GRAPH, PYNATIVE = "0", "1"
 
 
-@pytest.mark.parametrize(
+@cases(
     "way, preset, mode",
     [
         ("lock", "auto", GRAPH),

@@ -25,7 +25,7 @@ def fused(path: Path, **options: object) -> Ledger:
     return auto_fuse(path, dry_run=True, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("written", [False, True])
+@cases("written", [False, True])
 def test_the_command_says_first_who_runs_the_kernels(
     written: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,19 +20,24 @@ SUM = ROOT / "tests" / "programs" / "trials" / "sum_in_another_directory.py"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory that is also the home directory."""
+    return make_home(tmp_path, monkeypatch)
+
+
+def make_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     return tmp_path
 
 
-@pytest.mark.parametrize(
+@cases(
     "chosen, below",
     [("rel", "rel"), ("./a/../rel", "a/../rel"), ("~/rel", "rel"), ("~", ""), ("a~b", "a~b")],
 )
 def test_a_relative_cache_becomes_absolute_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, below: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, below: str
 ) -> None:
+    home = make_home(tmp_path, monkeypatch)
     monkeypatch.setenv(environment.CACHE_DIR.name, chosen)
     found = environment.cache_dir()
     assert found == home / below and found.is_absolute()
@@ -42,10 +47,11 @@ def test_a_relative_cache_becomes_absolute_once(
     assert os.environ[environment.CACHE_DIR.name] == str(found)
 
 
-@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
+@cases("variable", ["HOME", "XDG_CACHE_HOME"])
 def test_a_relative_home_gives_an_absolute_cache(
-    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
+    make_home(tmp_path, monkeypatch)
     monkeypatch.setenv(environment.CACHE_DIR.name, "")
     monkeypatch.setenv(variable, "relative")
     found = environment.cache_dir()

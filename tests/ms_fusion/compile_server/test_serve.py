@@ -5,10 +5,9 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from ms_fusion.compile_server.build_processes import build_in_processes
 from tbe_impl.errors import InputError
+from tests.cases import cases
 
 
 def build(kernel):
@@ -23,7 +22,7 @@ def build(kernel):
     Path(kernel).touch()
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@cases("workers", [1, 3])
 def test_what_fails_costs_only_itself(workers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kernels = ["one", "dies", "two", "hangs", "raises", "refuses", "three"]
