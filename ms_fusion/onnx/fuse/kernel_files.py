@@ -77,11 +77,15 @@ def header_files() -> tuple[Path, ...]:
     return (*compiler.INCLUDE.glob("*.h"), *SOURCES.glob("*.[hc]"))
 
 
-def write_headers(place: Path) -> None:
-    """Creates the directory `place` and copies the headers that the C kernels include into it."""
+def write_headers(place: Path, *, custom_operators: bool) -> None:
+    """Creates the directory `place` and copies the headers that the C kernels include into it.
+
+    With `custom_operators`, the sources of the library of custom operators are copied too.
+    """
     place.mkdir()
     for header in header_files():
-        shutil.copyfile(header, place / header.name)
+        if custom_operators or header.parent != SOURCES:
+            shutil.copyfile(header, place / header.name)
 
 
 def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Line, ...]]:

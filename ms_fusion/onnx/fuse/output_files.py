@@ -24,6 +24,7 @@ from ms_fusion.onnx.fuse.shared_kernel_directory import (
     keep_user_files,
 )
 from ms_fusion.onnx.kernels.group_kernel import GroupKernel
+from ms_fusion.onnx.ort_library.operator_library import LIBRARY
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from tbe_impl.errors import InputError
 
@@ -97,9 +98,9 @@ def write_model(
                 "reproducers": names,
             }
             others = keep_others(old, place, target.name)
-            if any(place.glob("*.c")):
-                write_headers(place / INCLUDE)
             write_library(place, [*told, *(entry for one in others for entry in one["kernels"])])
+            if any(place.glob("*.c")):
+                write_headers(place / INCLUDE, custom_operators=(place / LIBRARY).exists())
             keep_user_files(old, place)
             if kernels is not None or any(place.iterdir()):
                 (place / MANIFEST).write_text(
