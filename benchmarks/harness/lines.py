@@ -30,20 +30,22 @@ CONTESTANTS: Mapping[str, str] = MappingProxyType(
         OURS: '`mf.enable(generator="ms_fusion")`',
         CUSTOM: "the same with Cells of `custom_ops` in the net; interleaved with ours like all "
         "other contestants",
-        UNFUSED: "MindSpore as it comes, graph mode",
+        UNFUSED: "MindSpore with its default settings in graph mode",
         REPAIRED: "the same with `ONEDNN_MAX_CPU_ISA=AVX2`, which makes its convolution fast and "
         "its products slower",
-        OWN: 'MindSpore\'s generator under our presets, `mf.enable(generator="mindspore")`: what '
-        "it gets wrong stays unfused",
-        TORCH: "eager, the fused function where there is one, inference mode or autograd, the "
-        "fastest Adam (`fused`); images in the usual order or channels last, whichever is quicker",
-        COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole, optimizer "
-        "included, warmed up; weights may change between calls, as in ours: no freezing",
+        OWN: 'MindSpore\'s generator under our presets, `mf.enable(generator="mindspore")`; '
+        "operators that this generator builds wrongly stay unfused",
+        TORCH: "eager mode, with the fused function if there is one, in inference mode or with "
+        "autograd, with the fastest Adam (`fused`); images in the default order or channels last, "
+        "whichever is faster",
+        COMPILED: "`torch.compile(dynamic=False, fullgraph=True)` of the whole step including the "
+        "optimizer, after warm-up. Weights may change between calls, as in ours, so weights are "
+        "not frozen",
         RUNTIME: "the net as torch exports it, all optimisations, one session",
         CEILING: "for operators: the time of a kernel that only moves the necessary bytes, the "
         "faster of two variants. For nets: the time of as many operations in one large product, "
         "by oneDNN or torch, whichever is faster",
-        INSIDE: "for operators: the same bytes by a kernel of ours that MindSpore calls",
+        INSIDE: "for operators: the time of such a kernel when MindSpore calls it",
     }
 )
 """The contestants and how each is tuned; all have the same threads, weights and inputs."""

@@ -149,7 +149,6 @@ def test_a_net_without_operators_has_an_empty_ledger():
     assert any("no operator at all" in note for note in ledger.notes)
 
 
-@FULL
 def test_outputs_of_a_net_that_draws_are_not_compared():
     def noisy(x):
         return ms.ops.dropout(x, p=0.5, training=True) * 2.0

@@ -101,7 +101,6 @@ def test_the_nets_that_globals_hold_go_with_their_weights(tmp_path):
     assert told.output.splitlines()[0] == "True 7.0", told.output
 
 
-@FULL
 def test_a_function_of_a_notebook_takes_its_source_text_along(monkeypatch):
     text = "from mindspore import ops\ndef cell(x):\n    return ops.add(ops.mul(x, 2.0), 1.0)\n"
     name = "/nowhere/ipykernel_1/123.py"

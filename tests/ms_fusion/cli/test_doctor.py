@@ -14,7 +14,7 @@ import pytest
 from ms_fusion.cli import doctor
 from ms_fusion.cli.doctor import Check, diagnose
 from ms_fusion.mindspore.presets import generator_proof
-from tests.cases import FULL, cases
+from tests.cases import cases
 
 GOOD = {
     "numpy": "1.26.4",
@@ -252,7 +252,6 @@ def test_a_trial_that_dies_is_told(
     assert says in doctor.run_trial(own_place, 30.0)
 
 
-@FULL
 @pytest.mark.mindspore
 def test_the_trial_really_fuses(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The content of a hostile directory and the user's own flags must not matter.

@@ -242,7 +242,6 @@ def test_the_demo_prints_a_ledger_and_writes_two_reports(
     ]
 
 
-@FULL
 @pytest.mark.mindspore
 @pytest.mark.usefixtures("shared_cache")
 def test_the_demo_ends_with_its_one_line(place: Path) -> None:
