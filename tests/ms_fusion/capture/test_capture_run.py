@@ -1,5 +1,7 @@
 """Capture of a live net, with MindSpore's profile, and with MindSpore's errors."""
 
+import threading
+
 import pytest
 
 from ms_fusion.capture.capture_run import _explain_error
@@ -48,6 +50,7 @@ def test_errors_tell_their_sentence_and_the_users_line(told, what, place):
 @pytest.mark.mindspore
 def test_a_cell_that_trains_is_copied_with_its_scopes():
     pytest.importorskip("mindspore", reason="needs MindSpore")
+    import mindspore
     from mindspore import nn
 
     from ms_fusion.capture.net_copy import fresh_function
@@ -64,3 +67,7 @@ def test_a_cell_that_trains_is_copied_with_its_scopes():
         assert len(ours) == 2
         assert all(ours[one.name] is one for one in twin.optimizer.parameters)
         assert all(ours[one.name] is not one for one in body.get_parameters())
+
+    body.lock = threading.Lock()  # cannot be copied: a compiled function calls the Cell
+    x = mindspore.Tensor([[1.0, 2.0, 3.0, 4.0]], mindspore.float32)
+    assert fresh_function(body)(x).shape == (1, 4)

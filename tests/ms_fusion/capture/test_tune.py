@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import ms_fusion as mf
+from ms_fusion.capture import tune
+from ms_fusion.graph import Graph, Node, Value
 from tbe_impl.errors import InputError
 from tests.cases import FULL
 from tests.ms_fusion.mindspore.presets.mindspore_child import ROOT, run
@@ -20,6 +24,36 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(
         PROGRAMS / "tuned_net.py", tmp_path_factory.mktemp("tune") / "work", own_cache=True
     ).result
+
+
+def test_what_is_left_out_in_which_order_and_for_how_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shapes = {"x": (8,), "y": (64,), "m": (4, 4), "b": (2, 4, 4), "image": (1, 1, 4, 4)}
+    values = {name: Value(name, shape, "float32") for name, shape in shapes.items()}
+    nodes = tuple(
+        Node(op, op, inputs, inputs[:1])
+        for op, inputs in {
+            "Exp": ("x",),
+            "MatMul": ("m", "m"),
+            "Conv2D": ("image", "image"),
+            "Tanh": ("y",),
+            "BatchMatMul": ("b", "b"),
+        }.items()
+    )
+    group: Any = SimpleNamespace(graph=Graph("g", nodes, values, ("x",), ("y",)))
+    assert list(tune._exclusion_candidates([group])) == [
+        ("without products", ("BatchMatMul", "MatMul")),
+        ("without convolutions", ("Conv2D",)),
+        *((f"without {op}", (op,)) for op in ("Tanh", "BatchMatMul", "MatMul", "Exp")),
+    ]
+    monkeypatch.setattr(time, "perf_counter", lambda: 40.0)
+    clock = tune._Clock(10.0, 100.0, lambda elapsed, text: None, whole_s=10.0)
+    assert (clock.elapsed_s, clock.remaining_s, clock.kernel_budget_s(1)) == (30, 60, 40)
+    assert clock.kernel_budget_s(4) == 60 / 2 - 10
+    assert (clock.has_room(6), clock.has_room(7)) == (True, False)
+    clock.whole_s = 70.0
+    assert clock.kernel_budget_s(1) == 60
 
 
 @FULL
