@@ -25,14 +25,11 @@ class Deep(Point):
     z: Point | None = None
 
 
-def test_records_are_equal_by_type_and_fields() -> None:
+def test_records_are_frozen_and_equal_by_type_and_fields() -> None:
     assert Point(1) == Point(1, 0, "a") and hash(Point(1)) == hash(Point(1, name="a"))
     assert Point(1) != Point(2) and Point(1) != Other(1) and Point(1) != 1
     assert Point(1) != Deep(1) and Deep(1, z=Point(2)) == Deep(1, z=Point(2)) != Deep(1)
     assert len({Point(1), Point(1), Other(1), Deep(1)}) == 3
-
-
-def test_records_are_dataclasses() -> None:
     assert replace(Point(1), y=5) == Point(1, 5)
     assert repr(Deep(1, z=Point(2))) == "Deep(x=1, y=0, z=Point(x=2, y=0))"
     with pytest.raises(FrozenInstanceError):
