@@ -116,7 +116,7 @@ EQUIVALENTS = (
         ROTARY,
         (("RotaryEmbedding", _write_rotary),),
         ("float32", "float16"),
-        "where both halves of each table are known to be equal, "
-        "from a constant or from the operators that make it",
+        "if both halves of each table are known to be equal: the table is a constant, or the "
+        "operators that compute it show it",
     ),
 )
