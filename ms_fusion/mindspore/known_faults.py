@@ -64,8 +64,8 @@ FAULTS = (
         "MindSpore continues to record. The next function under `@ms.jit` is therefore compiled "
         "with one derivative too many. If one of its operators does not have this further "
         "derivative, the compilation fails once",
-        "`mf.enable()`, which ends the recording. If `net.set_grad()` was called, call the net only "
-        "through `ms.value_and_grad`",
+        "`mf.enable()`, which ends the recording. If `net.set_grad()` was called, call the net "
+        "only through `ms.value_and_grad`",
     ),
     Fault(
         'graph_kernel_flags="--opt_level=2"',

@@ -368,8 +368,9 @@ OPERATORS = (
         steps=22,
         mindspore=MindSporeFusion(expand=Expand.BY_DEFAULT, basics=9),
         mindspore_generator=MindSporeGenerator(
-            inaccurate_expansion="its expansion contains Tanh, which is less accurate: 1.1 → 11 ULP on edge "
-            "values"
+            inaccurate_expansion=(
+                "its expansion contains Tanh, which is less accurate: 1.1 → 11 ULP on edge values"
+            )
         ),
         whole=True,
         advice=Advice(caution=EXP_CAUTION),

@@ -42,7 +42,8 @@ class Preset(Record):
 
 SAME_ON_CPU = (
     "On CPU our generator builds the same kernels as for `auto`. MindSpore's levels differ in some "
-    "passes, but these passes do not change the groups of our generator. With MindSpore's own generator the kernels differ."
+    "passes, but these passes do not change the groups of our generator. With MindSpore's own "
+    "generator the kernels differ."
 )
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
