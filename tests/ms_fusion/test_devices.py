@@ -24,6 +24,20 @@ def test_the_constant_stands_for_a_cost_not_measured_yet() -> None:
     assert found.source.endswith("launch: MindSpore 2.10")
 
 
+ROOFS = {
+    "ascend910a": (1024.0, 262_144.0, 2048.0),
+    "ascend910b": (1382.4, 353_894.4, 5529.6),
+    "ascend310p": (204.0, 70_778.9, 553.0),
+    "gpu": (1555.0, 19_500.0, 19_500.0),
+}
+"""Device → bandwidth in GB/s, peaks of the matrix unit and of the vector unit in GFLOP/s."""
+
+
+def test_the_devices_have_the_published_rates() -> None:
+    assert {name: tuple(item.roofs.values()) for name, item in devices.DEVICES.items()} == ROOFS
+    assert all(item.launch_us > 1 for item in devices.DEVICES.values())
+
+
 def _try(_: int) -> float | None:
     measured = devices.measure_launch_us()
     return measured if devices._cached_launch() is not None else None

@@ -15,6 +15,7 @@ import pytest
 from tbe_impl import load_operator
 from tbe_impl.errors import InputError
 from tbe_impl.loading.bytecode import CachedLoader
+from tbe_impl.loading.operator_packages import read_reexports
 from tbe_impl.runtime.store import user_store
 from tbe_impl.runtime.store_kinds import BYTECODE
 from tests.cases import cases
@@ -126,6 +127,19 @@ def test_a_circle_is_begun_where_it_can_be(tmp_path: Path, name: str) -> None:
         described(x.shape), described(x.shape)
     )
     assert np.array_equal(kernel(x, backend="numpy"), x * 4)
+
+
+INERT = '"""Operators."""\nimport os\n__all__ = ["op0"]\n'
+"""Statements of an ``__init__`` that do not prevent lazy imports."""
+
+
+@cases("more", ["", "print()", "os.environ", "names = []", "__all__[0] = ''", "if os: pass"])
+def test_a_file_that_does_more_is_executed(tmp_path: Path, more: str) -> None:
+    imports = "".join(f"from .op{number} import op{number}\n" for number in range(99))
+    file = tmp_path / "__init__.py"
+    file.write_text(INERT + imports + more)
+    found = read_reexports(str(file), "impl")
+    assert dict(found) == ({} if more else {f"op{n}": (f"impl.op{n}", f"op{n}") for n in range(99)})
 
 
 def test_a_circle_without_a_beginning_is_refused(tmp_path: Path) -> None:

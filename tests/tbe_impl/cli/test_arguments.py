@@ -144,6 +144,8 @@ def test_descriptions_become_dicts() -> None:
     assert first["shape"] == first["ori_shape"] == (2, 3)
     assert (first["dtype"], first["format"], first["ori_format"]) == ("float16", "ND", "ND")
     assert second["shape"] == (2, 3) and second is not first
+    assert ArrayDescription((2, 0)).is_known and not ArrayDescription((2, -1)).is_known
+    assert positional(unary, ArrayDescription((0, -1)))[0]["range"] == ((0, 0), (1, None))
 
 
 def test_the_oldest_take_shapes_and_dtypes() -> None:

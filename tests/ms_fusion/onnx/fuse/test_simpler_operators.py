@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from ms_fusion.onnx.canonicalization.simpler_operators import lower
 from ms_fusion.onnx.fuse.auto_fuse import auto_fuse
 from tests.cases import FULL, cases
-from tests.ms_fusion.onnx.fuse.models import OPSET, Builder
+from tests.ms_fusion.onnx.fuse.models import FLOAT, OPSET, Builder
 
 CASES = {
     "plain": ((2, 3, 4, 5, 6), (4, 3, 2, 3, 3), {}),
@@ -65,24 +65,19 @@ def test_a_convolution_in_three_axes_becomes_a_product(
     assert ledger.output_max_abs is not None
 
 
-def test_a_device_that_has_it_keeps_it(tmp_path: Path) -> None:
-    ledger = auto_fuse(net(tmp_path / "net.onnx", "plain"), dry_run=True, device_name="ascend910b")
+def test_what_cannot_or_need_not_be_lowered_stays(tmp_path: Path) -> None:
+    known = net(tmp_path / "known.onnx", "plain")
+    ledger = auto_fuse(known, dry_run=True, device_name="ascend910b")
     assert not [note for note in ledger.notes if "lacks" in note]
 
-
-def test_versions_before_broadcasting_stay(tmp_path: Path) -> None:
-    ledger = auto_fuse(
-        net(tmp_path / "net.onnx", "plain", 6), dry_run=True, device_name="ascend310p"
-    )
+    before_broadcasting = net(tmp_path / "before.onnx", "plain", 6)
+    ledger = auto_fuse(before_broadcasting, dry_run=True, device_name="ascend310p")
     assert any("Conv_0 stays, before version 7" in note for note in ledger.notes)
 
-
-def test_a_size_that_is_not_known_stays(tmp_path: Path) -> None:
     b = Builder({"x": (1, 3, "d", 5, 6)})
-    source = b.save(
-        tmp_path / "net.onnx", b.add("Relu", b.add("Conv", "x", b.weight(4, 3, 2, 2, 2)))
-    )
-    ledger = auto_fuse(source, dry_run=True, device_name="ascend310p")
+    result = b.add("Relu", b.add("Conv", "x", b.weight(4, 3, 2, 2, 2)))
+    unknown = b.save(tmp_path / "unknown.onnx", result)
+    ledger = auto_fuse(unknown, dry_run=True, device_name="ascend310p")
     assert any("stays, a size is not known" in note for note in ledger.notes)
 
 
@@ -143,22 +138,26 @@ def test_what_gemm_adds(beta: float) -> None:
     np.testing.assert_allclose(run(made, x=x), run(model, x=x), rtol=1e-5)
 
 
+MALFORMED = "its attributes do not fit its sizes"
+
+
 @cases(
     "operator, attributes, says",
     [
-        ("Conv", {"strides": [0, 0]}, "its attributes do not fit its sizes"),
-        ("Conv", {"strides": [1]}, "its attributes do not fit its sizes"),
-        ("Conv", {"pads": [1]}, "its attributes do not fit its sizes"),
-        ("Conv", {"group": 0}, "its attributes do not fit its sizes"),
-        ("Conv", {"group": 2}, "its attributes do not fit its sizes"),
-        ("Conv", {"dilations": [9, 9]}, "its attributes do not fit its sizes"),
+        ("Conv", {"strides": [0, 0]}, MALFORMED),
+        ("Conv", {"strides": [1]}, MALFORMED),
+        ("Conv", {"pads": [1]}, MALFORMED),
+        ("Conv", {"group": 0}, MALFORMED),
+        ("Conv", {"group": 2}, MALFORMED),
+        ("Conv", {"dilations": [9, 9]}, MALFORMED),
         ("Conv", {"auto_pad": "SAME_UPPER"}, "its auto_pad is SAME_UPPER"),
         ("Conv", None, "it lacks an image or a weight"),
         ("Gemm", None, "it lacks a matrix"),
+        ("Gemm", {"alpha": 0.5}, "since its dtype is not a known floating-point dtype"),
     ],
 )
-def test_what_is_malformed_stays(operator: str, attributes: Any, says: str) -> None:
-    b = Builder({"x": (1, 3, 6, 6)})
+def test_what_has_no_simpler_form_stays(operator: str, attributes: Any, says: str) -> None:
+    b = Builder({"x": (1, 3, 6, 6)}, onnx.TensorProto.INT32 if operator == "Gemm" else FLOAT)
     inputs = ["x"] if attributes is None else ["x", b.weight(2, 3, 3, 3)]
     model = b.model(b.add(operator, *inputs, **(attributes or {})))
     _, told = lowered(model, operator)
