@@ -1,4 +1,4 @@
-"""Reads and checks every environment variable of the project (see docs/environment.md)."""
+"""Reads and checks every environment variable of ms_fusion (see docs/environment.md)."""
 
 from __future__ import annotations
 
