@@ -280,12 +280,25 @@ def _is_list_of_samples(node: Any) -> bool:
     return named and isinstance(node.value, ast.Tuple)
 
 
+def _guarded_calls(tree: ast.AST) -> set[ast.AST]:
+    """Calls inside a ``try`` statement, which may catch what they raise."""
+    return {
+        node
+        for guard in ast.walk(tree)
+        if isinstance(guard, ast.Try) and guard.handlers
+        for node in ast.walk(guard)
+    }
+
+
 def unread_parts(path: str, tree: ast.AST) -> dict[ast.AST, str]:
     """Parts of a file whose mutations change nothing that a user sees, with the reason.
 
     Product code reads the first input shapes of `OpSpec.samples`; the others belong to the tests.
     The demo compares a net with the same net unfused, so the factor of its scores is free.
+    ``zip(..., strict=True)`` differs from ``strict=False`` only if the program has another fault.
+    A cache of functions with one more entry returns the same results.
     """
+    guarded = _guarded_calls(tree)
     found: dict[ast.AST, str] = {}
     node: Any
     for node in ast.walk(tree):
@@ -293,6 +306,11 @@ def unread_parts(path: str, tree: ast.AST) -> dict[ast.AST, str]:
             found[node] = "a factor in the demo's net, which is compared with itself"
         elif path.startswith("custom_ops/operators/") and _is_list_of_samples(node):
             found |= dict.fromkeys(node.value.elts[1:], "input shapes for tests only")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "lru_cache":
+            found |= {one: "the size of a cache" for one in node.keywords if one.arg == "maxsize"}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "zip" and node not in guarded:
+            strict = [one for one in node.keywords if ast.unparse(one) == "strict=True"]
+            found |= dict.fromkeys(strict, "an assertion that always holds")
     return found
 
 
