@@ -60,13 +60,10 @@ def test_names_of_a_package(package: str, goldens: Goldens) -> None:
     goldens.compare(f"public_names/{package}.txt", text)
 
 
-def test_a_package_lists_its_public_names() -> None:
+def test_public_names_and_documented_modules_need_no_import() -> None:
     for package in PACKAGES:
         module = importlib.import_module(package)
         assert {*dir(module)} - {"__version__"} == {*module.__all__} == {*module._HOMES}
-
-
-def test_documented_modules_need_no_import() -> None:
     for package in ("ms_fusion", "custom_ops"):
         module = importlib.import_module(package)
         for name in module._DOCUMENTED_MODULES:
