@@ -7,11 +7,16 @@ import inspect
 import sys
 from collections.abc import Iterator
 from textwrap import wrap
+from types import SimpleNamespace
+from typing import Any
 
 from custom_ops import functional
 from tbe_impl import ops
+from tbe_impl.compat import installed
 from tbe_impl.compat.modules import NAMES_BY_MODULE, names_of
+from tbe_impl.compat.platform import get_soc_spec
 from tbe_impl.dsl import EXT_OPERATIONS, OPERATIONS
+from tbe_impl.soc import SOCS
 from tests.cases import cases
 from tests.golden_code.comparing import Goldens
 from tests.golden_code.declared import PACKAGES, Declared, bases_of, declared, file_of, lines_of
@@ -29,6 +34,15 @@ MORE_MODULES = (
     "tbe.dsl.compute",
 )
 """Modules whose names apply to all modules below them."""
+SPECIFIED = (
+    *("SOC_VERSION", "SHORT_SOC_VERSION", "FULL_SOC_VERSION", "AICORE_TYPE", "CORE_NUM"),
+    *("MAX_CORE_NUM", "CUBE_CORE_CNT", "VECTOR_CORE_CNT", "UB_SIZE", "L2_SIZE", "L1_SIZE"),
+    *("L0A_SIZE", "L0B_SIZE", "L0C_SIZE", "SMASK_SIZE", "CUBE_SIZE", "UNZIP"),
+    *("CUBE_VECTOR_SPLIT", "cube_m_size", "cube_n_size", "cube_k_size", "Compiler_arch"),
+    *("ubblock_size", "CORE_TYPE_LIST", "FB_SIZE", "VREG_SIZE", "cube_vector_combine"),
+    *("vector_reg_width", "L0A_LAYOUT_IS_zN", "intrinsic_fix_pipe_l0c2out", "load3d_constraints"),
+)
+"""Properties of a chip that operators ask for."""
 
 
 def names_with_signatures(package: str) -> Iterator[str]:
@@ -104,3 +118,30 @@ def test_modules_that_operators_import(goldens: Goldens) -> None:
     for names, modules in together.items():
         lines += ["", *modules, *wrap(names, 96, initial_indent="    ", subsequent_indent="    ")]
     goldens.compare("public_names/compat.txt", "".join(f"{line}\n" for line in lines[1:]))
+    values = {
+        line
+        for module in NAMES_BY_MODULE
+        for name, value in names_of(module).items()
+        for line in constants(name, value)
+    }
+    lines = [*sorted(values), "", *chip_properties()]
+    goldens.compare("public_names/compat_values.txt", "".join(f"{line}\n" for line in lines))
+
+
+def constants(name: str, value: Any) -> Iterator[str]:
+    """A line for each constant of a name."""
+    if isinstance(value, SimpleNamespace):
+        for own, item in vars(value).items():
+            yield from constants(f"{name}.{own}", item)
+    elif isinstance(value, int | float | str | list | tuple | dict):
+        yield f"{name} = {value!r}"
+
+
+def chip_properties() -> Iterator[str]:
+    """What `get_soc_spec` answers, and the sizes of each chip."""
+    for chip in SOCS.values():
+        sizes = {name: item for name, item in vars(chip).items() if isinstance(item, int)}
+        yield f"{chip.name}: {sizes}"
+    for chip in ("Ascend910A", "Ascend910B1"):
+        with installed(soc=chip):
+            yield f"{chip}: { {key: get_soc_spec(key) for key in SPECIFIED} }"
