@@ -14,6 +14,7 @@ import pytest
 
 from ms_fusion.cli import doctor, main
 from ms_fusion.cli.doctor import Check, Diagnosis
+from ms_fusion.report.text import to_text
 from ms_fusion.report.view import build_view
 from tbe_impl.cli import timing
 from tbe_impl.cli.timing import BenchResult, Timing
@@ -99,6 +100,15 @@ def test_the_json_of_a_ledger_and_of_its_page(goldens: Goldens) -> None:
     goldens.compare("schemas/ledger.json.txt", structure_text(json.loads(ledger.to_json())))
     view = json.loads(json.dumps(build_view(ledger)))
     goldens.compare("schemas/page_data.txt", structure_text(view))
+    goldens.compare("reports/page.txt", "".join(f"{line}\n" for line in items_of(view)))
+    goldens.compare("reports/terminal.txt", to_text(ledger))
+
+
+def items_of(view: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each item of the page's data: texts, figures and positions."""
+    for key, value in view.items():
+        entries = value if isinstance(value, list) else [value]
+        yield from (f"{key}: {json.dumps(item, ensure_ascii=False)}" for item in entries)
 
 
 BENCH = BenchResult(
