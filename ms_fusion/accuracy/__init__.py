@@ -1,6 +1,5 @@
 """Certifies the accuracy of fused kernels: compares their results with float64 results of NumPy.
 
-In: compiled kernels with their descriptions and inputs. Out: certificates, which are records of the
-    errors in ULP. Must
-not change a kernel or a fusion decision.
+In: compiled kernels, their descriptions and their inputs. Out: certificates. A certificate records
+the errors of one kernel in ULP. This package must not change a kernel or a fusion decision.
 """

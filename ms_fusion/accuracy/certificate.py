@@ -64,7 +64,7 @@ class CompiledKernel:
     def results(self) -> tuple[Value, ...]:
         """The tensors that the kernel writes.
 
-        The tensor that an ``Assign`` writes is the overwritten input.
+        For an output of an ``Assign``, the tensor is the input that the ``Assign`` overwrites.
         """
         return tuple(
             self.graph.values[name]
@@ -75,7 +75,7 @@ class CompiledKernel:
 
     @property
     def targets(self) -> tuple[int | None, ...]:
-        """For each output, the index of the input that it overwrites, or None."""
+        """For each output, the index of the input that the output overwrites, or None."""
         return tuple(_target(self.graph, name) for name in self.graph.outputs)
 
 
@@ -94,34 +94,35 @@ def certify(
     max_bytes: int = MAX_BYTES,
     compiled_worker: str = WORKER,
 ) -> dict[str, tuple[Accuracy, ...]]:
-    """Returns a dict from a kernel's full name to a tuple of `Accuracy` records.
+    """Measures the errors of kernels; returns the `Accuracy` records of each kernel.
 
-    The tuple has a record for each kind of test inputs: captured inputs (if there are any), seeded
+    The result is a dict from the full name of a kernel to a tuple of records. The tuple has one
+    record for each kind of test inputs. The kinds are captured inputs (if there are any), seeded
     random inputs, and edge cases.
 
     Args:
         kernels: fused kernels of one capture.
         kernel_directory: directory that contains the kernels' files (``….so``, ``….json``,
             ``….info``) at any depth.
-        flags: flag string with which the kernels were compiled. The calling convention depends on
-            it.
-        captured: a dict from the full name of a kernel to its inputs in a run, in order; see
-            `ms_fusion.accuracy.tensor_dump`.
+        flags: graph kernel flags with which the kernels were compiled, as one string. The flags
+            determine the calling convention.
+        captured: a dict from the full name of a kernel to the input arrays that the kernel received
+            in a run, in order; see `ms_fusion.accuracy.tensor_dump`.
         timeout_s: time limit for all kernels together, s. Kernels that are not finished at the
             limit are recorded as not run.
         seed: seed of the random inputs.
         max_bytes: size limit for the tensors of a kernel (see `MAX_BYTES`). A kernel that exceeds
             this limit is not run.
-        compiled_worker: the module of the child process that calls the compiled kernels.
+        compiled_worker: name of the module that the child process for compiled kernels runs.
 
     The reference is computed in NumPy in float64, from the operators that the kernel's ``.info``
-    file describes. This file contains exact constants, whereas MindSpore's graph dumps round
-    constants to six digits. For a float64 output the error is uncertain by about one ULP, since the
-    reference itself is float64.
+    file describes. The ``.info`` file contains exact constants, whereas MindSpore's graph dumps
+    round constants to six digits. The reference itself is float64, so the error of a float64 output
+    is uncertain by about one ULP.
 
-    If a kernel is missing, crashes, hangs, or has no reference, the function raises no error. The
-    result for such a kernel is one record with NaN instead of errors, and with the reason in
-    `note`.
+    If a kernel is missing, crashes, hangs, or has no reference, the function raises no error. Such
+    a kernel gets one record whose errors are NaN. The attribute `note` of this record is the
+    reason.
     """
     found: dict[str, tuple[Accuracy, ...]] = {}
     deadline = time.monotonic() + timeout_s
@@ -149,10 +150,11 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds the files of `kernel`; checks the library's digest and the described operators.
+    """Finds the files of `kernel`; checks the digest of the library, and the operators.
 
     Raises:
-        _CertificationError: the files are missing or wrong, or the kernel cannot be certified.
+        _CertificationError: the files are missing or wrong, an operator or dtype has no reference,
+            a shape is dynamic, or the tensors exceed `max_bytes`.
     """
     information = next(iter(sorted(directory.rglob(_escape_glob(f"{kernel.name}.info")))), None)
     if information is None:
@@ -188,7 +190,7 @@ def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> C
 
 
 def _escape_glob(name: str) -> str:
-    """Returns a file name, in which glob characters are escaped."""
+    """Escapes the glob characters in a file name."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in Path(name).name)
 
 
@@ -201,10 +203,11 @@ def _target(graph: Graph, name: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Bench:
-    """Sends requests to two child processes, which run a kernel or the kernel's operators.
+    """Sends requests to two child processes: one runs kernels, one runs their operators.
 
     Attributes:
-        directory: directory of the files through which tensors are passed.
+        directory: directory of the ``.npz`` files that pass tensors to the child processes and
+            back.
         compiled: child process that calls compiled kernels.
         unfused: child process that runs MindSpore's operators.
         deadline: end of the time limit, in s of `time.monotonic`.
@@ -218,7 +221,7 @@ class _Bench:
     def run(
         self, worker: Worker, request: Mapping[str, Any], results: Sequence[Value]
     ) -> tuple[tuple[Array, ...], dict[str, Any]]:
-        """Sends a request to a child process; returns (result arrays, the child's answer).
+        """Sends a request to a child process; returns (arrays of the results, the child's answer).
 
         Raises:
             WorkerError: the child process failed, or the deadline has passed.

@@ -1,16 +1,16 @@
 """Runs compiled kernels or MindSpore's operators, in a child process that certification starts.
 
 Run as ``python -m ms_fusion.accuracy.kernel_worker compiled|unfused FD``. Each line of standard
-input is a request in JSON. Each answer is one line of JSON, written to the file descriptor FD.
-Tensors are exchanged as raw bytes in ``.npz`` files.
+input is a request in JSON. The process writes each answer to the file descriptor FD as one line of
+JSON. Tensors are exchanged as raw bytes in ``.npz`` files.
 
 A kernel of MindSpore's own CPU generator has the entry function ``void OP_kernel(void **args)``.
 ``args[0]`` points to a table of four pointers: a function for parallel launch, malloc, free, and
 one unused pointer. The other elements of ``args`` are the addresses of the inputs and outputs. The
 function for parallel launch has the arguments
-``(int (*body)(int task, int tasks, void *data), void *data, int tasks)``. This convention was
-derived from the machine code of kernels and their caller (MindSpore 2.10, x86-64). A kernel that is
-compiled with ``--kernel_generator=AKG_V2`` has the entry function
+``(int (*body)(int task, int tasks, void *data), void *data, int tasks)``. The source of this
+convention is the machine code of the kernels and of the function that calls them (MindSpore 2.10,
+x86-64). A kernel that is compiled with ``--kernel_generator=AKG_V2`` has the entry function
 ``void OP(void *callback, int *threads, void **args)``.
 """
 
@@ -51,8 +51,9 @@ def main(
 ) -> None:
     """Answers requests until standard input ends.
 
-    `arguments` are the mode, ``compiled`` or ``unfused``, and the file descriptor for answers. If
-    `before` is given, the function calls `before` with each request, before it answers the request.
+    `arguments` has two items: the mode (``compiled`` or ``unfused``) and the file descriptor for
+    answers. If `before` is given, the function first calls `before` with each request, then answers
+    this request.
     """
     mode, descriptor = arguments
     handle = {"compiled": run_compiled, "unfused": run_unfused}[mode]
@@ -76,10 +77,11 @@ def run_compiled(request: Mapping[str, Any]) -> dict[str, Any]:
     write. To detect unwritten outputs, all bytes of the output buffers are set to 0xFF (NaN for
     floats) before the call.
 
-    The request has ``library``, ``symbol``, ``convention`` (``akg`` or ``akg_v2``), ``inputs``
-    (.npz file), ``results`` (.npz file to write) and ``outputs``. ``outputs`` is a list with an
-    object {bytes, target} for each output. ``target`` is the index of the input that the output
-    overwrites, or null.
+    The request has the items ``library`` (path), ``symbol`` (name of the entry function),
+    ``convention`` (``akg`` or ``akg_v2``), ``inputs`` (path of an .npz file), ``results`` (path of
+    the .npz file to write) and ``outputs``. The item ``outputs`` is a list with an object {bytes,
+    target} for each output. ``bytes`` is the size of the output. ``target`` is the index of the
+    input that the output overwrites, or null.
     """
     library = ctypes.CDLL(request["library"], mode=os.RTLD_NOW | os.RTLD_LOCAL)
     entry = getattr(library, request["symbol"])
@@ -189,7 +191,7 @@ def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Constant:
-    """A constant that an operator reads as a tensor or as Python integers."""
+    """A constant, which an operator reads as a tensor or as Python integers."""
 
     def __init__(self, value: Mapping[str, Any]):
         self.value = value

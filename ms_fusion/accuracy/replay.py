@@ -1,7 +1,7 @@
 """Computes the reference result of a fused kernel in NumPy, from the operators in its body.
 
-All floating-point values are float64, or another dtype on request. Intermediate results are not
-rounded to the operators' own dtypes, except by a Cast. Integers and bools keep their dtypes.
+All floating-point values are float64 by default; `replay` accepts another dtype. Only a ``Cast``
+rounds an intermediate result to the dtype of its operator. Integers and bools keep their dtypes.
 Integers wrap around as in C.
 """
 
@@ -32,7 +32,8 @@ def replay(
         inputs: one array for each name in `graph.inputs`.
         dtype: dtype of floating-point arithmetic.
         constants: dict from the name of a constant to its exact value. For other constants, the
-            value in `graph` is used, which MindSpore's dumps round to six digits.
+            value in `graph` is used. If `graph` comes from MindSpore's dumps, this value is rounded
+            to six digits.
 
     The output of an ``Assign`` is the new content of the parameter that the ``Assign`` overwrites.
 
@@ -75,7 +76,7 @@ def unknown_operators(graph: Graph) -> tuple[str, ...]:
 def _compute(
     node: Node, graph: Graph, arrays: tuple[Array, ...], dtype: np.dtype[Any]
 ) -> dict[str, Array]:
-    """Returns a dict from the name of a result to its value by the operator's formula."""
+    """Computes an operator by its formula; returns a dict from output names to arrays."""
     formula = operator_info(node.op).formula
     if formula is None:
         raise InputError(
@@ -131,7 +132,7 @@ def _read_input(inputs: Mapping[str, Array], value: Value, dtype: np.dtype[Any])
 
 
 def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype[Any]) -> Array:
-    """Returns a constant, rounded to its own dtype and, if floating-point, then cast to `dtype`."""
+    """Rounds a constant to its own dtype; then casts a floating-point constant to `dtype`."""
     value = graph.values.get(name)
     data = exact.get(name, value.data if value else None)
     if value is None or data is None or isinstance(data, str):
@@ -152,7 +153,7 @@ def _constant(graph: Graph, name: str, exact: Mapping[str, Any], dtype: np.dtype
 
 
 def _cast_floats(array: Array, name: str, dtype: np.dtype[Any]) -> Array:
-    """Casts an array to `dtype` if the dtype `name` is floating-point, else to `name`."""
+    """Casts an array to `dtype` if `name` is a floating-point dtype, else to the dtype `name`."""
     if is_float(name):
         return array.astype(dtype, copy=False)
     try:

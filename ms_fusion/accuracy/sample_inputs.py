@@ -1,4 +1,4 @@
-"""Draws inputs for kernels: random values, and random values with edge cases among them."""
+"""Draws inputs for kernels: random values, with or without edge cases among them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ def _draw_above_one(random: np.random.Generator, shape: tuple[int, ...]) -> Arra
 def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
     """Returns random inputs with the shapes and dtypes of the graph, reproducible by `seed`.
 
-    Floats have a normal distribution with a standard deviation of 2. If an operand of a
-    `POSITIVE_ONLY` operator depends on an input, this input is drawn from 0.1 … 0.9 instead. If the
-    graph returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If the graph still
-    returns NaN, all floats are drawn from 1.1 … 3. If the graph returns NaN for these inputs, too,
-    the inputs of the first attempt are returned. Integers are small. Indices are in range.
+    Floats have a normal distribution with a standard deviation of 2. If a `POSITIVE_ONLY` operator
+    reads values that depend on an input, the floats of this input are drawn from 0.1 … 0.9 instead.
+    If the graph returns NaN for these inputs, all floats are drawn from 0.1 … 0.9. If the graph
+    still returns NaN, all floats are drawn from 1.1 … 3. If the graph returns NaN for all three
+    attempts, the inputs of the first attempt are returned. `_integer_range` gives the range of
+    integers.
     """
     drawn: dict[str, Array] = {}
     for everywhere, fussy in (
@@ -59,13 +60,13 @@ def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
-    """Returns `seeded_inputs` with special values mixed in (`special_values`).
+    """Returns the inputs of `seeded_inputs`, in which `special_values` replace some elements.
 
-    The special values fill the first elements of each floating-point input, at most half of the
-    input. For two consecutive floating-point inputs x and y of sufficient size, each pair of
-    special values (a, b) occurs as (x[i], y[i]) at some index i. The other elements keep their
-    random values. So a reduction reads rows with special values and rows without special values. An
-    input of one element is not changed.
+    The special values replace the first elements of each floating-point input. They replace at most
+    half of the elements. For two consecutive floating-point inputs x and y of sufficient size, each
+    pair of special values (a, b) occurs as (x[i], y[i]) at some index i. The other elements keep
+    their random values. So a reduction reads rows with special values and rows without special
+    values. An input of one element is not changed.
     """
     inputs = seeded_inputs(graph, seed)
     period = 1
@@ -84,7 +85,7 @@ def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def special_values(dtype: str) -> Array:
-    """Returns NaN, ±inf, ±0, ±1, 0.5, the extreme numbers of the dtype, and thresholds of exp.
+    """Returns NaN, ±inf, ±0, ±1, 0.5, the extreme numbers of a dtype, and thresholds of exp.
 
     The thresholds are numbers near which exp overflows or underflows in float32.
     """

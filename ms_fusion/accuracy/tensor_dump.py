@@ -1,8 +1,8 @@
-"""Reads inputs and outputs of kernels in a run from MindSpore's synchronous tensor dump on CPU.
+"""Reads the inputs and outputs of kernels from MindSpore's synchronous tensor dump on CPU.
 
-The dump is enabled if `MINDSPORE_DUMP_CONFIG` names a configuration file before MindSpore starts.
-In MindSpore 2.10 the dump includes fused kernels. If a kernel overwrites an input, the dump
-contains the values of this input after the launch.
+MindSpore writes the dump if the environment variable `MINDSPORE_DUMP_CONFIG` names a configuration
+file when MindSpore starts. In MindSpore 2.10 the dump includes fused kernels. If a kernel
+overwrites an input, the dump contains the values of this input after the launch.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _KernelFiles:
     folder: Path | None = None
 
     def add(self, side: str, index: int, path: Path) -> None:
-        """Adds the file of a tensor, unless it is of a later iteration or launch."""
+        """Adds the file of a tensor; ignores files of later iterations and later launches."""
         if self.folder is None:
             self.folder = path.parent
         if path.parent == self.folder:
@@ -154,7 +154,7 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """Returns a dict from a file name that is only a number to the long name that it replaces.
+    """Returns a dict from a number that is used as a file name to the long name it stands for.
 
     If a name is too long for the file system, MindSpore uses a number instead and writes the long
     name to a table beside the file.

@@ -22,14 +22,14 @@ class UlpDifference:
     """The largest differences between a result and its reference.
 
     Attributes:
-        max_ulp: largest difference in ULP, the distance between neighbouring numbers of the output
-            dtype at the reference. For integers and bools, `max_ulp` is the largest absolute
-            difference.
+        max_ulp: largest difference in ULP. One ULP is the distance between neighbouring numbers of
+            the output dtype near the reference value. For integers and bools, `max_ulp` is the
+            largest absolute difference.
         max_abs: largest absolute difference.
         max_rel: `max_abs` divided by the largest finite magnitude of the reference. If this
             magnitude is 0, `max_rel` is `max_abs`.
-        mismatched: number of elements of three kinds: NaN in only one of result and reference, inf
-            in only one of them, or inf of different signs.
+        mismatched: number of elements whose NaN or inf does not agree: only one of result and
+            reference is NaN, only one is inf, or both are inf with different signs.
         elements: number of compared elements.
     """
 
@@ -43,17 +43,17 @@ class UlpDifference:
 def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference:
     """Returns the largest differences between `result`, of `dtype`, and the float64 `reference`.
 
-    One ULP is the distance between neighbouring numbers of `dtype` at the reference. For a
+    One ULP is the distance between neighbouring numbers of `dtype` near the reference value. For a
     subnormal reference, one ULP is the smallest subnormal number. So the difference of a correctly
     rounded result is at most 0.5 ULP. Special cases:
 
     - If both elements are NaN, the difference is 0. If only one is NaN, the difference is inf.
     - −0 and +0 are equal.
-    - If the reference rounds to inf in `dtype`, the difference of the result inf is 0. The
-      difference of a finite result is then measured in ULPs of the largest finite number.
+    - If the reference rounds to inf in `dtype` and the result is inf, the difference is 0. If the
+      result is finite instead, the difference is measured in ULP of the largest finite number.
     - If the result is inf but the reference rounds to a finite number, the difference is computed
       as if the result were the number that would follow the largest finite number.
-    - If the reference is inf, the difference of any other result is inf.
+    - If the reference itself is inf and the result is another value, the difference is inf.
 
     Precondition: `result` and `reference` have the same number of elements.
 

@@ -1,4 +1,4 @@
-"""Runs a child process that answers requests; its crash or hang does not affect the parent."""
+"""Runs a child process that answers requests; the parent survives a crash or hang of the child."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class WorkerError(Exception):
 class Worker:
     """A child process ``python -m module mode FD`` that answers requests.
 
-    Each request and each answer is one line of JSON. The child process is started at the first
-    request, and again at the first request after a crash or a hang. Answers use a separate pipe, so
-    that text printed by MindSpore cannot corrupt them. Standard output is discarded.
+    Each request and each answer is one line of JSON. The first request starts the child process.
+    After a crash or a hang, the next request starts a new child process. Answers use a separate
+    pipe, so that text printed by MindSpore cannot corrupt the answers. Standard output is
+    discarded.
 
     Args:
         module: the module to run, which reads requests from standard input. The last command-line
@@ -40,8 +41,8 @@ class Worker:
         mode: the command-line argument before FD.
         directory: working directory of the child.
         environment: additional environment variables.
-        restarts: maximum number of restarts. If more restarts would be necessary, each request
-            raises `WorkerError`.
+        restarts: maximum number of restarts. After this number of restarts, each request that needs
+            another restart raises `WorkerError`.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Worker:
     def _read_line(self, deadline: float) -> bytes | None:
         """Returns the next line of the answer pipe.
 
-        Returns empty bytes at the end of the file, and None after `deadline`.
+        Returns empty bytes if the pipe is closed, and None if `deadline` passes first.
         """
         while b"\n" not in self.pending:
             ready, _, _ = select.select(

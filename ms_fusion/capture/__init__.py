@@ -1,7 +1,8 @@
-"""Captures a net: compiles and runs it without and with fusion, and compares both in a ledger.
+"""Compiles and runs a net without and with fusion, and compares both runs in a ledger.
 
-In: a net and its inputs, or a directory of dumps. Out: a `Ledger`. Must leave the net, the user's
-flags and the working directory unchanged.
+The ledger is the record of fused and unfused operators. In: a net and its inputs, or a directory of
+MindSpore's dumps. Out: a `Ledger`. This package must leave the net, the user's flags and the
+working directory unchanged.
 """
 
 from tbe_impl.lazy_attributes import lazy_attributes

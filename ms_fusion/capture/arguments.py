@@ -18,7 +18,7 @@ def check_arguments(
     flags: str | None = None,
     only_flags: str | None = None,
 ) -> None:
-    """Raises the errors of `explain_target` that depend on its arguments alone.
+    """Raises the errors of `explain_target` that depend only on the arguments.
 
     Raises:
         InputError: the file or the preset does not exist, or an input specification or a flag is

@@ -1,4 +1,4 @@
-"""Assembles the `Ledger` (the fusion report of a net) from an `OperatorJoin` and measurements."""
+"""Assembles the `Ledger` (the fusion record of a net) from an `OperatorJoin` and measurements."""
 
 from __future__ import annotations
 
@@ -51,19 +51,21 @@ def assemble(
         joined: the original operators, the fused kernels, and the assignment of operators to
             kernels.
         title: name of the net.
-        device: bandwidth and launch cost, which the predictions use.
+        device: the record of the device's memory bandwidth and launch cost, from which times are
+            predicted.
         device_target: ``CPU``, ``GPU`` or ``Ascend``.
-        flags, preset: the flags of the fused run, and the preset (a named set of flags) from
-            which they were derived.
-        generator: generator of the kernels.
-        builds: a dict from the name of a kernel that ms_fusion's generator built to its build
-            record.
+        flags, preset: the graph kernel flags of the fused run, and the name of the preset (a named
+            set of flags) from which the flags were derived.
+        generator: generator of the kernels, ``ms_fusion`` or ``mindspore``.
+        builds: a dict from the name of a kernel to its build record. It has the kernels that
+            ms_fusion's generator built.
         kept_out: types of the operators that tuning excludes from clustering.
-        times_before: measured times of the original operators.
-        times_after: measured times of the operators and kernels of the fused net.
+        times_before: measured times of the original operators, as `Times`.
+        times_after: measured times of the operators and kernels of the fused net, as `Times`.
         step_before_us, step_after_us: median time of a whole call without and with fusion, µs.
         step_before_spread_us, step_after_spread_us: spread of the times of whole calls, µs.
-        environment: the versions and settings that the ledger shall list.
+        environment: a dict from the name of a version or setting to its value. The ledger lists
+            them.
         output_max_abs, output_max_ulp, output_max_rel: largest difference between the net's outputs
             without and with fusion: absolute, in ULP, and relative.
         notes: remarks for the reader of the ledger.
@@ -212,7 +214,7 @@ class _KernelBuilder:
 def _describe_carried_kernel(node: Node, joined: OperatorJoin, times: Times) -> CarriedKernel:
     """Returns the ledger's record of a custom operator.
 
-    The source locations in the record are those of the operator in the unfused graph.
+    The record has the source locations that the operator has in the unfused graph.
     """
     runs, time_us, _ = times.get(node.name, (None, None, None))
     return CarriedKernel(
@@ -252,9 +254,9 @@ def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]
 
 
 def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
-    """Returns a dict from an original operator to the bytes that its kernels exchange in memory.
+    """Returns a dict from an operator's name to the bytes its kernels pass to each other in memory.
 
-    The dict contains only the operators that are split over several kernels.
+    The dict contains the original operators that MindSpore split over several kernels.
     """
     after = joined.after
     moved: dict[str, int] = defaultdict(int)
@@ -272,7 +274,7 @@ def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
 
 
 def match_by_scope(before: Graph, other: Graph) -> dict[str, str]:
-    """Returns a dict from node names in `before` to the corresponding node names in `other`.
+    """Returns a dict from the name of each node in `before` to its counterpart's name in `other`.
 
     `other` is a second compilation of the same net. The n-th operator of a scope in `before`
     corresponds to the n-th operator of the same scope in `other`.

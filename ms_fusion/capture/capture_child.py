@@ -60,7 +60,7 @@ class CaptureFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_child(request: CaptureRequest) -> None:
-    """Runs the capture in a child process with its own kernel directory.
+    """Runs the capture in a child process, which writes its kernels to a directory of its own.
 
     Raises:
         FusionError: the child raised this error. It is raised again in the parent with the same
@@ -111,10 +111,10 @@ def run_child(request: CaptureRequest) -> None:
 
 
 def parse_crash_output(stderr: str) -> tuple[str, str | None]:
-    """Extracts (last message, place) from the standard error of a process that died.
+    """Returns (last message, source location) from the standard error of a process that died.
 
-    The place is the innermost frame from `ms_fusion/capture` in the trace that `faulthandler`
-    printed. The place is None if the trace has no such frame.
+    The source location is the innermost frame from `ms_fusion/capture` in the trace that
+    `faulthandler` printed. It is None if the trace has no such frame.
     """
     said, _, trace = stderr.partition("Fatal Python error:")
     lines = [line.strip() for line in said.splitlines() if line.strip()]

@@ -63,11 +63,11 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
             generator that `enable` would choose.
         measure: whether to time whole calls without and with fusion.
         profile: whether to time each operator with MindSpore's profiler; requires `measure`.
-        accuracy: whether to dump the input tensors of each kernel. It must be False outside of a
-            child process.
-        against: flags of the run with which the fused run is compared. The default flags turn
-            fusion off.
-        compare_s: duration of the timing after the warm-up, s. If it is 0, only a few turns are
+        accuracy: whether to dump the input tensors of each kernel. `accuracy` must be False if the
+            capture runs in the user's process.
+        against: graph kernel flags of the run with which the fused run is compared. The default
+            turns fusion off.
+        compare_s: duration of the timing after the warm-up, s. If `compare_s` is 0, a few turns are
             timed. Each turn calls the net once without and once with fusion.
     """
 
@@ -84,7 +84,7 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements of a capture, which are stored beside the dumps of the capture.
+    """Measurements of a capture, stored in a file beside the capture's dumps.
 
     Attributes:
         title: name of the net.
@@ -94,11 +94,11 @@ class Measurements(msgspec.Struct, frozen=True, kw_only=True):
         preset: name of the preset (a set of fusion flags) from which `flags` were derived.
         kernel_directory: directory with the files of the fused kernels.
         compile_unfused_s, compile_fused_s: time of the first call, which compiles, s.
-        step_unfused_us, step_fused_us: median time of a whole call, measured in alternating turns,
-            µs, or None if it was not measured.
-        step_unfused_spread_us, step_fused_spread_us: half the interquartile range of the times of
-            whole calls, µs, or None if they were not measured.
-        step_pairs: (fused, unfused) time of a whole call in each turn, µs.
+        step_unfused_us, step_fused_us: median time of a whole call without and with fusion, µs. The
+            calls alternate. None if calls were not timed.
+        step_unfused_spread_us, step_fused_spread_us: half the interquartile range of these times,
+            µs. None if calls were not timed.
+        step_pairs: for each turn, the pair (fused time, unfused time) of a whole call, µs.
         operators_unfused, operators_fused: times from MindSpore's profiler, as a dict from the full
             name of an operator or kernel to (runs in one call, median µs of a run, spread µs).
         refused: one sentence for each kernel that the generator did not build, with the reason.
@@ -235,7 +235,7 @@ def title_of(net: Any) -> str:
 
 
 def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: list[str]) -> str:
-    """Returns the flags of the fused run and adds remarks about them to `notes`.
+    """Returns the flags of the fused run; adds remarks about these flags to `notes`.
 
     Raises:
         UnsafeError: the flags are known to end the process.
@@ -254,14 +254,14 @@ def _resolve_flags(order: CaptureOrder, net: Any, inputs: Sequence[Any], notes: 
 
 
 def _operators_kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[str, ...]:
-    """Returns the operator types that tuning excludes from clustering and that `flags` exclude."""
+    """Returns the operator types that both tuning and `flags` exclude from clustering."""
     tuned = net_choices.recall(net, inputs)
     out = GraphKernelFlags.parse(flags).disable_cluster_ops or ()
     return tuple(name for name in tuned.kept_out if name in out) if tuned else ()
 
 
 def _restart_random() -> None:
-    """Resets the seed, so that both runs draw the same random numbers."""
+    """Resets MindSpore's seed, so that both runs draw the same random numbers."""
     import mindspore
 
     mindspore.manual_seed(0)
@@ -283,8 +283,8 @@ def _graph_mode() -> Iterator[None]:
 def _silence() -> Iterator[None]:
     """Returns a context manager that redirects standard output to the null device.
 
-    MindSpore's compile server and profiler print to standard output, which may be a pipe of the
-    user's.
+    Standard output may be a pipe of the user. MindSpore's compile server and profiler would print
+    to it.
     """
     sys.stdout.flush()
     saved = os.dup(1)
@@ -336,9 +336,10 @@ def _remark(line: str) -> str:
 
 
 def _worst_difference(outputs: Mapping[str, Sequence[np.ndarray]], measure: str) -> float | None:
-    """Returns the largest difference between the outputs of the two runs, or None without outputs.
+    """Returns the largest difference between the outputs of two runs; None if there are no outputs.
 
-    `measure` is the attribute of the difference: ``max_abs``, ``max_ulp`` or ``max_rel``.
+    `measure` is the attribute of `UlpDifference` to compare: ``max_abs``, ``max_ulp`` or
+    ``max_rel``.
     """
     differences = [
         getattr(ulp_difference(fused, unfused.astype(np.float64), str(fused.dtype)), measure)
@@ -359,8 +360,8 @@ def _time_in_turns(
     """Times whole calls of two functions in alternating turns.
 
     Returns (µs of the first function, µs of the second function) for each turn. Each turn calls
-    both functions, so both see the same load of the machine. The function that is called first
-    changes from turn to turn.
+    both functions, so that the load of the machine affects both alike. Successive turns call the
+    functions in opposite order.
     """
 
     def turn(number: int) -> tuple[float, float]:

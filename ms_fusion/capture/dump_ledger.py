@@ -1,4 +1,4 @@
-"""Builds a ledger (a fusion report) from MindSpore's dumps, even where MindSpore is missing."""
+"""Builds a ledger (a fusion record) from MindSpore's dumps; MindSpore need not be installed."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def read(
 def _guess_device(joined: OperatorJoin) -> str:
     """Guesses the device of dumps: ``CPU`` or ``Ascend``.
 
-    In dumps from CPU and GPU, fused kernels have the attribute ``info_name``. In dumps from Ascend
-    they do not have it. CPU and GPU cannot be distinguished, so the result is ``CPU`` for both. The
-    result is also ``CPU`` for dumps without fused kernels.
+    In dumps from CPU and GPU, fused kernels have the attribute ``info_name``. In dumps from Ascend,
+    fused kernels lack this attribute. CPU and GPU cannot be distinguished, so the result is ``CPU``
+    for both. The result is also ``CPU`` for dumps without fused kernels.
     """
     kernels = [node for node in joined.after if node.is_fused_kernel]
     return "CPU" if not kernels or any(node.attr("info_name") for node in kernels) else "Ascend"

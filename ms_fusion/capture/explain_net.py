@@ -1,8 +1,8 @@
 """Explains a net: captures it in a private directory, then builds the ledger of the capture.
 
-`explain` takes a Cell or a function. If the net can be serialized, `explain` captures it in a child
-process, else in this process. `explain_target` takes ``FILE.py:NAME`` and captures the net in a
-child process.
+`explain` takes a Cell or a function. If the net can be serialized, `explain` captures the net in a
+child process. Otherwise, `explain` captures the net in this process. `explain_target` takes
+``FILE.py:NAME`` and captures the net in a child process.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def explain(
         only_flags: explicit graph kernel flags, which replace a preset's flags and also select the
             generator.
         generator: generator of the kernels, as for `enable`. The default is the generator in force.
-            If no preset is in force, it is the default of `enable`.
+            If no preset is in force, the default is that of `enable`.
         measure: whether to time whole calls and to profile each operator. The measurement takes one
             or two seconds.
-        accuracy: whether to compare the results of each fused kernel with float64 results.
+        accuracy: whether to compare the results of each fused kernel with float64 results of NumPy.
         isolate: whether to capture in a child process, so that a crash of MindSpore becomes an
-            exception. A net that cannot be serialized, for example because it has a lock as an
-            attribute, is captured in this process. The ledger then contains a note.
+            exception. A net that cannot be serialized is captured in this process, and the ledger
+            then contains a note. For example, a net with a lock as an attribute cannot be
+            serialized.
         progress: function that is called with a short message before each long step.
 
     Returns:
@@ -128,7 +129,7 @@ def capture_net(
     """Captures a net; yields (directory with the files of `run_capture`, remarks for the user).
 
     The capture runs in a child process if `isolate` is True and the net can be serialized. The
-    directory is removed after the ``with`` block. Raises the errors of `explain`.
+    directory is removed when the caller's ``with`` block ends. The errors are those of `explain`.
     """
     remarks = []
     with _private_directory() as directory:
@@ -152,7 +153,7 @@ def capture_net(
 
 
 def _compile_message(what: str, order: CaptureOrder) -> str:
-    """Returns the progress message for the compilation; `what` is inserted after "compiling"."""
+    """Returns the progress message of the compilation, with `what` after the word "compiling"."""
     trying = (
         order.only_flags is None and order.generator != "mindspore" and generator_proof.is_due()
     )
@@ -233,7 +234,7 @@ def _search_path() -> tuple[str, ...]:
 
 @contextmanager
 def _private_directory() -> Iterator[Path]:
-    """Yields a private directory, which is removed after the ``with`` block.
+    """Yields a private directory; removes it when the caller's ``with`` block ends.
 
     If this process is killed, a later process removes the directory. The directory is not in the
     cache directory, since the path of the cache directory may contain a dot, and MindSpore does not

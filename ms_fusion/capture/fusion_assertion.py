@@ -1,4 +1,4 @@
-"""Asserts that one fused kernel contains a group of operators; an error gives the reason."""
+"""Asserts that one fused kernel contains a group of operators; the error states why not."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _reason(
     1. The net has no operator of a wanted type.
     2. An edge between two operators of wanted types is unfused.
     3. The net has too few operators of a wanted type.
-    4. On the shortest path to a missing operator, an edge is unfused. The path begins at the
-       operators of the kernel `nearest`, which contains the most wanted operators. If no kernel
+    4. An edge on the shortest path to a missing operator is unfused. The path begins at the
+       operators of `nearest`, the kernel that contains the most wanted operators. If no kernel
        contains a wanted operator, the path begins at the operators of the first wanted type.
     5. The missing operator is in another kernel, or no path leads to it.
     """
@@ -105,7 +105,7 @@ def _reason(
 
 
 def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
-    """Returns a pair: the reasons why `edges` are unfused, as one text, and the first remedy."""
+    """Returns (one text with the reasons why `edges` are unfused, the first remedy or None)."""
     text = "; ".join(
         f"{one.producer_op} → {one.consumer_op or 'outside'}: {one.detail.rstrip('.')}"
         for one in edges
@@ -116,9 +116,9 @@ def _describe_edges(edges: Sequence[UnfusedEdge]) -> tuple[str, str | None]:
 def _shortest_path(graph: Graph, sources: Collection[str], goals: Collection[str]) -> list[str]:
     """Returns the node names on a shortest path from the nodes `sources` to the nodes `goals`.
 
-    The path follows the values either from producers to consumers only, or from consumers to
-    producers only. So there is no path between two operators whose only relation is that they read
-    the same value. Returns an empty list if there is no path.
+    All edges of the path have the same direction: either from producer to consumer, or from
+    consumer to producer. So two operators that only read the same value have no path between them.
+    Returns an empty list if there is no path.
     """
     found: list[list[str]] = []
     for forward in (True, False):
@@ -158,7 +158,7 @@ def assert_fused(
     only_flags: str | None = None,
     generator: str | None = None,
 ) -> Ledger:
-    """Raises an error unless, for each group, one fused kernel contains all operators of the group.
+    """Asserts for each group that one fused kernel contains all operators of the group.
 
     Args:
         net: as for `explain`.

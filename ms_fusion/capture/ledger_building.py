@@ -1,4 +1,4 @@
-"""Builds the ledger of a capture from its dumps, its measurements and the errors of its kernels."""
+"""Builds the ledger (the fusion record) of a capture from the capture's dumps and measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 def build_ledger(
     directory: Path, *, accuracy: bool = True, progress: Progress | None = None
 ) -> Ledger:
-    """Builds the ledger from a directory that `run_capture` filled."""
+    """Builds the ledger (the fusion record) from the files of `run_capture` in a directory."""
     seen = msgspec.json.decode((directory / "capture.json").read_bytes(), type=Measurements)
     fused, unfused = _dumps_of(directory / "fused"), _dumps_of(directory / "unfused")
     joined = join(fused)
@@ -96,7 +96,7 @@ def build_ledger(
 def _dumps_of(directory: Path) -> Dumps:
     """Returns the dumps of one run.
 
-    If MindSpore's simplification removed all operators, MindSpore built no graph. Then the result
+    If its simplification removed all operators, MindSpore did not build a graph. The result then
     has no built graph.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)

@@ -16,8 +16,8 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a callable that computes the same function as `net` and has no compilation state.
 
     A call of the callable does not compile `net` itself. If `net` is a Cell, the result is a deep
-    copy. If the Cell cannot be copied, the result is a function that calls the Cell. Then the names
-    of the operators in MindSpore's graphs lack the scope.
+    copy. If the Cell cannot be copied, the result is a function that calls the Cell. With such a
+    function, the names of the operators in MindSpore's graphs lack the scope.
     """
     import mindspore
 
@@ -44,9 +44,9 @@ def fresh_function(net: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shared_objects(net: Any) -> dict[int, Any]:
-    """Returns a memo for `copy.deepcopy`, with the objects that a copy shall share with `net`.
+    """Returns a memo for `copy.deepcopy` that makes a copy of `net` share some objects with `net`.
 
-    They are the objects that MindSpore cannot copy, for example a Map or a GradOperation.
+    The shared objects are those that MindSpore cannot copy, for example a Map or a GradOperation.
     """
     from mindspore._c_expression import MetaFuncGraph_
 
@@ -64,10 +64,10 @@ def parameters_of(net: Any) -> list[Any]:
 
 
 def reachable_objects(net: Any) -> Iterator[Any]:
-    """Yields `net` and then all objects that are reachable from it.
+    """Yields `net`, then all objects that are reachable from `net`.
 
-    The search follows the attributes of Cells, the items of containers, and, for functions, the
-    closures and the globals that they use.
+    The search follows the attributes of Cells and the items of containers. For a function, it
+    follows the closure and the globals that the function uses.
     """
     import mindspore
 
@@ -111,9 +111,9 @@ def _is_filled(cell: types.CellType) -> bool:
 def preserve_state(net: Any) -> Iterator[Callable[[], None]]:
     """Returns a context manager that restores the parameters of `net` and all random states.
 
-    They are restored at the end of the ``with`` block. The random states are those of MindSpore,
-    Python and NumPy. The ``with`` statement binds a function that restores the parameters earlier,
-    when it is called.
+    Parameters and random states are restored at the end of the ``with`` block. The random states
+    are those of MindSpore, Python and NumPy. The context manager yields a function. A call of this
+    function restores the parameters before the block ends.
     """
     import random
 

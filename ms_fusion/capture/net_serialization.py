@@ -1,12 +1,12 @@
-"""Serializes a live net and its inputs, so that our own child process can rebuild them.
+"""Serializes a net and its inputs, so that a child process can rebuild both.
 
-Only bytes from our own parent process may be unpickled, since unpickling runs code from the bytes.
-The constructors of Cells are not called again, since the state of the Cells is serialized. Classes
-and functions are serialized by value if another process cannot import them or if their globals
-contain a net. MindSpore looks up names in the user's modules and reads source code. So the bytes
-also contain the globals of these modules, and the source code of notebook cells. If an object (for
-example a lock or an open file) cannot be serialized, `pack` raises an error with the reason. The
-caller of `pack` then captures the net in the user's process.
+Unpickling runs code from the bytes. So a child process may unpickle only bytes from its own parent
+process. The state of the Cells is serialized, so unpickling does not call their constructors.
+Classes and functions are serialized by value if another process cannot import them or if their
+globals contain a net. MindSpore looks up names in the user's modules and reads source code. So the
+bytes also contain the globals of the user's modules, and the source code of notebook cells. If an
+object (for example a lock or an open file) cannot be serialized, `pack` raises an error with the
+reason. The caller of `pack` then captures the net in the user's process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OWN_PACKAGES = frozenset({"ms_fusion", "custom_ops", "tbe_impl"})
 
 
 class _Packer(cloudpickle.Pickler):
-    """Extends cloudpickle by MindSpore's primitives and gradient functions.
+    """Extends cloudpickle: also serializes MindSpore's primitives and gradient functions.
 
     Attributes:
         namespaces: a dict from the name of a user's module to a serialized function from this
@@ -77,9 +77,10 @@ class _Packer(cloudpickle.Pickler):
 
 
 def _constructor_arguments(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns a primitive's (constructor arguments, boolean attributes that were set later).
+    """Returns (constructor arguments, later boolean attributes) of a primitive, as two dicts.
 
-    MindSpore stores the constructor arguments as attributes.
+    The constructor arguments are read from the attributes of the same names, since MindSpore stores
+    them there. The other boolean attributes were set after construction.
     """
     names = list(inspect.signature(type(item).__init__).parameters)[1:]
     state = vars(item)
@@ -101,8 +102,8 @@ def _make_primitive(
 ) -> Any:
     """Creates a MindSpore primitive of class `kind`.
 
-    If `registration` is given and its TBE operator is not registered yet, the function first
-    registers the TBE operator.
+    `registration` is the registration of a TBE operator, or None. If this TBE operator is not
+    registered yet, the function registers it first.
     """
     if registration is not None:
         registrations.setdefault(str(registration.info["op_name"]), registration)
@@ -116,10 +117,10 @@ def _class_of_primitives() -> type:
 
 
 def _is_decorated(item: types.FunctionType) -> bool:
-    """Returns whether the module of a function binds the function's name to a decorated version.
+    """Returns whether a decorator replaced the function in its module.
 
-    An example is a TBE function, which MindSpore registers with a decorator. Returns False if
-    another process cannot import the module.
+    For example, MindSpore registers TBE functions with a decorator. The result is False if another
+    process cannot import the module.
     """
     known = vars(sys.modules.get(item.__module__, types)).get(item.__name__)
     return (
@@ -144,8 +145,8 @@ def _register(made: Any, entries: Sequence[tuple[tuple[str, ...], Any]]) -> None
 def _is_mindspore_function(item: types.BuiltinFunctionType) -> bool:
     """Returns whether `item` is a C++ function that a MindSpore module exports by name.
 
-    Such a function is serialized by name, because pickle would serialize the object to which the
-    function is bound.
+    The caller serializes such a function by name, because pickle would serialize the object to
+    which the function is bound.
     """
     module = sys.modules.get(item.__module__ or "")
     return (item.__module__ or "").startswith("mindspore.") and getattr(
@@ -186,10 +187,10 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
 def _pickle_modules_by_value(net: Any) -> Iterator[None]:
     """Returns a context manager in which cloudpickle serializes the user's modules by value.
 
-    The modules of two kinds of objects are serialized by value:
+    Two kinds of objects have modules that are serialized by value:
 
-    - the user's functions: if the child process imported the module of a function instead, the
-      globals of the function would refer to newly created nets, not to the serialized nets;
+    - the user's functions. If the child process imported the module of a function instead, the
+      globals of the function would refer to newly created nets, not to the serialized nets.
     - Cell classes that another process cannot import.
     """
     from mindspore.nn import Cell
@@ -221,9 +222,12 @@ def _is_user_module(name: str | None) -> bool:
 def _can_be_imported(name: str) -> bool:
     """Returns whether another process can import a module.
 
-    There are two conditions. The import system finds the module, which excludes modules that code
-    created at run time. No object in the module is from ``__main__``, which excludes the module
-    that MindSpore's `amp` generates for the classes of a script.
+    There are two conditions:
+
+    - The import system finds the module. This condition excludes modules that code created at run
+      time.
+    - No object in the module is from ``__main__``. This condition excludes the module that
+      MindSpore's `amp` generates for the classes of a script.
     """
     held = vars(sys.modules[name]).values() if name in sys.modules else ()
     if any(getattr(one, "__module__", None) == "__main__" for one in held):

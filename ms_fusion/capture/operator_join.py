@@ -1,15 +1,16 @@
 """Assigns the original operators to the fused kernels, from the dumps of one compilation.
 
 MindSpore renames and rewrites operators, and the operators in fused kernels have no link to the
-original operators. So the join compares each dumped graph with the next dumped graph. It relies on
-properties that MindSpore preserves in the compilation step between the two graphs:
+original operators. So the join compares each dumped graph with the next dumped graph. For each pair
+of graphs, the join relies on what the compilation step between them preserves:
 
-``before → expanded``: An operator keeps its name, or MindSpore replaces it by one sub-graph. The
-order of the operators does not change. ``expanded → clustered``: Operators are only moved into
-clusters. A value is identified by its structure, which is the expression that computes it.
-``clustered → built``: A kernel is a whole cluster or a part of one, and has the cluster's name. The
-operators in a kernel are renumbered, so they are matched by structure. Operators that MindSpore has
-simplified are matched by type and operands.
+- ``before → expanded``: An operator keeps its name, or MindSpore replaces the operator by one
+  sub-graph. The order of the operators does not change.
+- ``expanded → clustered``: Operators move into clusters and stay otherwise unchanged. A value is
+  identified by its structure, which is the expression that computes the value.
+- ``clustered → built``: A kernel is a whole cluster or a part of a cluster, and has the cluster's
+  name. The operators in a kernel are renumbered, so they are matched by structure. Operators that
+  MindSpore has simplified are matched by type and operands.
 """
 
 from __future__ import annotations
@@ -27,23 +28,24 @@ from ms_fusion.readers.dumps import Dumps
 
 @dataclass(frozen=True)
 class OperatorJoin:
-    """The original operators and the fused kernels of one compilation, and their relation.
+    """The original operators of one compilation, and the fused kernels that contain them.
 
     Attributes:
         before: the graph of the original operators.
         after: the built graph, with fused kernels (nodes with a body) and MindSpore's own kernels.
-        origins: a dict from the full name of a kernel to a tuple. The tuple has an entry for each
-            operator in the kernel's body: the full name of its original operator, or "" if it has
-            none.
+        origins: a dict from the full name of a kernel to a tuple. The tuple has one entry for each
+            operator in the kernel's body. The entry is the full name of the original operator, or
+            "" if there is none.
         members: a dict from the full name of a kernel to the full names of all its original
             operators, in order, including operators that a simplification removed.
         placement: a dict from the full name of an original operator to the full names of the
             kernels that contain it.
-        cluster: a dict from the full name of an original operator to the name of its cluster.
-            MindSpore then splits clusters into kernels.
+        cluster: a dict from the full name of an original operator to the name of its cluster. A
+            cluster is a group of operators that MindSpore later splits into kernels.
         programs: a dict from the name of a sub-graph to the index of the compilation that created
             the sub-graph.
-        control: control flow between the sub-graphs.
+        control: which sub-graphs compute the results of a program, and which belong to a program
+            with branches.
     """
 
     before: Graph
@@ -57,7 +59,7 @@ class OperatorJoin:
 
 
 def join(dumps: Dumps) -> OperatorJoin:
-    """Joins the original operators in `dumps` with the kernels that were built from them.
+    """Joins the original operators in `dumps` with the kernels that MindSpore built from them.
 
     If the dumps lack the intermediate graphs (``MS_DEV_SAVE_GRAPHS`` below 2), the original
     operators are derived from the kernels. If the dumps lack the executed graph, as on some
@@ -209,7 +211,7 @@ def match_bodies(
 
 
 def family_of(kernel: Node) -> tuple[str, int]:
-    """Returns (name of the cluster from which `kernel` was built, index of the kernel in it).
+    """Returns (name of the cluster of which `kernel` is a part, index of `kernel` in the cluster).
 
     If MindSpore split the cluster, its kernels have the indices 0, 1, 2 and so on. The only kernel
     of a cluster that was not split has the index 0.
@@ -248,8 +250,9 @@ def _complete(
 ) -> dict[str, tuple[str, ...]]:
     """Returns a dict from the name of each kernel to all its original operators, in cluster order.
 
-    Simplification may have removed an operator. The operator then counts for the kernel that
-    computes one of its inputs. If no kernel does, it counts for a kernel that reads its result.
+    Simplification may have removed an operator. The removed operator then counts for the kernel
+    that computes one of its inputs. If no kernel computes an input, the removed operator counts for
+    a kernel that reads its result.
     """
     order = [name for name in dict.fromkeys(cluster) if name]
     homes: dict[str, list[str]] = {
@@ -270,7 +273,7 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Returns the last kernel of the first of `nodes` that is in a kernel.
+    """Takes the first of `nodes` that is in a kernel, and returns the last kernel that contains it.
 
     The result is a list with the name of this kernel. The list is empty if none of `nodes` is in a
     kernel.
@@ -380,10 +383,10 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 
 
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
-    """Makes node names unique across all of `parts`, each of which is the join of one kernel graph.
+    """Makes node names unique across `parts`; each part is the join of one kernel graph.
 
-    MindSpore restarts its name counters for each net. If an earlier element of `parts` has a node
-    of the same name, the name of the later node gets a prefix: the name of its kernel graph.
+    MindSpore restarts its name counters for each net. If two parts have a node of the same name,
+    the node of the later part is renamed. The new name begins with the name of the kernel graph.
     """
     originals: set[str] = {""}
     built: set[str] = {""}

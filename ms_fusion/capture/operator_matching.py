@@ -1,4 +1,4 @@
-"""Matches the operators of two graphs of one program by structure, since names are not stable."""
+"""Matches the operators of two graphs of one program by structure, since their names change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BasicOperator:
         node: the operator.
         container: full name of the kernel that contains the operator, or "" if none does.
         key: structural hash, which is equal for equal expressions over the same inputs.
-        reads: source of each input.
+        reads: origin of each input, as `Origin`.
     """
 
     node: Node
@@ -39,10 +39,11 @@ class BasicOperator:
 
 
 def kind_of(node: Node) -> tuple[str, str]:
-    """Returns a pair of operator types, which MindSpore's simplification does not change.
+    """Returns a pair of operator types that identifies the kind of an operator.
 
-    The first item is the operator's type after simplification. The second item is the type of the
-    operator that was expanded into this operator, or "" if there is none.
+    MindSpore's simplification preserves the pair. The first item is the operator's type after
+    simplification. The second item is the type of the operator that was expanded into this
+    operator, or "" if there is none.
     """
     return operator_info(node.op).mindspore.becomes or node.op, node.expand_from or ""
 
@@ -150,9 +151,9 @@ class _Search:
     def match_by_key(self, number: int) -> None:
         """Matches operator `number` of `after` with an operator of `before` that has the same key.
 
-        The match is the first operator with this key that has no match yet. If there is none,
-        operator `number` stays without a match. For example, another kernel may compute the same
-        operator again.
+        The match is the first operator with this key that has no match yet. If all such operators
+        have a match, operator `number` stays without a match. This happens if another kernel
+        computes the same operator again.
         """
         place = self.home_of(number)
         for match in self.by_key[place, self.after[number].key]:
@@ -189,10 +190,10 @@ class _Search:
         return (reads & Counter(self.before[match].reads)).total()
 
     def resolve_origin(self, read: Origin) -> Origin | None:
-        """Converts the origin of an input in `after` to the corresponding origin in `before`.
+        """Converts the origin of an operand in `after` to the corresponding origin in `before`.
 
-        Returns None if the operator that computes the input has no match in `before`. The origin
-        of a constant or of a graph input stays unchanged.
+        The result is None if the operator that computes the operand has no match in `before`. The
+        origin of a constant or of a graph input is returned unchanged.
         """
         if isinstance(read, int):
             return read

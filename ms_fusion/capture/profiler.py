@@ -22,12 +22,12 @@ def profile_in_turns(
     directory: Path,
     notes: list[str],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Profiles the variants of a net in turns, so that other load slows all variants equally.
+    """Profiles the variants of a net in turns, so that load on the machine slows all equally.
 
     Returns:
         A dict from the name of a variant to a dict of its operators. The inner dict maps the full
         name of an operator to (runs in one call, median µs of a run, spread µs). If the profiler
-        fails, the inner dicts are empty, and the reason is added to `notes`.
+        fails, all inner dicts are empty, and the reason is added to `notes`.
     """
     found: dict[str, list[dict[str, list[float]]]] = {kind: [] for kind in callables}
     for _ in range(SESSIONS):
@@ -88,10 +88,10 @@ def read_profile(table: Path) -> dict[str, list[float]]:
 def times_of(
     sessions: Sequence[Mapping[str, Sequence[float]]],
 ) -> dict[str, tuple[float, float, float]]:
-    """Summarises each operator's times over all sessions, by full name.
+    """Summarises the times of each operator over all profiling sessions.
 
-    Returns (runs in one call, median µs of a run, spread µs) for each operator. The median is used
-    because the system may interrupt single runs for milliseconds.
+    Returns a dict from the full name of an operator to (runs in one call, median µs of a run,
+    spread µs). The median is used because the system may interrupt single runs for milliseconds.
 
     Args:
         sessions: one dict for each session, from the full name of an operator to the times of its

@@ -1,7 +1,7 @@
 """Tunes a net on this machine by measurements of its kernels and of the whole net.
 
-For each kernel, variants of its code are measured. For the whole net, variants are measured in
-which some operators are excluded from clustering.
+For each kernel, `tune` measures variants of the kernel's code. For the whole net, `tune` measures
+variants that exclude some operators from clustering.
 """
 
 from __future__ import annotations
@@ -84,21 +84,24 @@ def tune(
     """Measures variants of a net's kernels and of the whole net; records the clearly faster ones.
 
     Later compilations on this machine use the records. The key of a kernel's record is the kernel's
-    content, so the record also applies in other nets. The record of a net lists the operators to
-    exclude from clustering. Its key consists of the net's code, parameters and inputs. A warning
-    and the notes of `explain` report these exclusions. The next call of `net` compiles `net` again.
+    content. So the record also applies to the same kernel in other nets. The record of a net lists
+    the operators to exclude from clustering. The key of a net's record consists of the net's code,
+    parameters and inputs. A warning and the notes of `explain` report the exclusions. The next call
+    of `net` compiles `net` again.
 
     Two variants are compared in turns; each turn calls both variants once. A variant counts as
-    faster only if it is faster by two measures: the median over the turns of the time ratio, with
-    99 % confidence; and the ratio of the minimum times. Exclusions and a decision against fusion
-    are recorded only if a second measurement confirms them.
+    faster if it is faster by both of two measures. The first measure is the median of the time
+    ratios of all turns, with 99 % confidence. The second measure is the ratio of the minimum times.
+    A second measurement must confirm exclusions, or a decision against fusion, before they are
+    recorded.
 
     Args:
         net: as for `explain`; weights, random state and context are restored.
         inputs: arguments of the call.
-        seconds: time limit. The whole net is compiled and measured once in any case. In the
-            remaining time, the function first measures the kernels of the net, and then the net
-            with matrix products, convolutions or single operators excluded from clustering.
+        seconds: time limit, s. The whole net is compiled and measured once even if this takes
+            longer. In the remaining time, the function first measures the kernels of the net. Then
+            it measures the whole net with matrix products, convolutions or single operators
+            excluded from clustering.
         progress: whether to show a progress bar if standard error is a terminal.
         forget: whether to remove the records of this net instead of measuring the net. If no
             `inputs` are given, the records for all inputs are removed.
@@ -223,10 +226,11 @@ class _Clock:
     def kernel_budget_s(self, variants: int) -> float:
         """Returns the seconds for tuning single kernels.
 
-        The rest of the remaining time is reserved for `variants` + 1 measurements of the whole net:
-        one of the net itself, and one for each operator family that is excluded from clustering.
-        The result is at least (remaining time) / 2 − (time of one measurement of the whole net). If
-        there is no time to measure the whole net, the result is all of the remaining time.
+        The function reserves time for `variants` + 1 measurements of the whole net: one of the net
+        itself, and one for each operator family that a variant excludes from clustering. The result
+        is the rest of the remaining time. The result is at least (remaining time) / 2 − (time of
+        one measurement of the whole net). If there is no time to measure the whole net, the result
+        is all of the remaining time.
         """
         if not self.has_room():
             return self.remaining_s
@@ -250,10 +254,11 @@ class _Clock:
 def _exclusion_candidates(
     groups: Sequence[CompositeKernel],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields a pair for each variant to measure: its name, and the operators that it excludes.
+    """Yields (name of a variant, operators that the variant excludes) for each variant to measure.
 
-    The first variants each exclude a family of operators, such as all matrix products. The next
-    variants each exclude a single operator type, in descending order of memory traffic.
+    Each of the first variants excludes a family of operators, such as all matrix products. Each of
+    the next variants excludes a single operator type. The operator types are in descending order of
+    memory traffic.
     """
     moved: Counter[str] = Counter()
     for group in groups:
@@ -279,7 +284,7 @@ def _read_descriptions(directory: Path) -> Iterator[CompositeKernel]:
 def _tune_kernels(
     groups: Sequence[CompositeKernel], seconds: float, clock: _Clock
 ) -> Iterator[TunedKernel]:
-    """Tunes the composite kernels `groups` within `seconds`, in descending order of modelled cost.
+    """Tunes the kernels of `groups` within `seconds`, in descending order of modelled cost.
 
     The time limit for each kernel is proportional to its modelled cost.
     """

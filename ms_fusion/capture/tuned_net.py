@@ -1,4 +1,4 @@
-"""Defines the result of tuning a net, which is printed as a table."""
+"""Defines the record that `ms_fusion.tune` returns; its text is a table of the measurements."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TunedKernel:
 
 @dataclass(frozen=True)
 class CallComparison:
-    """Times of whole calls of a net in two variants, in alternating turns.
+    """Times of whole calls of two variants of a net, in alternating turns.
 
     Attributes:
         pairs: a pair for each turn: (time of a call of the first variant, time of a call of the
@@ -69,7 +69,7 @@ class CallComparison:
 
     @property
     def least_ratio(self) -> float:
-        """Lower 99 % bound of `ratio`, or the ratio of the minimum times if that is smaller.
+        """The smaller of the lower 99 % bound of `ratio` and the ratio of the minimum times.
 
         Other load on the machine affects the minimum times least.
         """
@@ -78,7 +78,7 @@ class CallComparison:
 
     @property
     def most_ratio(self) -> float:
-        """Upper 99 % bound of `ratio`, or the ratio of the minimum times if that is larger."""
+        """The larger of the upper 99 % bound of `ratio` and the ratio of the minimum times."""
         swapped = CallComparison(tuple((other, one) for one, other in self.pairs)).least_ratio
         return 1 / swapped if swapped else float("inf")
 
@@ -90,8 +90,8 @@ class Variant:
     Attributes:
         name: name of the variant.
         kept_out: the excluded operators.
-        calls: comparison of whole calls of this variant (first) with whole calls of the unfused net
-            (second).
+        calls: times of whole calls. The first variant is this variant, the second is the unfused
+            net.
     """
 
     name: str
@@ -123,8 +123,9 @@ class TunedNet:
         kernels: the measured kernels, in descending order of modelled cost.
         variants: the net without exclusions, followed by the variants with exclusions.
         seconds: duration of the tuning, s.
-        again: comparison in a second measurement: the net without exclusions (first) with the net
-            according to `proposal` (second). None if there was no second measurement.
+        again: times of whole calls in the second measurement. The first variant is the net without
+            exclusions, the second is the net according to `proposal`. None if there was no second
+            measurement.
     """
 
     title: str
@@ -135,10 +136,10 @@ class TunedNet:
 
     @property
     def best_variant(self) -> Variant:
-        """The fastest variant with exclusions if it is clearly faster than the variant without.
+        """The fastest variant with exclusions, or the variant without exclusions.
 
-        If the difference does not exceed both the noise and `MARGIN`, the result is the variant
-        without exclusions.
+        The variant with exclusions must be faster by more than the noise (the 99 % bounds of both
+        ratios) and `MARGIN` together. Otherwise the result is the variant without exclusions.
         """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)
@@ -147,10 +148,10 @@ class TunedNet:
 
     @property
     def proposal(self) -> NetChoice:
-        """The choice that the first measurements suggest: fusion or not, and excluded operators.
+        """The choice that the first measurements suggest: whether to fuse, and what to exclude.
 
-        The proposal becomes the final `choice` if it is the default (fusion without exclusions), or
-        if a second measurement confirms the proposal.
+        A proposal that is the default (fusion without exclusions) becomes the final `choice`. Any
+        other proposal becomes the final `choice` if a second measurement confirms it.
         """
         best, everything = self.best_variant, self.variants[0]
         losses = tuple(
@@ -168,7 +169,7 @@ class TunedNet:
 
     @property
     def is_default(self) -> bool:
-        """Whether the measurements suggest the default: fusion without exclusions."""
+        """Whether `proposal` is the default: fusion without exclusions."""
         return self.proposal.fused and not self.proposal.kept_out
 
     @property
@@ -214,8 +215,8 @@ class TunedNet:
     def _conclusion(self) -> list[str]:
         """Returns a list with one sentence about the final choice.
 
-        The sentence states the reason for `proposal`, or the reason why `proposal` was not
-        accepted. The list is empty if `proposal` is the default: fusion without exclusions.
+        The sentence states the reason for `proposal`. If `proposal` was not accepted, the sentence
+        also states why. The list is empty if `proposal` is the default: fusion without exclusions.
         """
         if self.is_default:
             return []

@@ -1,5 +1,5 @@
-"""The command line `ms-fusion`: converts arguments to calls, without logic.
+"""Implements the command line `ms-fusion`: converts arguments to calls of the Python interface.
 
-In: arguments of a shell. Out: printed lines, files, exit codes. Must not decide, measure or compute
-anything that the Python interface does not.
+In: arguments of a shell. Out: printed lines, files, exit codes. This package must leave all
+decisions, measurements and computations to the Python interface.
 """

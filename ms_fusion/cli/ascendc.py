@@ -1,4 +1,4 @@
-"""Implements the commands `ms-fusion ascendc`: converts arguments to calls, without logic."""
+"""Implements the commands `ms-fusion ascendc`: only converts arguments to calls."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def build_request(kernel: Path, **options: Any) -> Any:
 
 @contextmanager
 def _place_of_formula() -> Iterator[None]:
-    """Names `--check` in errors of formulas; the option of `tbe run` is `--formula`."""
+    """Makes errors of a formula name the option `--check` instead of `--formula`."""
     try:
         yield
     except InputError as error:
@@ -229,7 +229,10 @@ def _place_of_formula() -> Iterator[None]:
 
 
 def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
-    """Returns a dict of the fields in ``--tiling``: ``a=1,b=2``, ``a=1,2,3`` (an array) or a file.
+    """Parses the values of ``--tiling``; returns a dict from the name of a field to its value.
+
+    A value is a list of fields such as ``a=1,b=2``, or the name of a JSON file. The text
+    ``a=1,2,3`` is one field, whose value is an array.
 
     Raises:
         InputError: a text has another form, or the JSON file does not contain an object of numbers.
@@ -278,7 +281,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _flat(prefix: str, value: dict[str, Any], path: Path) -> list[tuple[str, Any]]:
-    """Returns a dict from the dotted names of fields in nested objects to their values."""
+    """Flattens nested objects; returns (dotted name, value) for each field."""
     found: list[tuple[str, Any]] = []
     for name, one in value.items():
         if isinstance(one, dict):

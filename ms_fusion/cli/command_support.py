@@ -52,7 +52,10 @@ def info(text: str) -> None:
 
 
 def record_debug_option(context: click.Context, _: click.Parameter, given: bool) -> bool:
-    """Records ``--debug``, which may be before or after the command's name, in the context."""
+    """Records in the context whether ``--debug`` was given.
+
+    The option may stand before or after the command's name.
+    """
     told: dict[str, bool] = context.ensure_object(dict)
     told["debug"] = given or told.get("debug", False)
     return told["debug"]
@@ -75,7 +78,7 @@ def check_places(*files: Path | None) -> None:
 def check_can_make(directory: Path) -> None:
     """Raises `InputError` if a directory cannot be created.
 
-    Commands call this function before long work. It creates no directory.
+    Commands call this function before long work. The function creates no directory.
     """
     there = directory.absolute()
     while not there.exists():
@@ -95,8 +98,8 @@ def check_can_make(directory: Path) -> None:
 def show_progress() -> Iterator[Progress]:
     """Yields a function that shows the progress of long work.
 
-    If standard error is a terminal, the function shows a bar with the current step. It writes each
-    `Milestone` as a log line.
+    If standard error is a terminal, the yielded function shows a bar with the current step. It
+    writes each `Milestone` as a log line.
     """
     from rich.console import Console
     from rich.markup import escape

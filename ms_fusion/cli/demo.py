@@ -16,7 +16,7 @@ INPUT = "8x128x256:float32"
 def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> Ledger:
     """Explains the transformer block in `ms_fusion.cli.demo_block` and writes its reports.
 
-    Writes ``fusion.html`` and ``fusion.json`` into `output`.
+    The reports are ``fusion.html`` and ``fusion.json`` in the directory `output`.
 
     Args:
         output: a directory, which is created if it does not exist.
@@ -40,7 +40,7 @@ def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> 
 
 
 def last_line(ledger: Ledger, output: Path) -> str:
-    """Returns a line: number of fused kernels, number of their operators, path of the report."""
+    """Returns a line with the number of fused kernels, that of their operators, and the report."""
     operators = sum(len(kernel.operators) for kernel in ledger.kernels)
     return (
         f"fused kernels: {len(ledger.kernels)}, operators: {operators}, "

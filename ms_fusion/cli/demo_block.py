@@ -50,8 +50,8 @@ class FeedForward(nn.Cell):
 class Block(nn.Cell):
     """Layer norm and attention, then layer norm and feed-forward.
 
-    Each of these two pairs has a residual connection, which adds the input of the pair to its
-    output.
+    There are two residual connections: the result of attention is added to the input of the first
+    layer norm, and the result of feed-forward to the input of the second.
 
     Args:
         width: size of a token's vector.

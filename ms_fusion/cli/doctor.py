@@ -1,8 +1,8 @@
 """Checks this machine and environment for obstacles to fusion, and gives remedies.
 
 A check is a function without arguments that returns one `Check`. `CHECKS` lists the checks in
-execution order. No check imports a framework in this process. MindSpore may crash, so it runs in a
-child process with a time limit.
+execution order. No check imports a framework in this process. MindSpore may crash, so the checks
+run MindSpore in a child process with a time limit.
 
 This module exceeds 500 lines because it is the list of all checks, in the order of the report.
 """
@@ -478,7 +478,7 @@ def check_fusion() -> Check:
 def judge_trial(seen: dict[str, object]) -> Check:
     """Returns the `Check` for the result of `run_trial`.
 
-    The small net must be fused, and its values must be correct.
+    The check passes if MindSpore fused operators of the small net and the net's result is correct.
     """
     bodies, error = seen["bodies"], seen["max_abs_error"]
     assert isinstance(bodies, list) and isinstance(error, float)
@@ -496,7 +496,7 @@ def judge_trial(seen: dict[str, object]) -> Check:
 
 
 def run_trial(directory: Path, timeout_s: float) -> str:
-    """Runs `ms_fusion.cli.doctor_net` in a child process; returns the failure, empty on success."""
+    """Runs `ms_fusion.cli.doctor_net` in a child process; returns an error message, or ""."""
     command = [sys.executable, "-m", "ms_fusion.cli.doctor_net", str(directory)]
     log = directory / "log"
     options = {"cwd": directory, "env": child_environment(), "stdin": subprocess.DEVNULL}

@@ -18,7 +18,7 @@ FLAGS = "--opt_level=2"
 
 
 def formula(x: Any, y: Any) -> Any:
-    """Computes the small net, on MindSpore Tensors or on NumPy arrays."""
+    """Computes the formula of the small net on MindSpore Tensors or on NumPy arrays."""
     return (x * y + 2.0 * x) * (y - 0.5)
 
 
@@ -36,7 +36,7 @@ def prepare(directory: Path) -> None:
 
 
 def fused_bodies(directory: Path) -> list[list[str]]:
-    """Returns a list of operators for each kernel that this run generated and built.
+    """Returns, for each kernel that this run built, a list of the kernel's operator types.
 
     The operators are read from MindSpore's metadata files.
     """

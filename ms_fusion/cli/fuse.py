@@ -1,4 +1,4 @@
-"""Implements the command `ms-fusion fuse`: converts arguments to a call, without logic."""
+"""Implements the command `ms-fusion fuse`: only converts arguments to a call."""
 
 from __future__ import annotations
 
@@ -221,7 +221,10 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
 
 
 def _traffic_line(ledger: Ledger) -> str:
-    """Returns the counted bytes before and after, and the least that any version moves."""
+    """Returns a line that compares the bytes moved before and after fusion.
+
+    The line also states the bytes of inputs, weights and outputs alone.
+    """
     told = ledger.environment
     before, again = ledger.before.bytes_moved, told["read again bytes"]
     after = ledger.after.bytes_moved + again
@@ -233,7 +236,7 @@ def _traffic_line(ledger: Ledger) -> str:
 
 
 def _runner_lines(ledger: Ledger) -> Iterator[str]:
-    """Yields who runs the kernels, and the measured times of both models."""
+    """Yields a line that names what runs the kernels, and a line with the times of both models."""
     told = ledger.environment
     version, times = told.get("onnxruntime"), told.get("model times")
     if told.get("custom operators"):
@@ -251,7 +254,7 @@ def _runner_lines(ledger: Ledger) -> Iterator[str]:
 
 
 def _group_lines(ledger: Ledger) -> Iterator[str]:
-    """Yields a line for each operator of a library, or of ONNX Runtime, with its measured times."""
+    """Yields a line for each kernel name: operators, number of kernels, and measured times."""
     for name, alike in groupby(sorted(_all_kernels(ledger), key=_kernel_name), _kernel_name):
         first, *others = alike
         times = f", {len(others) + 1} times" if others else ""

@@ -1,4 +1,4 @@
-"""Defines the commands of `ms-fusion`: converts arguments to calls, without logic.
+"""Defines the commands of `ms-fusion`: only converts arguments to calls.
 
 Each command checks its arguments before it imports NumPy, ONNX or MindSpore, so that it refuses
 invalid arguments quickly.

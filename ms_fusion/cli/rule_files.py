@@ -1,4 +1,4 @@
-"""Loads user-defined rules from Python files that the command line names."""
+"""Loads the user-defined rules in the Python files that command-line options name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ RULE_LIST_NAMES = ("RULES", "fusion_rules")
 def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
     """Loads comma-separated rules: names of known rules, or Python files that define rules.
 
-    The name of a known rule is returned unchanged. ``my_rules.py`` denotes the rules in the list
-    ``RULES`` (or ``fusion_rules``) of this file. ``my_rules.py:GATE`` denotes the object ``GATE``
-    of this file. A rule in a file is a `Rule`, or a dict as for `ms_fusion.onnx.fuse.rule_dicts`.
-    The file is executed as Python code, so it must be trusted like any program.
+    The name of a known rule is returned unchanged. The text ``my_rules.py`` denotes all rules in
+    the list ``RULES`` (or ``fusion_rules``) of the file ``my_rules.py``. The text
+    ``my_rules.py:GATE`` denotes the object ``GATE`` of the file. A rule in a file is a `Rule`, or a
+    dict as for `ms_fusion.onnx.fuse.rule_dicts`. The file is executed as Python code. So the user
+    must trust the file like any program.
 
     Raises:
         InputError: a file does not exist or fails, or the named object is not a rule.
@@ -32,7 +33,7 @@ def load_rules(text: str) -> tuple[str | Rule | Mapping[str, Any], ...]:
 
 
 def plain_rule_names(text: str) -> tuple[str, ...]:
-    """Returns the names of known rules in a comma-separated list, without the Python files.
+    """Returns the names of known rules in a comma-separated list; skips the Python files.
 
     The Python files are not executed.
 
@@ -49,8 +50,8 @@ def plain_rule_names(text: str) -> tuple[str, ...]:
 def _split(name: str) -> tuple[str, str]:
     """Splits a text such as ``my_rules.py:GATE`` into a file and the name of an object in the file.
 
-    If `name` is the name of a known rule, the file is "". Raises `InputError` if the file does not
-    exist.
+    If `name` names no Python file, the returned file is "" and the name is unchanged. Raises
+    `InputError` if the file does not exist.
     """
     file, _, wanted = (
         (name, "", RULE_LIST_NAMES[0]) if name.endswith(".py") else name.rpartition(":")

@@ -1,4 +1,4 @@
-"""Implements the commands `ms-fusion tbe`: converts arguments to calls, without logic."""
+"""Implements the commands `ms-fusion tbe`: only converts arguments to calls."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def _parse_description(
 
 
 def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescription:
-    """Returns the description of an array, to which the array in `file` is added if given."""
+    """Returns the description of the array in `file`; returns `described` if `file` is None."""
     if file is None:
         return described
     import numpy as np
@@ -132,9 +132,10 @@ def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescri
 
 
 def _dynamic_shape(text: str, told: Sequence[str], actual: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape at build time, in which sizes may be unknown.
+    """Returns the shape at build time, where -1 is an unknown size and -2 an unknown rank.
 
-    Raises `InputError` if the actual shape has another rank or differs in a known size.
+    Raises `InputError` if the actual shape has another rank than the shape at build time, or
+    differs in a known size.
     """
     if list(told) == ["-2"]:
         return (-2,)

@@ -24,7 +24,7 @@ before the server reads it.
 
 
 class BuildFailure(NamedTuple):
-    """The failure to build a kernel.
+    """Describes why a kernel could not be built.
 
     Attributes:
         why: the error message.
@@ -41,13 +41,13 @@ def build_in_processes(
     """Builds all kernels in parallel processes.
 
     Args:
-        kernels: descriptions of the kernels. `build` is called with each description.
-        build: function that builds one kernel, and raises an error on failure.
+        kernels: one string for each kernel, which describes the kernel to `build`.
+        build: function that builds the kernel of a description, and raises an error on failure.
         workers: maximum number of processes at a time.
         seconds: time limit for each kernel.
 
     Returns:
-        A dict from the description of a kernel that could not be built to the failure.
+        A dict from a description to its failure. It has the kernels that could not be built.
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))
@@ -91,7 +91,7 @@ def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Conn
 
 
 def _receive_failure(told: Connection) -> BuildFailure | None:
-    """Returns the failure that a worker sent before it ended, or None if the worker sent none."""
+    """Returns the failure that a worker process sent, or None if the process ended without one."""
     try:
         return told.recv() if told.poll() else None
     except (EOFError, OSError):

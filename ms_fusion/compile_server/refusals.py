@@ -1,7 +1,7 @@
 """Records the kernels that the compile server did not build, with the reasons, in a file.
 
 The process that compiles the net reads the file. Several processes of a distributed training may
-share the file, so each line contains the id of the process that compiles the net.
+share the file. So each line contains the id of the process that compiles the net.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def length(directory: Path) -> int:
 
 
 def read_since(directory: Path, start: int) -> tuple[KernelRefusal, ...]:
-    """Returns the refusals for this process in the file of refusals after the byte `start`.
+    """Returns the refusals for this process that the file contains after its byte `start`.
 
     Duplicates and incomplete lines are skipped. `start` is an earlier result of `length`.
     """

@@ -68,7 +68,7 @@ def _exit_with_parent(parent: int) -> None:
 def _redirect_output(file: str) -> None:
     """Redirects standard output and standard error to a file.
 
-    So the messages and stack traces of the kernel generator are written to this file.
+    The file then contains the messages and stack traces of the kernel generator.
     """
     log_file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     os.dup2(log_file, 1)
@@ -87,9 +87,9 @@ def _accept_guarded(builder: Any, text: str) -> Any:
 def _compile_guarded(builder: Any) -> bool:
     """Builds all kernels that can be built; always returns True (success).
 
-    MindSpore then looks for the files of the kernels. If the files of a kernel are missing,
-    MindSpore runs the operators of this kernel one by one. If the result were False, MindSpore
-    would keep the kernel in its list of pending kernels, and wait for it at the next request.
+    After True, MindSpore looks for the files of the kernels. If the files of a kernel are missing,
+    MindSpore runs the operators of this kernel one by one. After False, MindSpore would keep all
+    kernels in its list of pending kernels, and wait for them at the next request.
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
@@ -156,14 +156,14 @@ class _Generator(Protocol):
     def stand_in(self, text: str, why: str) -> bool:
         """Creates a slow substitute for a kernel that could not be built; returns False on failure.
 
-        For MindSpore's generator, the method does nothing and returns True, since MindSpore itself
-        runs the operators of a refused kernel one by one.
+        MindSpore itself runs the operators of a refused kernel one by one. So for MindSpore's
+        generator, the method does nothing and returns True.
         """
 
 
 @dataclass(frozen=True)
 class _OurGenerator:
-    """Our generator, which is loaded only if a kernel is not in the compile cache.
+    """The kernel generator of ms_fusion; it is loaded when a kernel is not in the compile cache.
 
     Attributes:
         directory: directory in which MindSpore looks for the libraries of the kernels.
@@ -195,7 +195,7 @@ class _OurGenerator:
 
 @dataclass(frozen=True)
 class _MindSporeGenerator:
-    """MindSpore's generator.
+    """The kernel generator of MindSpore.
 
     Attributes:
         directory: directory in which MindSpore looks for the libraries of the kernels.

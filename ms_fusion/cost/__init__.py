@@ -8,15 +8,15 @@ The counts are exact under these assumptions:
   kernel (measured on MindSpore 2.10 on CPU);
 - a fused kernel reads each distinct input once, writes its outputs once, and is one launch;
 - an in-place write writes as many bytes as the overwritten tensor has;
-- some of our kernels process a result a second time, for example to apply relu to the result of a
-  oneDNN product or convolution. The bytes of these second passes are not counted here. The ledger
-  (the report on all fused kernels of a run) adds them;
+- some of our kernels process a result a second time. For example, they apply relu to the result of
+  a oneDNN product or convolution. The bytes of these second passes are not counted here. The ledger
+  (the record of the fused and unfused operators of a run) adds these bytes;
 - a size that is not known before run time is assumed to be 1.
 
-`benefit` returns the saving of a fusion in µs, with its terms. `estimate_benefit` computes the
-saving from given costs instead of a graph.
+`benefit` computes the saving of a fusion in µs from a graph, and returns it with the terms of the
+formula. `estimate_benefit` computes the saving from given costs.
 
-In: graphs, devices. Out: work, times, benefits. Must not build or run a kernel.
+In: graphs, devices. Out: work, times, benefits. This package must not build or run a kernel.
 """
 
 from __future__ import annotations

@@ -5,23 +5,24 @@
 
 - *bytes not moved*: bytes of internal results, and of inputs that several operators read.
   `ms_fusion.cost.work` counts these bytes.
-- *loss*: bytes that the fused kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If
-  matrix products are library calls, relu and a residual sum read and write the result of the call
-  again. The bytes of these passes are part of the loss.
-- *recomputation*: operators before a pooling are recomputed for each overlapping window. In our CPU
-  kernels, a value that is read both directly and at other positions is recomputed for each position
-  (`ms_fusion.cost.transposed_reads`). If the kernel is large enough to be parallel, all cores share
-  the recomputation.
+- *loss*: bytes that the fused kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If a
+  matrix product is a library call, a relu or residual sum after the call reads and writes its
+  result again. These bytes are part of the loss.
+- *recomputation*: vector steps that the fused kernel repeats. Operators before a pooling are
+  recomputed for each overlapping window. In our CPU kernels, a value that is read both directly and
+  at other positions is recomputed for each position (`ms_fusion.cost.transposed_reads`). If the
+  kernel is large enough to be parallel, all cores share the recomputation.
 - *hidden*: part of the saved memory time that does not shorten the run, because memory traffic
-  overlaps with computation. This term is 0 unless matrix products are library calls. The time of a
-  kernel is then max(bytes ÷ bandwidth, computing time). *Hidden* is the decrease of bytes ÷
-  bandwidth minus the decrease of this maximum. The computing time of a library call is the time for
-  the FLOPs of its product. Its epilogue takes no time. The computing time of our own kernel is the
-  time for its vector steps (`ms_fusion.cost.vector_steps`). A residual sum after a matrix product
-  is computed on tiles that are still in the nearest cache, so it runs at the rate of this cache.
+  overlaps with computation. If matrix products are library calls, the time of a kernel is max(bytes
+  ÷ bandwidth, computing time). *Hidden* is then the decrease of bytes ÷ bandwidth minus the
+  decrease of this maximum. Without library calls, *hidden* is 0. The computing time of a library
+  call is the time for the FLOPs of its product. Its epilogue takes no time. The computing time of
+  our own kernel is the time for its vector steps (`ms_fusion.cost.vector_steps`). A residual sum
+  after a matrix product reads tiles that are still in the nearest cache. So the sum runs at the
+  bandwidth of this cache.
 - *bandwidth*: bandwidth of the smallest cache or memory that can contain all bytes of the operator
-  with the most bytes. The bytes of several operators are not added, because operators reuse each
-  other's memory.
+  with the most bytes. The formula does not add the bytes of several operators, because operators
+  reuse each other's memory.
 
 A kernel is refused if its smallest tile needs more than a given share of the on-chip memory (80 %
 by default). A kernel is also refused if it contains independent matrix products that have no common
@@ -61,10 +62,10 @@ class Benefit:
         loss_bytes: bytes that are re-read because tiles contain whole rows, and bytes that are
             moved by passes over the result of a library call.
         recomputed_flops: FLOPs that are repeated because pooling windows overlap.
-        on_chip_bytes: bytes of one tile.
+        on_chip_bytes: on-chip memory that one tile needs, bytes.
         us: the benefit in µs; negative if the kernel is slower than its separate operators.
         refusal_reason: reason why the kernel must not be built, regardless of its benefit; empty if
-            it may be built.
+            the kernel may be built.
     """
 
     saved_bytes: int
@@ -177,8 +178,8 @@ def _kernel_time_us(
     """Returns the time of a kernel that moves `moved` bytes at `rate` bytes per second, in µs.
 
     `repeated` is the number of vector steps (units of arithmetic time) for values that the kernel
-    recomputes. If the operators contain matrix products, the kernel is a library call, and its
-    epilogue takes no time.
+    recomputes. If `nodes` contains matrix products, the kernel is a library call. The epilogue of
+    the library call takes no time.
     """
     products = [node for node in nodes if is_matrix_product(node.op)]
     if products:
@@ -201,7 +202,8 @@ class _EpiloguePasses:
 
     Attributes:
         more_bytes: bytes of the result that the passes read and write again.
-        read_bytes: bytes of the residuals, which only the passes read, not the library call.
+        read_bytes: bytes of the residuals. The passes read the residuals; the library call does
+            not.
         is_tiled: whether the passes run over tiles that are still in the nearest cache.
     """
 
@@ -229,7 +231,7 @@ def _epilogue_passes(part: Graph) -> _EpiloguePasses:
 
 
 def _recomputed_flops(part: Graph) -> int:
-    """Returns the FLOPs of recomputing values that several overlapping pooling windows read."""
+    """Returns the FLOPs that overlapping pooling windows repeat."""
     times: dict[str, float] = {}
     for node in reversed(part.nodes):
         own = max((times.get(name, 1.0) for name in node.outputs), default=1.0)
@@ -249,7 +251,7 @@ def _recomputed_flops(part: Graph) -> int:
 
 
 def _has_unrelated_products(products: Sequence[Node], body: Graph) -> bool:
-    """Whether the kernel has several independent matrix products without a common input."""
+    """Returns whether the kernel has several independent matrix products without a common input."""
     if len(products) < 2 or upstream_products(body):
         return False
     return not set(products[0].inputs).intersection(*(node.inputs for node in products[1:]))

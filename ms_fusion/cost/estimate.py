@@ -32,8 +32,8 @@ class Estimate:
     Attributes:
         hbm_save_gb: saved reads and writes, GB.
         schedule_save_ms: saved launch time, ms.
-        performance_loss_gb: reads that are repeated because the tiles of one kernel are not optimal
-            for both operators, GB.
+        performance_loss_gb: repeated reads, GB. Reads are repeated because the tiles of one kernel
+            are not optimal for both operators.
         us: total saving, µs, or None if no device is given, since bytes and times have no common
             unit.
         device: name of the device; empty if no device is given.
@@ -74,18 +74,19 @@ def estimate_benefit(
 ) -> Estimate:
     """Estimates the saving of fusing two operators of known costs into one kernel.
 
-    The fused kernel's reads, writes and schedule cost are each the larger of the costs of the two
-    operators. Its tiling loss is the sum of the losses of both operators. Before this loss is
-    subtracted, the saved bytes are:
+    The model of the fused kernel is: its reads, writes and schedule cost are each the larger of the
+    costs of the two operators. Its tiling loss is the sum of the losses of both operators. The
+    saved bytes, without the tiling loss, are:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 
     Args:
         op1, op2: costs of each operator: ``hbm_read`` and ``hbm_write`` in GB (10⁹ bytes),
-            ``schedule_cost`` in ms, and ``tiling_loss`` in GB that are re-read.
+            ``schedule_cost`` in ms, and ``tiling_loss``, the re-read data, in GB.
         fusion_type: ``operator_inner``, ``cross_operator`` or ``pipeline``; the estimate is the
             same for all three types.
-        device: name of a device, such as ``ascend910b``, whose bandwidth converts bytes to µs.
+        device: name of a device, such as ``ascend910b``. The bandwidth of the device converts bytes
+            to µs.
 
     Raises:
         InputError: a cost is missing, unknown or not a number, or the device or type is unknown.

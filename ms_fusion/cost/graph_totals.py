@@ -13,7 +13,7 @@ from ms_fusion.ops.selections import RANDOM_OPS
 
 
 def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
-    """Returns the totals of a whole graph, in which a fused kernel is one node.
+    """Returns the totals of a whole graph; a fused kernel counts as one node.
 
     Args:
         graph: the graph.
@@ -38,8 +38,8 @@ def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
 def constant_foldable_nodes(graph: Graph) -> frozenset[str]:
     """Returns the names of the nodes that depend on parameters and constants only.
 
-    These nodes can be folded to constants as long as the parameters do not change. Random operators
-    are left out.
+    These nodes can be folded to constants as long as the parameters do not change. The result
+    excludes random operators and their readers.
     """
     known = {
         name for name, value in graph.values.items() if value.kind in ("parameter", "constant")
@@ -93,7 +93,7 @@ def peak_memory_bytes(graph: Graph) -> int:
 
 
 def _aliased_input(node: Node, position: int) -> str | None:
-    """Returns the input that has the same memory as output `position`, or None if there is none."""
+    """Returns the input that shares its memory with output `position`, or None if no input does."""
     if not node.inputs:
         return None
     known = operator_info(node.op)

@@ -4,8 +4,8 @@ A single matrix product uses square tiles of t × t elements, each of which fill
 on-chip memory. Let M be the number of rows of the product. Let r be the number of whole rows that
 fit in half of the usable on-chip memory. Other operators in the same kernel change the tiling:
 
-- a reduction *before* the product needs a separate pass for its statistics, so that the operand of
-  the reduction is read once more;
+- a reduction *before* the product needs a separate pass for its statistics. This pass reads the
+  operand of the reduction once more;
 - if a softmax is between the product and a second product, rows of the first product are streamed
   (online softmax). A tile contains r rows of the first operand and of the last result. The right
   operands of both products are read ⌈M/r⌉ times instead of ⌈M/t⌉ times;
@@ -119,7 +119,7 @@ def _upstream_products(part: Graph, behind: Mapping[str, frozenset[str]]) -> lis
 
 
 def _is_row_reduction(node: Node) -> bool:
-    """Whether a node must read a whole row before it produces a result (a row reduction).
+    """Returns whether a node must read a whole row before it produces a result (a row reduction).
 
     Batch normalisation is a row reduction only in training, when it computes statistics.
     """
@@ -132,7 +132,7 @@ def _row_bytes(node: Node, body: Graph) -> int:
     """Returns the bytes of one row of a node's first input.
 
     The number of elements of a row is the product of the sizes of the reduced axes. If no axis is
-    reduced, it is the size of the last axis.
+    reduced, the number is the size of the last axis.
     """
     source = body.values[node.inputs[0]]
     reduced = max(source.elements // max(body.values[node.outputs[0]].elements, 1), 1)
@@ -160,9 +160,9 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 
 
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Returns the bytes of a product's right operand that tiles of whole rows read again.
+    """Returns how many more bytes of a product's right operand are read with tiles of whole rows.
 
-    `row_bytes` is the number of bytes per row of a tile.
+    The comparison is with square tiles. `row_bytes` is the number of bytes of one row of a tile.
     """
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]

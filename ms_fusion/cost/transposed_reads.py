@@ -1,13 +1,14 @@
 """Counts reads and recomputation caused by transposes of the last axis inside a kernel.
 
 A transpose of a tensor in memory is computed tile by tile. If the kernel itself computes the
-operand of the transpose, there is no tensor in memory that could be read in tiles. The operand is
-then computed in the order of the transposed elements, so neighbouring elements are computed from
-distant addresses. Each read of a distant address is assumed to cost as many vector steps (units of
+operand of the transpose, the operand is not in memory and cannot be read in tiles. The kernel then
+computes the operand's elements in transposed order. So it reads neighbouring elements from distant
+addresses. Each read of a distant address is assumed to cost as many vector steps (units of
 arithmetic time) as an element of a transpose.
 
-A value that is read both directly and at other positions, such as the rotated halves of a rotary
-embedding, is computed once for each position.
+An operator may read a value directly while another operator reads the same value at shifted
+positions. An example is a rotary embedding, which also reads the value with its halves exchanged.
+Such a value is computed once for each position.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PLACES_MAX = 256
 def values_to_materialize(graph: Graph) -> tuple[str, ...]:
     """Returns the names of the computed values that should be stored before they are transposed.
 
-    These are the values for which `count_reads` exceeds the number of elements of the value.
+    A value should be stored if `count_reads` exceeds the number of its elements.
     """
     found = [
         node
@@ -67,13 +68,13 @@ def count_reads(source: str, graph: Graph) -> int:
 
 
 def recomputed_steps(graph: Graph) -> int:
-    """Returns the vector steps of a kernel for values that it recomputes for other positions.
+    """Returns the vector steps in which a kernel computes values again for other positions.
 
-    A value is computed once for each different path from a result back to the value, since each
-    data-movement operator on a path changes the positions at which the value is read. If each of
-    two paths reads only one half of the value, the two paths together are counted as one
-    computation. Reductions, and values that are stored before their transpose
-    (`values_to_materialize`), are computed once.
+    Each data-movement operator on a path from a result back to a value changes the positions at
+    which the value is read. So the value is computed once for each different path. If each of two
+    paths reads only one half of the value, the two paths together are counted as one computation.
+    Reductions, and values that are stored before their transpose (`values_to_materialize`), are
+    computed once.
     """
     kept = {
         *values_to_materialize(graph),

@@ -3,8 +3,8 @@
 A step is one vector instruction and takes 0.017 ns per element. `ms_fusion.ops` contains the number
 of steps of each operator: its time per element ÷ 0.017 ns, measured on AVX-512 with data in the
 nearest cache. For example, an exp of 0.17 ns has 10 steps. The number of steps depends on the code
-that is generated for an operator. For example, x² is computed by one product, but a power whose
-exponent is read from memory is not.
+that is generated for an operator. For example, x² takes one product, but a power with an exponent
+from memory takes more steps.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ PRODUCT_EXPONENTS = frozenset({2.0, 3.0, 0.5})
 def vector_steps(node: Node, graph: Graph) -> int:
     """Returns the vector steps of an operator: steps per element × number of elements.
 
-    The number of elements is that of the largest tensor among the operator's first input and its
-    results.
+    The tensor with the most elements, among the operator's first input and its results, determines
+    the number of elements.
     """
     if operator_info(node.op).traits & FREE:
         return 0
@@ -44,7 +44,7 @@ def _steps_per_element(node: Node, graph: Graph) -> int:
 
 
 def is_last_axis_transposed(node: Node, graph: Graph) -> bool:
-    """Whether a transpose moves the last axis, or has an unknown permutation."""
+    """Returns whether a transpose moves the last axis, or has an unknown permutation."""
     order = node.attr("perm")
     if order is None and len(node.inputs) > 1:
         order = graph.inputs_of(node)[1].data

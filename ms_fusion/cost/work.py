@@ -16,12 +16,15 @@ from ms_fusion.ops.op_info import Trait, WorkRule
 
 
 def has_rule(op: str) -> bool:
-    """Whether `work_of` has a rule for the operator; otherwise `work_of` returns an estimate."""
+    """Returns whether `work_of` has a rule for the operator.
+
+    Without a rule, `work_of` returns an estimate.
+    """
     return operator_info(op).work is not WorkRule.UNKNOWN
 
 
 def is_matrix_product(op: str) -> bool:
-    """Whether the operator runs on the device's matrix unit."""
+    """Returns whether the operator runs on the device's matrix unit."""
     return Trait.MATRIX_UNIT in operator_info(op).traits
 
 
@@ -29,8 +32,8 @@ def work_of(node: Node, graph: Graph) -> Work:
     """Returns the work of running the node once.
 
     A fused kernel reads each distinct input once, writes its outputs once, and has the FLOPs of all
-    its operators. For an operator without a rule (`has_rule`), the estimate is: it reads its
-    inputs, writes its outputs, and has one FLOP per output element.
+    its operators. An operator without a rule (`has_rule`) is assumed to read its inputs, to write
+    its outputs, and to have one FLOP per output element.
     """
     if node.body is not None:
         return _fused_kernel_work(node, node.body, graph)
@@ -111,10 +114,10 @@ def _matmul_work(node: Node, graph: Graph) -> Work:
 
 
 def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
-    """Returns a flag of an operator, or False if it is absent.
+    """Returns a flag of an operator, or False if the operator does not have the flag.
 
     In graphs of older MindSpore versions, the flag is the attribute `name`. In graphs of newer
-    versions, it is the input at `position`.
+    versions, the flag is the input at index `position`.
     """
     if not name:
         return False
@@ -125,9 +128,10 @@ def _flag(node: Node, graph: Graph, name: str, position: int) -> bool:
 
 
 def _conv2d_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a convolution: 2 FLOPs per output element and weight of its channel.
+    """Returns the work of a convolution.
 
-    Axis 0 of the filter (the weights) is the axis of the output channels.
+    Each output element takes 2 FLOPs for each weight of its output channel. Axis 0 of the filter
+    (the weights) is the axis of the output channels.
     """
     weight = graph.inputs_of(node)[1]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
@@ -135,9 +139,10 @@ def _conv2d_work(node: Node, graph: Graph) -> Work:
 
 
 def _conv2d_backprop_input_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of the gradient of the input, with the FLOPs of the forward convolution.
+    """Returns the work of the operator that computes the gradient of a convolution's input.
 
-    The inputs are the gradient, the filter, and a shape or bias.
+    The operator has as many FLOPs as the forward convolution. Its inputs are the gradient of the
+    output, the filter, and a shape or bias.
     """
     gradient, weight = graph.inputs_of(node)[:2]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
@@ -145,10 +150,10 @@ def _conv2d_backprop_input_work(node: Node, graph: Graph) -> Work:
 
 
 def _conv2d_backprop_filter_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of the gradient of the filter, with the FLOPs of the forward convolution.
+    """Returns the work of the operator that computes the gradient of a convolution's filter.
 
-    The inputs are the gradient, the convolution's input and a shape. The output is the gradient of
-    the filter.
+    The operator has as many FLOPs as the forward convolution. Its inputs are the gradient of the
+    convolution's output, the convolution's input, and a shape.
     """
     gradient, weight = graph.inputs_of(node)[0], graph.outputs_of(node)[0]
     per_output = weight.elements // max(_size(weight.shape[0]), 1) if weight.shape else 1
@@ -163,14 +168,14 @@ def _convolution_work(node: Node, graph: Graph, flops: int) -> Work:
 
 
 def _is_argument(value: Value) -> bool:
-    """Whether a value is a small integer constant, such as a shape, axes or paddings."""
+    """Returns whether a value is a small integer constant, such as a shape, axes or paddings."""
     return value.kind == "constant" and (len(value.shape) <= 1 and "float" not in value.dtype)
 
 
 def _pooling_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a pooling: one FLOP per output element and element of its window.
+    """Returns the work of a pooling: each output element takes one FLOP per element of the window.
 
-    For a gradient, the output elements of the forward pooling are counted.
+    For the gradient of a pooling, the output elements are those of the forward pooling.
     """
     window = node.attr("kernel_size") or node.attr("kernel_shape") or 1  # in MindSpore, in ONNX
     size = prod(window) if isinstance(window, tuple | list) else int(window) ** 2
@@ -182,7 +187,11 @@ def _pooling_work(node: Node, graph: Graph) -> Work:
 
 
 def _optimizer_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of an optimizer, which reads each tensor and writes weight and moments."""
+    """Returns the work of an optimizer.
+
+    The operator reads each of its tensors, and writes the tensors that it overwrites: the weight
+    and the moments.
+    """
     inputs, positions = graph.inputs_of(node), operator_info(node.op).overwrites
     written = sum(inputs[position].bytes for position in positions if position < len(inputs))
     return Work(
@@ -191,7 +200,7 @@ def _optimizer_work(node: Node, graph: Graph) -> Work:
 
 
 def _gather_work(node: Node, graph: Graph) -> Work:
-    """Returns the work of a Gather, which reads the indices and only selected rows of the table."""
+    """Returns the work of a Gather, which reads the indices and the selected rows of the table."""
     indices = [value for value in graph.inputs_of(node)[1:] if value.elements > 1]
     written = _bytes_written(node, graph)
     return Work(0, written + _bytes(indices), written, 1)

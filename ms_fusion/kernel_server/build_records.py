@@ -19,12 +19,12 @@ def content(build: Build) -> bytes:
 
 
 def file_name(kernel: str) -> str:
-    """Returns the name of a kernel's record file, which is in the directory of its library."""
+    """Returns the name of a kernel's record file, which is stored beside the kernel's library."""
     return f"{kernel}.build"
 
 
 def read(directory: Path) -> dict[str, Build]:
-    """Returns a dict from kernel name to build record, for all readable records in a directory."""
+    """Returns a dict from kernel name to build record; skips records that are unreadable."""
     files = sorted(directory.glob(file_name("*")))
     found = {file.stem: read_one(directory, file.stem) for file in files}
     return {name: build for name, build in found.items() if build is not None}

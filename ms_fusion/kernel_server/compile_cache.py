@@ -3,7 +3,7 @@
 The cache maps a kernel description (composite JSON from MindSpore) to libraries in the store, a
 directory on disk. The cache key consists of the description and of everything else that influences
 the compiled code (`key_inputs`). An entry of the compile cache contains the keys and digests of
-libraries. Before use each library is compared with its digest. If a library is damaged, moved,
+libraries. Before a library is used, it is compared with its digest. If a library is damaged, moved,
 outdated or missing, the kernel is built again.
 
 This module does not import the generator, so that a cache hit takes little time.
@@ -89,7 +89,7 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
         built: library with the C function of the kernel.
         symbol: name of the C function.
         order: for each buffer argument of the C function, the index of the array that is passed.
-            The arrays that the kernel reads are numbered first, then the arrays that it writes.
+            The indices count the arrays that the kernel reads, then the arrays that it writes.
     """
 
     built: Library
@@ -110,7 +110,8 @@ class CachedKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         built: the library that exports the kernel.
         steps: descriptions of the compiled parts of the kernel, for the report of `explain`.
-        row: the sequence of kernels that the library calls if the library is a stub, else None.
+        row: if the library is a stub (`ms_fusion.kernel_server.stubs`), the sequence of kernels
+            that the stub calls; else None.
     """
 
     built: Library
@@ -129,7 +130,7 @@ _DECODER = msgspec.json.Decoder(CachedKernel)
 def key_of(text: str) -> str | None:
     """Returns the cache key of a kernel description.
 
-    Returns None if the description is malformed or there is no compiler.
+    Returns None if the description is malformed, or if no C compiler is installed.
     """
     try:
         read = msgspec.json.decode(text)
@@ -245,7 +246,7 @@ def _numpy_stamp() -> str:
 
 
 def recall(text: str) -> CachedKernel | None:
-    """Returns the cache entry of a kernel description, or None if it is missing or invalid."""
+    """Returns the cache entry of a kernel description, or None if no valid entry exists."""
     key = key_of(text)
     return user_store().read_record(GROUPS, key, _DECODER) if key else None
 
@@ -265,7 +266,8 @@ def remember(
             cached.
         built: the kernel's library in the store.
         steps: descriptions of the compiled parts of the kernel, for the report of `explain`.
-        row: the sequence of kernels that the library calls if the library is a stub, else None.
+        row: if the library is a stub (`ms_fusion.kernel_server.stubs`), the sequence of kernels
+            that the stub calls; else None.
     """
     if key is None or not has_unchanged_sources() or key != key_of(text):
         return

@@ -39,16 +39,15 @@ MindSpore allocates tensors with `malloc`, which writes a header before each blo
 
 
 class AkgV2Driver:
-    """Builds one kernel for MindSpore's own compile server, if it runs instead of ours.
+    """Builds one kernel for MindSpore's own compile server.
 
-    MindSpore's server creates such an object for each fused kernel. Our compile server does not use
-    this class. It calls the functions `build` and `stand_in`.
+    MindSpore's server creates an `AkgV2Driver` for each fused kernel. Our compile server does not
+    use this class, but calls the functions `build` and `stand_in`.
 
     Args:
         input_file: file ``OP.info`` with the kernel's description.
         output_dir: directory into which ``OP.so`` and ``OP.json`` are written.
-        bisheng_tools_dir, dynamic_shape: ignored. A kernel with dynamic shapes is rejected in any
-            case.
+        bisheng_tools_dir, dynamic_shape: ignored. Kernels with dynamic shapes are always rejected.
     """
 
     def __init__(
@@ -131,8 +130,8 @@ def stand_in(text: str, directory: Path, why: str) -> bool:
 def _has_formulas(graph: Graph) -> bool:
     """Returns whether the NumPy formulas of the operators can compute the graph.
 
-    To find out, the function evaluates the formulas on zeros. A failure in a later call would end
-    the user's process.
+    A formula that fails during a later call would end the user's process. So the function evaluates
+    the formulas on zeros beforehand.
     """
     values = [graph.values[name] for name in graph.inputs]
     try:
@@ -158,10 +157,11 @@ class BuiltKernel(NamedTuple):
     Attributes:
         built: library that exports a C function with the kernel's name.
         steps: descriptions of the compiled parts of the kernel, for the report of `explain`.
-        row: the sequence of kernels that the library calls if the library is a stub, else None.
-        lasting: whether the result may be cached. This is False in two cases: compilation with the
-            chosen options failed, so that other options were used; or the kernel sequence cannot be
-            stored.
+        row: if the library is a stub (`ms_fusion.kernel_server.stubs`), the sequence of kernels
+            that the stub calls; else None.
+        lasting: whether the result may be cached. `lasting` is False in two cases. In the first
+            case, compilation with the chosen options failed and other options were used. In the
+            second case, the kernel sequence cannot be stored.
     """
 
     built: Path
@@ -198,7 +198,7 @@ def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
 
 
 def _compile_group(group: LoweredGroup, graph: Graph, own: Kernel) -> BuiltKernel:
-    """Compiles a group of fused operators with the options and number of threads in `own`.
+    """Compiles a group of fused operators with the options and the thread count of `own`.
 
     The code assumes the alignment of MindSpore's buffers (`MALLOC_OFFSET_BYTES`).
     """

@@ -1,9 +1,9 @@
 """Prepares kernels that call oneDNN or NumPy, in the user's process at their first call.
 
 MindSpore loads a kernel that calls oneDNN or NumPy as a small library, a stub. At its first call,
-the stub requests two pointers from this module: the C function to call, and the data of this
-function. The oneDNN calls use the oneDNN library that MindSpore has loaded. The modules that
-prepare kernels are imported lazily.
+the stub requests two pointers from this module. One points to the C function to call, the other to
+the data of this function. The oneDNN calls use the oneDNN library that MindSpore has loaded. The
+modules that prepare kernels are imported lazily.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _installed_hosts: list[Host] = []
 
 
 class Host:
-    """Prepares a kernel at its first call, from the kernel's description in a directory.
+    """Prepares each kernel at its first call, from the kernel's description in a directory.
 
     Args:
         directory: directory into which MindSpore writes the descriptions, ``NAME.info``.

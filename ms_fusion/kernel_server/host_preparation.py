@@ -55,7 +55,7 @@ ArrayFunction = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], object]
 def chain_function(chain: Chain) -> ArrayFunction:
     """Returns a Python function that runs a kernel sequence.
 
-    The function is used if Python code, not a C function, computes a member of the sequence.
+    Such a function is needed for a sequence with a member that Python code computes.
     """
     return lambda inputs, outputs: chain(*inputs, out=outputs)
 
@@ -80,8 +80,8 @@ def formula_function(kernel: CompositeKernel) -> ArrayFunction:
 def _contain_exceptions(kernel: CompositeKernel, call: ArrayFunction) -> Any:
     """Wraps a Python function so that C code can call it.
 
-    The wrapper raises no exceptions. If the wrapped function raises one, the wrapper logs it and
-    returns 1. Otherwise the wrapper returns 0.
+    The wrapper raises no exceptions. If the wrapped function raises an exception, the wrapper logs
+    the exception and returns 1. Otherwise the wrapper returns 0.
     """
     names = (*kernel.graph.inputs, *kernel.graph.outputs)
     kinds = [kernel.graph.values[name] for name in names]

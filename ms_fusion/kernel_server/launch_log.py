@@ -1,4 +1,4 @@
-"""Records which of our kernels MindSpore launches during a call; the C part is in `host.c`."""
+"""Records which of our kernels MindSpore launches; the C part of the recording is in `host.c`."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ class _LaunchRecord(ctypes.Structure):
 
 @contextmanager
 def watch_launches() -> Iterator[list[Launch]]:
-    """Yields a list that, after the ``with`` block, contains the only launch in the block.
+    """Yields a list that receives the launch in the caller's ``with`` block when the block ends.
 
-    During the block the list is empty. It stays empty if the process launched no kernel or several
-    kernels in the block, or if the kernel's number of buffers is unknown or above `MOST_BUFFERS`.
-    The list also stays empty if another block of this function is active, or if no `Host` is
-    installed.
+    During the block the list is empty. The list stays empty after the block in any of these cases:
+
+    - In the block, the process launched no kernel or several kernels.
+    - The number of buffers of the kernel is unknown or above `MOST_BUFFERS`.
+    - Another ``with`` block of this function is active.
+    - No `Host` is installed.
     """
     seen: list[Launch] = []
     symbols = host.loaded_library()

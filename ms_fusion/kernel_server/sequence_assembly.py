@@ -50,8 +50,10 @@ def compile_own(
     any kernel.
 
     Returns:
-        A pair: descriptions of the compiled parts of the whole group, for the report of `explain`;
-        and the sequence of kernels to store in the compile cache. The second item is None if the
+        A pair. The first item describes the compiled parts of the whole group, for the report of
+            `explain`.
+        The second item is the sequence of kernels to store in the compile cache. The second item is
+            None if the
         compile cache cannot store the sequence, for example because one of the kernels is not
         compiled as a C function.
 
@@ -143,9 +145,10 @@ def _compile_sequence(
 ) -> CompiledSequence:
     """Returns our kernels and oneDNN calls, in execution order.
 
-    Some results update an input in place. In two cases the result is first written to a new array:
-    later members of the sequence read the input, or the kernel that computes the result must not
-    overwrite the input. The last members of the sequence copy the new arrays to the inputs.
+    Some results update an input in place. Such a result is first written to a new array if later
+    members of the sequence read the input. The same holds if the kernel that computes the result
+    must not overwrite the input. The last members of the sequence copy the new arrays to the
+    inputs.
 
     Args:
         ready: result of `_prepare_graph` for the kernel's graph.
@@ -179,8 +182,8 @@ def _prepare_graph(graph: Graph) -> Graph:
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
     """Yields a tuple for each of our kernels of a group: the kernel, its DSL group, its graph.
 
-    The kernels have default options. Each kernel is tuned separately, and has a tuning record of
-    its own.
+    The kernels have default options, since each kernel is tuned separately. Each kernel has a
+    tuning record of its own.
 
     Raises:
         InputError: an operator, a dtype or a shape is not supported.

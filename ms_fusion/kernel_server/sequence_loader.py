@@ -35,7 +35,7 @@ def load_sequence(stored: StoredSequence) -> CFunction | None:
 def _load_kernel(step: Step[OwnKernel | OnednnCall]) -> CFunction | None:
     """Returns the C function of a member of a sequence.
 
-    Returns None if its library is missing, or if NumPy computes this member.
+    Returns None if the library of the member is missing, or if NumPy computes the member.
     """
     kernel = step.kernel
     if isinstance(kernel, OnednnCall):

@@ -34,7 +34,7 @@ def stub_beside_own(name: str) -> str:
 
 
 def akg_entry_alias(name: str) -> list[str]:
-    """Returns C code of the entry function ``NAME_kernel``, which calls our entry function."""
+    """Returns the C code of the entry function ``NAME_kernel``, which calls ours, ``NAME``."""
     return [
         f"void {name}_kernel(void **all) {{",
         f"int threads = 1; {name}(all[0], &threads, all + 1);",

@@ -105,8 +105,8 @@ def _lower_node(node: Node, graph: Graph, tensors: Mapping[str, Tensor]) -> Tens
 def _is_quotient_of_integers(node: Node, graph: Graph) -> bool:
     """Returns whether a Div may divide integers and have a float32 result.
 
-    MindSpore declares the result as an integer. Only the Cast that follows the Div shows the true
-    dtype of the result.
+    MindSpore declares the result of such a Div as an integer, although the result is float32. So
+    the function looks at the readers: all of them must be Casts.
     """
     readers = graph.consumers.get(node.outputs[0], ())
     return (

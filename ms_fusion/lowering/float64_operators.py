@@ -62,7 +62,7 @@ def _cast_behind(node: Node, graph: Graph) -> Node | None:
 def _source(name: str, graph: Graph) -> Value | None:
     """Returns the operand of the Cast to float32 that produces a value.
 
-    Returns None if no such Cast produces the value.
+    Returns None if the value is not the result of a Cast to float32.
     """
     maker = graph.producers.get(name)
     if maker is None or maker.op != "Cast" or graph.values[name].dtype != "float32":

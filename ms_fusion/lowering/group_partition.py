@@ -13,7 +13,7 @@ from tbe_impl.runtime.sequence import KernelSequence, Step
 
 @dataclass(frozen=True)
 class Region:
-    """Operators between library calls that one of our own kernels computes together.
+    """Operators between library calls; one of our own kernels computes them.
 
     Attributes:
         nodes: the operators in topological order.
@@ -33,9 +33,10 @@ group, results of in-place operators, and values that nodes outside of the regio
 def partition_group(graph: Graph) -> KernelSequence[Region | LibraryCall]:
     """Returns the planned sequence of a group: regions and library calls in execution order.
 
-    The level of a value is the largest number of library calls on a path to it. A library call is
-    scheduled as early as its operands allow. The other operators whose results have the same level
-    form a region.
+    The level of a value is the number of library calls on a path from an input of the group to the
+    value. If there are several paths, the largest number counts. A library call is scheduled as
+    early as its operands allow. All other operators whose results have the same level form a
+    region.
     """
     calls: dict[str, Step[LibraryCall]] = {}
     taken: set[str] = set()
@@ -83,12 +84,12 @@ def _plan_region(nodes: Sequence[Node], graph: Graph) -> PlannedStep:
 def _latest_level(
     node: Node, graph: Graph, levels: Mapping[str, int], taken: Container[str]
 ) -> int:
-    """Returns the lowest level of an operator's readers, to which the operator can be delayed.
+    """Returns the level to which an operator can be delayed: the lowest level of its readers.
 
-    The kernel of this level's region then computes both the operator and its first reader, so the
-    result between them need not be stored in memory. In four cases an operator keeps its own level:
-    it has no reader, a library call reads its result, it updates its input in place, or its result
-    is an output of the group.
+    After the delay, one kernel computes both the operator and its first reader. So the result of
+    the operator need not be stored in memory. In four cases an operator keeps its own level: it has
+    no reader, a library call reads its result, it updates its input in place, or its result is an
+    output of the group.
     """
     own = levels[node.outputs[0]]
     readers = [reader for name in node.outputs for reader in graph.consumers.get(name, ())]
@@ -128,7 +129,7 @@ def _live_in_values(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
 
 
 def extract_region(step: PlannedStep, graph: Graph) -> Graph:
-    """Returns the region of a planned step as a graph; its inputs are the live-in values."""
+    """Returns the region of a planned step as a graph; the graph's inputs are its live-ins."""
     assert isinstance(step.kernel, Region)
     nodes = step.kernel.nodes
     names = (name for node in nodes for name in (*node.inputs, *node.outputs))

@@ -1,8 +1,8 @@
 """Partitions a group (a fused subgraph) into loop nests.
 
 The back end fuses stages (tensors of the DSL graph) with equal loops into one nest, and recomputes
-a value in each nest that reads the value. If a value is stored instead, it is not recomputed, but
-is written to memory and read back. The cost model decides which values are stored.
+a value in each nest that reads the value. A stored value is not recomputed: it is written to memory
+once and read back. The cost model decides which values are stored.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Plan:
     """A partition of a group into loop nests.
 
     Attributes:
-        stored: names of the intermediate values that the planner requests the back end to store.
-        nests: for each nest in execution order, the names of the operators that it computes.
-        cost_us: cost by the cost model, in µs.
+        stored: names of the intermediate values that the back end shall store in memory.
+        nests: for each nest in execution order, the names of the operators that the nest computes.
+        cost_us: time that the cost model predicts for the partition, µs.
         layout: the loop nests that the back end builds for this partition.
     """
 
@@ -72,8 +72,8 @@ def plan_nests(group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU)
     """Returns the cheaper of two partitions of a group.
 
     The first partition is found by a greedy search that starts from full fusion. The second
-    partition has one nest per operator. The second is considered only if the first recomputes an
-    operator.
+    partition has one nest per operator. The second partition is considered if the first partition
+    recomputes an operator.
     """
     best = _plan_few_nests(group, graph, device)
     if best.repeated_operators:  # if nothing is recomputed, more nests only add cost
@@ -111,7 +111,7 @@ def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
 def plan_with_stored(
     names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU
 ) -> Plan:
-    """Returns the partition that results if the named values are stored, with its cost.
+    """Returns the partition, with its cost, in which the values `names` are stored.
 
     Raises:
         CompileError: the back end finds no loop nests for the group.
@@ -138,7 +138,7 @@ def plan_with_stored(
 def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
     """Returns the names of the values to store so that every operator has its own nest.
 
-    If these values are stored, the result is full loop fission.
+    A partition in which these values are stored is a full loop fission.
     """
     places = _places(group)
     return tuple(
@@ -147,7 +147,7 @@ def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
 
 
 def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
-    """Returns the back end's indices of the named values, except those that cannot be stored."""
+    """Returns the back end's indices of the values `names`; skips values that cannot be stored."""
     places = _places(group)
     return tuple(
         sorted({places[at] for at in (id(group.values[name]) for name in names) if at in places})
@@ -157,7 +157,7 @@ def value_numbers(names: Iterable[str], group: LoweredGroup) -> tuple[int, ...]:
 def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
     """Returns the back end's indices of all values that the nests of a plan store.
 
-    If the back end gets these indices, it need not derive the partition again.
+    With these indices, the back end need not derive the partition again.
     """
     places = _places(group)
     return tuple(sorted(places[at] for at in plan.layout.nest_of_stored if at in places))
@@ -170,9 +170,9 @@ def _places(group: LoweredGroup) -> dict[int, int]:
 
 
 def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
-    """Returns the names of the values that may be worth storing, in descending order of saving.
+    """Returns the names of values that may be worth storing, by the time saved, largest first.
 
-    The candidates are the results of the operators that `_recomputed_boundary_nodes` returns.
+    The candidates are results of the operators that `_recomputed_boundary_nodes` returns.
     """
     dear = [
         (_saved_us(node, plan, graph, device), node.outputs[0])
@@ -183,10 +183,9 @@ def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
 
 
 def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
-    """Returns each recomputed operator with a reader that is not recomputed.
+    """Returns the recomputed operators that have a reader that is not recomputed.
 
-    The result does not contain operators whose result is an output of the group, or is already
-    stored.
+    Operators whose output is an output of the group, or is already stored, are excluded.
     """
     repeated = plan.repeated_operators
     return [
@@ -199,11 +198,11 @@ def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
 
 
 def _reduction_chain_cuts(graph: Graph) -> list[str]:
-    """Returns the values to store in order to split chains of dependent strided reductions.
+    """Returns the values to store, so that chains of dependent strided reductions are split.
 
-    For each reduction in a chain, the list contains the result of the reduction, and the nearest
-    values before the reduction that have several readers. The list is empty if no chain is longer
-    than `MAX_REDUCTION_CHAIN`.
+    For each strided reduction, the list contains two kinds of values. The first is the result of
+    the reduction. The second is the nearest values before the reduction that have several readers.
+    The list is empty if no chain is longer than `MAX_REDUCTION_CHAIN`.
     """
     waits: dict[str, int] = {}
     found: dict[str, None] = {}
@@ -219,7 +218,7 @@ def _reduction_chain_cuts(graph: Graph) -> list[str]:
 
 
 def _is_strided_reduction(node: Node, graph: Graph) -> bool:
-    """Returns whether an operator reduces over an axis other than the innermost."""
+    """Returns whether an operator reduces over an axis other than the innermost axis."""
     if node.op not in REDUCTIONS:
         return False
     ndim = len(graph.values[node.inputs[0]].shape)
@@ -231,7 +230,7 @@ def _is_strided_reduction(node: Node, graph: Graph) -> bool:
 def _shared_ancestors(name: str, graph: Graph) -> Iterator[str]:
     """Yields the nearest ancestors of a value that have several readers.
 
-    If the value itself has several readers, only the value is yielded.
+    A value that has several readers itself is yielded alone.
     """
     waiting = [name]
     while waiting:
@@ -249,9 +248,10 @@ def _is_small_sum(node: Node, graph: Graph) -> bool:
 
 
 def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
-    """Returns an upper bound of the cost, in µs, that is saved if the result of `node` is stored.
+    """Returns an upper bound of the time that storing the result of `node` saves, in µs.
 
-    The bound is the cost of recomputing the result in all nests except the most expensive one.
+    Several nests compute the result. The bound is the sum of their computing times without the
+    largest.
     """
     before = _ancestors(node, graph)
     nests = [frozenset(nest) for nest in plan.nests if node.name in nest]
@@ -260,7 +260,7 @@ def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
 
 
 def _ancestors(node: Node, graph: Graph) -> list[Node]:
-    """Returns an operator and all its predecessors."""
+    """Returns an operator and all operators on which it depends."""
     makers = graph.producers
     return list(
         reachable(

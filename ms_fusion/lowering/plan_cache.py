@@ -1,8 +1,8 @@
 """Caches plans on disk, so that the user's process reuses the plans of the compile server.
 
 A plan determines which values a kernel stores in memory, and thus its partition into loop nests.
-The cache key consists of the graph, its options and a digest of the planner's sources. If an entry
-is missing or invalid, the plan is computed again.
+The cache key consists of the graph, the kernel's options and a digest of the planner's sources. If
+an entry is missing or invalid, the plan is computed again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Chooses a kernel's options: the tuned options, or else the options of the cheapest plan.
 
-A plan is a partition into loop nests. If the back end finds no plan, each operator gets a loop nest
-of its own.
+A plan is a partition into loop nests. If the back end finds no plan, each operator gets its own
+loop nest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def argument(tensor: Tensor, name: str) -> Argument:
 
 
 def choose_options(kernel: Kernel, group: LoweredGroup, graph: Graph) -> Kernel:
-    """Returns a copy of `kernel` with tuned options, or else the options of the cheapest plan.
+    """Returns a copy of `kernel` with tuned options, or else with the options of the cheapest plan.
 
     If the back end finds no plan, each operator gets a loop nest of its own. `kernel` must be a
     result of `default_kernel`.

@@ -15,7 +15,7 @@ class Fault(NamedTuple):
 
     Attributes:
         call: source text of the call.
-        what: the error in the result.
+        what: what is wrong in the result.
         instead: the call to use instead.
     """
 

@@ -1,5 +1,5 @@
 """Lowers operators of a group (fused subgraph) to oneDNN calls with layouts and epilogues.
 
-In: the matrix products and convolutions of a group. Out: calls of functions of `custom_ops.onednn`,
-described by plain values. Must not call oneDNN.
+In: the matrix products and convolutions of a group. Out: descriptions of calls of functions in
+`custom_ops.onednn`, as plain values. This package must not call oneDNN.
 """

@@ -1,4 +1,4 @@
-"""Removes a BroadcastTo that only repeats one matrix for all batches of a matrix product."""
+"""Removes each BroadcastTo that repeats one matrix for all batches of a matrix product."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ms_fusion.lowering.onednn.transposes import FOLDED_BEFORE, PRODUCTS
 
 
 def remove_broadcasts(graph: Graph) -> Graph:
-    """Removes each `BroadcastTo` that repeats one matrix and is read only by matrix products.
+    """Removes each `BroadcastTo` that repeats one matrix and whose readers are matrix products.
 
     For example, MindSpore lowers `ops.matmul(x, w)` of x (64, 16, 512) and w (512, 512) to a
-    BroadcastTo of w to (64, 512, 512) and a BatchMatMul. So w is written and read 64 times.
+    BroadcastTo of w to (64, 512, 512) and a BatchMatMul. So MindSpore would write and read w 64
+    times.
     """
     if not any(node.op in PRODUCTS for node in graph):
         return graph
@@ -31,10 +32,10 @@ def remove_broadcasts(graph: Graph) -> Graph:
 
 
 def _cast_before_broadcast(graph: Graph) -> Graph:
-    """Moves each Cast that is the only reader of a BroadcastTo before the BroadcastTo.
+    """Exchanges each BroadcastTo with its reader if the only reader is a Cast.
 
-    MindSpore inserts these Casts because it broadcasts float16 arrays in float32, between two
-    Casts.
+    The Cast then precedes the BroadcastTo. MindSpore inserts such Casts because it broadcasts
+    float16 arrays in float32, between two Casts.
     """
     values, nodes = dict(graph.values), {node.name: node for node in graph}
     for node in graph:
@@ -73,10 +74,10 @@ def flatten_batch_shapes(a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int
 
 
 def _bypass_broadcast(node: Node, graph: Graph) -> Node:
-    """Returns the product `node`, changed so that it reads the operands of BroadcastTo nodes.
+    """Returns the product `node` with the operands of BroadcastTo nodes in place of their results.
 
-    The result of a BroadcastTo is replaced by its operand only if the BroadcastTo repeats one
-    matrix, and if the shape of the product's result stays the same.
+    There are two conditions for this replacement. The BroadcastTo repeats one matrix. The shape of
+    the product's result stays the same.
     """
     operands = [graph.values[name] for name in node.inputs[:2]]
     result = graph.outputs_of(node)[0]
@@ -97,13 +98,13 @@ def _bypass_broadcast(node: Node, graph: Graph) -> Node:
 
 
 def _is_one_matrix(source: Value, repeated: Value) -> bool:
-    """Returns whether `source` is a single matrix, and `repeated` is a batch of copies of it."""
+    """Returns whether `source` is one matrix, and `repeated` is a batch of copies of `source`."""
     shape = shape_of(source)
     return len(shape) > 1 and shape[-2:] == repeated.shape[-2:] and math.prod(shape[:-2]) == 1
 
 
 def _replace_operands(node: Node, operands: Sequence[str]) -> Node:
-    """Returns the product with new operands; its new attribute records the folded BroadcastTo."""
+    """Returns the product with new operands and an attribute for the folded BroadcastTo."""
     attrs = {**dict(node.attrs), FOLDED_BEFORE: (*node.attr(FOLDED_BEFORE, ()), "BroadcastTo")}
     inputs = (*operands, *node.inputs[len(operands) :])
     return replace(node, inputs=inputs, attrs=tuple(sorted(attrs.items())))

@@ -55,9 +55,9 @@ KINDS = OperatorKinds(
 
 
 def propagate_channels_last(graph: Graph) -> Graph:
-    """Returns the graph, changed to NHWC images between convolutions where NHWC is profitable.
+    """Changes images between convolutions to NHWC where NHWC is profitable; returns the new graph.
 
-    Returns the graph unchanged if no layout conversion is saved.
+    Returns the graph itself if NHWC saves no layout conversion.
     """
     count = sum(node.op in CONVOLUTIONS for node in graph)
     return _Rewriter(graph).run() if count and quick_channels_last() else graph

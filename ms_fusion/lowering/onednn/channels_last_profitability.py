@@ -1,9 +1,11 @@
 """Decides which images are in NHWC: compares the saved with the added layout conversions.
 
 A convolution that reads or writes NHWC saves a conversion. Elementwise work costs the same in both
-layouts. A conversion is added in three cases. An elementwise operator reads an NHWC image and an
-image that stays in NCHW. An NHWC image is an output of the graph. An operator that supports only
-NCHW reads an NHWC image.
+layouts. A conversion is added in three cases:
+
+- An elementwise operator reads an NHWC image and an image that stays in NCHW.
+- An NHWC image is an output of the graph.
+- An operator that supports only NCHW reads an NHWC image.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from ms_fusion.graph import Graph, Node
 
 @dataclass(frozen=True)
 class OperatorKinds:
-    """Operator types, classified by the way in which they use images.
+    """Sets of operator types, classified by their support for image layouts.
 
     Attributes:
-        convolutions: a dict from an operator to (number of leading image inputs, whether the result
-            is an image).
+        convolutions: a dict from an operator type to (n, whether the result is an image). The first
+            n inputs of the operator are images.
         elementwise: operators whose inputs and result must have the same layout.
         pooling: operators that support both layouts and are faster in NHWC.
         content: operators that support both layouts and whose result is not an image.
@@ -36,7 +38,7 @@ class OperatorKinds:
 class _Family:
     """Images that must have the same layout, since elementwise operators or poolings connect them.
 
-    `seeds` are the images of the family that convolutions produce.
+    `seeds` are the images that convolutions produce. `members` are all images of the family.
     """
 
     seeds: list[str] = field(default_factory=list)
@@ -57,7 +59,7 @@ def profitable_results(graph: Graph, kinds: OperatorKinds) -> frozenset[str]:
 
 
 def is_single_pixel(shape: Sequence[int | str]) -> bool:
-    """Returns whether height and width are 1, so that NCHW and NHWC are the same bytes."""
+    """Returns whether height and width are 1; then NCHW and NHWC have the same bytes."""
     return all(size == 1 for size in shape[2:])
 
 

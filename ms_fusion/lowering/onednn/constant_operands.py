@@ -1,4 +1,4 @@
-"""Stores constants in memory if a library call reads them."""
+"""Stores each constant in memory that a library call reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tbe_impl.runtime.sequence import KernelSequence
 def store_constants(graph: Graph, planned: KernelSequence[object]) -> Graph:
     """Adds operators to `graph` that store constant operands of library calls in memory.
 
-    Returns the new graph. The added operators come first in this graph and are computed by our own
-    kernels.
+    Returns the new graph. The added operators are the first operators of this graph. Our own
+    kernels compute them.
 
     Args:
         graph: the graph of a group.

@@ -16,8 +16,8 @@ class EpilogueMatch:
     Attributes:
         result: name of the final value.
         covered: names of the fused nodes.
-        operands: pairs of an operand's name (``scale``, ``bias`` or ``residual``) and the name of
-            its value.
+        operands: pairs (name of an operand, name of the operand's value in the graph). The operand
+            is ``scale``, ``bias`` or ``residual``.
         relu: whether the chain ends with ReLU or the equivalent max(0, ·).
     """
 
@@ -28,15 +28,15 @@ class EpilogueMatch:
 
     @property
     def reads(self) -> Mapping[str, str]:
-        """A dict from the name of an operand to the name of its value."""
+        """A dict from the name of an operand to the name of the operand's value in the graph."""
         return dict(self.operands)
 
     def with_operand(
         self, name: str, value: str, node: Node, more: tuple[str, ...] = ()
     ) -> EpilogueMatch:
-        """Returns the match extended by `node`, which reads the operand `name`.
+        """Returns the match extended by `node`, which reads `value` as the operand `name`.
 
-        `more` are further nodes that the library call then also covers.
+        `more` contains the names of further nodes that the library call then covers.
         """
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""Describes a oneDNN call by plain values: a function of `custom_ops.onednn` and its arguments."""
+"""Describes a oneDNN call by plain values: the name of a function and the function's arguments."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class OnednnCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="o
 
     @property
     def has_second_pass(self) -> bool:
-        """Whether our own code processes the whole result after the oneDNN primitive."""
+        """Whether our own code processes the whole result again after the oneDNN primitive."""
         from custom_ops.onednn.epilogues import Epilogue
 
         return Epilogue(activation=str(self.arguments.get("activation", ""))).has_own_relu
 
     def prepare(self) -> Prepared:
-        """Creates the oneDNN primitive, ready to execute.
+        """Creates the oneDNN primitive of the call; returns an object that can execute it.
 
         Raises:
             InputError: `function` rejects an argument. The error names the operator, the argument,

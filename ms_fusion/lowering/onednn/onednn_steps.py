@@ -122,7 +122,7 @@ def _convolution_arguments(
 
 
 def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
-    """Matches the gradient of a convolution.
+    """Matches an operator that computes a gradient of a convolution.
 
     For the gradient of x, the node's inputs are (gradient, weight, shape). For the gradient of the
     weight, the node's inputs are (gradient, x, shape).
@@ -137,7 +137,10 @@ def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
 
 
 def _pooling_gradient(node: Node, graph: Graph) -> _LibraryMatch:
-    """Matches the gradient of a max-pooling, whose inputs are (x, y, gradient of y)."""
+    """Matches an operator that computes the gradient of a max-pooling y of x.
+
+    The inputs of this operator are (x, y, gradient of y).
+    """
     x, y, gradient = graph.inputs_of(node)
     where, last = windows(node, x.shape, y.shape), node.attr("format", "NCHW") == "NHWC"
     told: dict[str, ArgumentValue] = {

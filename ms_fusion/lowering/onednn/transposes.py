@@ -1,8 +1,8 @@
 """Folds transposes around matrix products into the library calls.
 
-A folded transpose is removed, unless its result is an output of the group, or an operator besides
-the product reads its result. The attributes of a product describe the layouts of its operands and
-of its result: ``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
+A folded transpose is removed if the product is the only reader of its result and the result is not
+an output of the group. Attributes of the product then describe the layouts of its operands and of
+its result. They are ``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
 `custom_ops.onednn.prepare_matmul`.
 """
 
@@ -29,9 +29,9 @@ HEADS = (0, 2, 1, 3)
 class OperandLayout(NamedTuple):
     """The layout of an operand or of the result of a matrix product.
 
-    If `heads_third` is True, the product first swaps axes 1 and 2 of the operand. If `turned` is
-    True, it then swaps the last two axes. For a result, the product performs the swaps in reverse
-    order.
+    If `heads_third` is True, the product swaps axes 1 and 2 of the operand. If `turned` is True,
+    the product swaps the last two axes of the operand. If both are True, the swap of axes 1 and 2
+    comes first for an operand, and last for the result.
     """
 
     heads_third: bool = False
@@ -50,7 +50,7 @@ RESULT_LAYOUTS: Mapping[tuple[int, ...], OperandLayout] = {
 
 
 def fold_transposes(graph: Graph) -> Graph:
-    """Folds transposes into the matrix products next to them, where the products support this."""
+    """Folds transposes into neighbouring matrix products where the products support the layout."""
     if not any(node.op in PRODUCTS for node in graph):
         return graph
     for step in (_fold_into_operands, _fold_into_result):
@@ -61,7 +61,7 @@ def fold_transposes(graph: Graph) -> Graph:
 
 
 def _fold_into_operands(node: Node, graph: Graph) -> Node:
-    """Returns the product, into which the transposes of its operands are folded."""
+    """Folds the transposes of a product's operands into the product; returns the new product."""
     known = OPERAND_LAYOUTS if _has_heads(node, graph) else {}
     inputs, transposed, heads = list(node.inputs), {}, []
     before = [*node.attr(FOLDED_BEFORE, ())]
@@ -81,7 +81,7 @@ def _fold_into_operands(node: Node, graph: Graph) -> Node:
 
 
 def _fold_into_result(node: Node, graph: Graph) -> Node:
-    """Returns the product, into which the transposes of its result are folded."""
+    """Folds the transposes of a product's result into the product; returns the new product."""
     match = _last_foldable(
         _targets(node.outputs[0], graph), RESULT_LAYOUTS if _has_heads(node, graph) else {}
     )
@@ -110,8 +110,8 @@ def _last_foldable(
 ) -> _TransposeMatch | None:
     """Finds the longest part of a chain of transposes that one matrix product can fold.
 
-    The part begins next to the product. Returns the value at the end of the part, or None if the
-    product can fold no transpose.
+    The part begins next to the product. The result describes the value at the end of the part. The
+    result is None if the product can fold no transpose.
     """
     match = None
     for steps, (name, order) in enumerate(transposes, 1):
@@ -147,9 +147,10 @@ def _has_heads(node: Node, graph: Graph) -> bool:
 
 
 def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Follows a chain of transposes backwards from a value, and yields the transposes' operands.
+    """Follows a chain of transposes backwards from a value; yields the operand of each transpose.
 
-    Each item is a pair: the operand, and the composed permutation from the operand to the value.
+    Each item is a pair (operand, permutation). The permutation composes all transposes from the
+    operand to the value.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name in graph.producers and name not in graph.outputs:
@@ -161,10 +162,10 @@ def _sources(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Follows a chain of transposes forwards from a value, and yields the transposes' results.
+    """Follows a chain of transposes forwards from a value; yields the result of each transpose.
 
-    Each item is a pair: the result, and the composed permutation from the value to the result. The
-    chain ends where a value has several readers.
+    Each item is a pair (result, permutation). The permutation composes all transposes from the
+    value to the result. The chain ends where a value has several readers.
     """
     order = tuple(range(len(graph.values[name].shape)))
     while name not in graph.outputs and len(graph.consumers.get(name, ())) == 1:
@@ -179,7 +180,7 @@ def _targets(name: str, graph: Graph) -> Iterator[tuple[str, tuple[int, ...]]]:
 def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
     """Returns the permutation of a Transpose.
 
-    Returns None for another operator or an unknown permutation.
+    Returns None if the node is not a Transpose, or if its permutation is unknown.
     """
     if node.op != "Transpose":
         return None
@@ -189,7 +190,7 @@ def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
 
 
 def _remove_folded_transposes(graph: Graph) -> tuple[Node, ...]:
-    """Removes each Transpose whose result is unused or is written directly by a matrix product.
+    """Removes each Transpose whose result nothing reads or a matrix product writes directly.
 
     Returns the remaining nodes.
     """
@@ -203,5 +204,5 @@ def _remove_folded_transposes(graph: Graph) -> tuple[Node, ...]:
 
 
 def folded_operators(node: Node) -> tuple[str, ...]:
-    """Returns the types of the operators that a node computes, including those folded into it."""
+    """Returns the types of all operators that a node computes: its own and the folded operators."""
     return (*node.attr(FOLDED_BEFORE, ()), node.op, *node.attr(FOLDED_BEHIND, ()))

@@ -1,15 +1,19 @@
 """Fast call path: calls the kernel of a single-kernel graph without MindSpore's executor.
 
-For a small net, MindSpore's overhead per call takes as long as the computation. If other code has
-evicted the data of the net from the processor's caches, the overhead takes several times longer.
+For a small net, MindSpore's overhead per call takes as long as the computation. The overhead takes
+several times longer if other code has evicted MindSpore's data from the processor's caches.
 
-A graph is equivalent to its kernel under four conditions. Each kernel input is an argument or a
-parameter of the net. Each kernel output is a result of the net. The graph has the kernel's
-operators and no others. All operators are pure.
+A graph is equivalent to its kernel under four conditions:
 
-In one call through MindSpore, the address of each kernel buffer shows which tensor of the net the
-buffer contains. Then the kernel is called directly with the same inputs. If its results have the
-same bits as MindSpore's results, later calls of the net run the kernel directly.
+- Each kernel input is an argument or a parameter of the net.
+- Each kernel output is a result of the net.
+- The graph has the kernel's operators and no others.
+- All operators are pure.
+
+This module first observes one call through MindSpore: the address of each kernel buffer shows which
+tensor of the net the buffer contains. Then the module calls the kernel directly with the same
+inputs. If the kernel's results have the same bits as MindSpore's results, later calls of the net
+run the kernel directly.
 """
 
 from __future__ import annotations
@@ -63,14 +67,14 @@ OutputArray = tuple[np.ndarray, int]
 
 
 class KernelParameter(NamedTuple):
-    """A net parameter that the kernel reads, and its address in the kernel launch by MindSpore."""
+    """A net parameter that the kernel reads, and the parameter's address in MindSpore's launch."""
 
     parameter: Any
     address: int
 
 
 class KernelResult(NamedTuple):
-    """Shape and dtype of a result of the net, and the pool of output arrays for this result."""
+    """Shape and dtype of a result of the net, and a pool of arrays that can hold this result."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -82,16 +86,16 @@ class DirectKernel:
 
     Args:
         launch: the recorded launch of the kernel by MindSpore.
-        sources: for each kernel input, the tensor of the net that it reads: either the index of an
-            argument of the net's call, or a `KernelParameter`.
+        sources: for each kernel input, the tensor of the net that the input is. The tensor is given
+            by the index of an argument of the net's call, or by a `KernelParameter`.
         results: for each kernel output, the corresponding result of the net.
         order: for each result of the net, the index of the corresponding kernel output, or None if
             the net returns a single tensor.
 
     Attributes:
-        is_outdated: whether a parameter has moved to another address, so that this object cannot
-            be used any more. MindSpore then executes the next calls, until a new object is created
-            with the new address.
+        is_outdated: whether a parameter has moved to another address. This object can then not be
+            used any more. MindSpore executes the next calls, until a new object is created with the
+            new address.
     """
 
     def __init__(
@@ -119,8 +123,8 @@ class DirectKernel:
     def __call__(self, args: Sequence[Any]) -> Any:
         """Runs the kernel on tensors of the recorded shapes and returns the results of the net.
 
-        Returns None if MindSpore has to execute the call instead, because MindSpore's profiler is
-        initialized, a parameter has moved, or an argument is not contiguous.
+        Returns None if MindSpore has to execute the call instead. This is so if MindSpore's
+        profiler is initialized, a parameter has moved, or an argument is not contiguous.
         """
         if self._profiler.is_initialized:
             return None
@@ -148,8 +152,8 @@ class DirectKernel:
 def _take_array(result: KernelResult) -> OutputArray:
     """Returns an unused array from the pool of output arrays of `result`, or a new array.
 
-    An array is in use as long as a tensor, a view or another NumPy array uses its memory: each of
-    these objects holds a reference to the array.
+    An array is in use as long as a tensor, a view or another NumPy array uses the array's memory.
+    Each of these objects holds a reference to the array.
     """
     found = _find_free(result.arrays, UNUSED_REFERENCES)
     if found is not None:
@@ -252,7 +256,7 @@ def _match_by_address(
 
 
 def _index_by_address(tensors: Sequence[Any]) -> Mapping[int, int] | None:
-    """Maps the address of each tensor to its index, or None if two addresses are equal."""
+    """Returns a dict from a tensor's address to its index, or None if two addresses are equal."""
     found = {tensor.data_ptr(): number for number, tensor in enumerate(tensors)}
     return found if len(found) == len(tensors) else None
 
@@ -285,7 +289,7 @@ def _numpy_dtype(tensor: Any) -> np.dtype[Any] | None:
 
 
 def _read_description(name: str) -> CompositeKernel | None:
-    """Reads the composite JSON that MindSpore wrote for a kernel, or None if it is damaged."""
+    """Reads MindSpore's composite JSON of a kernel; returns None if it is unreadable."""
     file = mindspore_state.kernel_directory() / mindspore_state.KERNELS / f"{name}.info"
     try:
         return parse_kernel(file.read_text("utf-8"), file=file.name)
@@ -296,9 +300,9 @@ def _read_description(name: str) -> CompositeKernel | None:
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
     """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
 
-    Also returns False if a constant tensor of the graph could have the same address as an argument
-    or a parameter, since a buffer at this address could be either of the two. The result is also
-    False if the graph reads a parameter that is not a parameter of `cell`.
+    A constant tensor of the graph could have the same address as an argument or a parameter. A
+    buffer at this address could then be either of the two, so the result is False. The result is
+    also False if the graph reads a parameter that is not a parameter of `cell`.
     """
     from mindspore._c_expression import GraphExecutor_
     from mindspore.train import anf_ir_pb2
@@ -323,7 +327,7 @@ def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequen
 
 
 def _size_of_tensors(value: Any) -> int:
-    """Returns the number of elements of the largest tensor in a constant, or 0 if it has no tensor.
+    """Returns the element count of the largest tensor in a constant, or 0 without tensors.
 
     A constant may be a nested tuple that contains tensors.
     """

@@ -28,8 +28,8 @@ def install(scopes: Scopes) -> None:
     """Replaces methods of MindSpore's class Cell by our faster methods; a second call does nothing.
 
     Args:
-        scopes: object that returns the flags in force. A call of a Cell takes the fast path only if
-            the flags in force are the same as at the last call of this Cell.
+        scopes: object that returns the flags in force. If these flags have changed since the last
+            call of a Cell, the Cell's next call does not take the fast path.
     """
     from mindspore import nn
 
@@ -65,14 +65,13 @@ def _defining_module(method: Any) -> str:
 
     The name is empty if the module is unknown.
 
-    For a wrapper, this is the module that defines the wrapper, not the module of the wrapped
-    function.
+    For a wrapper, the result is the module of the wrapper, not the module of the wrapped function.
     """
     return str(getattr(method, "__globals__", NO_ENTRIES).get("__name__", ""))
 
 
 def _is_mindspore_method(method: Any) -> bool:
-    """Returns whether a method is MindSpore's own, and not the replacement of another package."""
+    """Returns whether a method is MindSpore's own; False if another package has replaced it."""
     return _defining_module(method).startswith("mindspore.nn.")
 
 
@@ -105,8 +104,9 @@ def wrap_check_arguments(original: Callable[..., None]) -> Callable[..., None]:
 def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
     """Wraps `Cell.__setattr__`; the wrapper sets plain attributes without MindSpore's checks.
 
-    An attribute is plain if it already exists in the Cell, the type of the new value is in
-    `PLAIN_TYPES`, and no registered parameter, Cell or buffer has the name of the attribute.
+    An attribute is plain if three conditions hold. The attribute already exists in the Cell. The
+    type of the new value is in `PLAIN_TYPES`. No registered parameter, Cell or buffer has the name
+    of the attribute.
     """
 
     @functools.wraps(original)
@@ -132,13 +132,13 @@ def wrap_compile_phase(
     """Returns a faster property `Cell.compile_phase`.
 
     Like the original setter, the setter of this property also sets the property of all inner Cells.
-    Unlike the original setter, it writes directly to the attribute ``_compile_phase``.
+    Unlike the original setter, the setter writes directly to the attribute ``_compile_phase``.
 
     Args:
         owner: MindSpore's Cell class.
         found: the original property.
         setters: the ``__setattr__`` functions of Cells and containers that may be bypassed. If a
-            Cell has another ``__setattr__``, the setter calls this function.
+            Cell has another ``__setattr__``, the setter calls this other function.
     """
 
     def spread(self: Any, value: str) -> None:

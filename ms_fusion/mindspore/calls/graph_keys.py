@@ -1,11 +1,11 @@
 """Adds the flags in force to the key under which MindSpore caches a compiled graph.
 
-MindSpore's own key contains only types and shapes. So after a change of the fusion flags MindSpore
-would still use the old graph of a net. With the flags in the key, the next call compiles the net
-again. Both graphs stay cached: if the flags are changed back, the first graph is used again.
+MindSpore's own key contains only types and shapes. So MindSpore would still use the old graph of a
+net after a change of the fusion flags. With the flags in the key, the next call compiles the net
+again. Both graphs stay cached. If the flags are changed back, the first graph is used again.
 
-A net that is first compiled in a ``with fusion():`` block keeps the flags of this block. If the net
-is later called outside of all ``with fusion():`` blocks, it uses the same graph.
+A net that is first compiled in a ``with fusion():`` block keeps the flags of this block. A later
+call of the net outside of all ``with fusion():`` blocks uses the same graph.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ mapped to None.
 def forget(net: Any) -> None:
     """Deletes the record of the flags under which a net was first called.
 
-    Call this function when the compiled graphs of the net have been freed.
+    The caller must call this function after the compiled graphs of the net have been freed.
     """
     with contextlib.suppress(TypeError):
         _first_calls.pop(net, None)

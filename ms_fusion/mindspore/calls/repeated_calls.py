@@ -1,4 +1,4 @@
-"""Fast call path: a repeated call of a Cell directly runs the graph or kernel of its last call.
+"""Fast call path: a repeated call of a Cell directly runs the graph or kernel of the last call.
 
 A call is repeated if its arguments have the same shapes and dtypes as in the Cell's last call, and
 the Cell and the flags have not changed.
@@ -9,10 +9,10 @@ dtypes with those of the Cell's last call. If anything has changed since the las
 argument is not a plain tensor, MindSpore handles the call.
 
 `CallRecords` holds a record of the last call of each Cell. `wrap_compile_and_run` skips the graph
-lookup. `wrap_call` skips all of MindSpore's Python code if the graph has only one kernel.
-MindSpore's checks take as long as a small kernel. They take ten times as long if another kernel has
-evicted their data from the processor's caches. So `wrap_call` reads only a few attributes, directly
-from the ``__dict__`` of the Cell.
+lookup. If the graph has a single kernel, `wrap_call` skips all of MindSpore's Python code.
+MindSpore's checks take as long as a small kernel. The checks take ten times as long if another
+kernel has evicted their data from the processor's caches. So `wrap_call` reads as few attributes as
+possible, directly from the ``__dict__`` of the Cell.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class CallRecords:
     Attributes:
         scopes: object that returns the flags in force.
         of: maps a Cell to the record of its last call.
-        kernels: maps the ``id`` of a live Cell to the same record, but only if a single kernel is
-            equivalent to the Cell's graph.
+        kernels: maps the ``id`` of a live Cell to the same record. It has the Cells for whose graph
+            an equivalent single kernel was found.
     """
 
     def __init__(self, scopes: Scopes) -> None:
@@ -124,8 +124,9 @@ class CallRecords:
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
         """Runs the kernel equivalent to the graph of the call `last` and returns the results.
 
-        Returns None if no kernel is equivalent or the equivalent kernel cannot be used. MindSpore
-        then has to execute the call. Precondition: `is_like` is true for `last` and this call.
+        Returns None if no kernel is equivalent, or if the equivalent kernel cannot be used.
+        MindSpore then has to execute the call. Precondition: `is_like` returns True for this call
+        and `last`.
         """
         # Another thread may reset the attribute in the meantime.
         direct = last.kernel.direct
@@ -160,7 +161,7 @@ class CallRecords:
         return True
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
-        """Returns whether MindSpore's own methods compile the Cell for static input shapes only.
+        """Returns whether MindSpore's own methods compile the Cell, and for static shapes only.
 
         `COMPILE_MEMBERS` lists these methods.
         """
@@ -181,7 +182,10 @@ class CallRecords:
         )
 
     def refresh_call_members(self) -> None:
-        """Reads the `CALL_MEMBERS` of class Cell again, after we have replaced some of them."""
+        """Reads the `CALL_MEMBERS` of class Cell again.
+
+        The fast call path calls this method after it has replaced some of these members.
+        """
         self._called_by = _attributes(self._cell, CALL_MEMBERS)
 
     def is_plain(self, value: Any) -> bool:
@@ -199,7 +203,7 @@ def _attributes(owner: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _has_members(cell: Any, wanted: Mapping[str, Any]) -> bool:
-    """Returns whether neither a Cell nor its class overrides the members in `wanted`.
+    """Returns whether all members in `wanted` are MindSpore's own in a Cell and its class.
 
     `wanted` maps the name of each member to the value of this member in MindSpore's class Cell.
     """
@@ -225,8 +229,8 @@ def has_known_storage(cell: Any) -> bool:
 def make_switch_check() -> Callable[[], bool]:
     """Returns a function that checks whether environment variables disable compiled graphs.
 
-    The returned function returns True if the variable ``MS_JIT`` is 0 or ``MS_DEV_PRECOMPILE_ONLY``
-    is set.
+    The returned function returns True if the variable ``MS_JIT`` is 0 or the variable
+    ``MS_DEV_PRECOMPILE_ONLY`` is set.
     """
     names = ("MS_JIT", "MS_DEV_PRECOMPILE_ONLY")
     variables: Any = getattr(os.environ, "_data", None)
@@ -277,7 +281,7 @@ launched kernels during the first check.
 def is_known_compile_and_run(method: Any) -> bool:
     """Returns whether `method` is the `Cell.compile_and_run` of MindSpore 2.10.
 
-    Only this version of the method is replaced.
+    The fast call path replaces the method only in this version.
     """
     return (
         frozenset(getattr(getattr(method, "__code__", None), "co_names", ()))
@@ -394,8 +398,9 @@ A method whose code uses other names is not replaced.
 def is_known_call(method: Any) -> bool:
     """Returns whether `method` is the `Cell.__call__` of MindSpore 2.10, so that we can replace it.
 
-    `wrap_call` reads the attribute `_mode` of MindSpore's context directly. So the result is also
-    False if the context's method `get_mode` does more than return this attribute.
+    `wrap_call` reads the attribute `_mode` of MindSpore's context directly, in place of a call of
+    the context's method `get_mode`. So the result is also False if `get_mode` does more than return
+    this attribute.
     """
     from mindspore import context
 

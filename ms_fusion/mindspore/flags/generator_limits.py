@@ -1,7 +1,7 @@
-"""Finds operators and kernels that a kernel generator compiles wrongly or crashes on.
+"""Finds operators and kernels on which a kernel generator crashes or produces wrong code.
 
-The compile server uses this module to refuse kernels: it checks the composite JSON of each kernel
-before it builds the kernel. Presets and reports check single operators of a graph.
+The compile server refuses such kernels: it checks the composite JSON of each kernel before it
+builds the kernel. Presets and reports use this module to check single operators of a graph.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def node_refusal(node: Node, graph: Graph) -> str:
 def dtypes_of(node: Node, graph: Graph) -> tuple[str, str] | None:
     """Returns (dtype in which an operator computes, dtype of its first result).
 
-    The first of the two is bfloat16 if any input or result is bfloat16. Otherwise it is the dtype
-    of the first data input. Returns None if the operator has no inputs or no results.
+    If any input or result is bfloat16, the first item is bfloat16. Otherwise the first item is the
+    dtype of the first data input. Returns None if the operator has no inputs or no results.
     """
     sources = [value.dtype for value in graph.inputs_of(node)]
     targets = [value.dtype for value in graph.outputs_of(node)]
@@ -97,7 +97,7 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Returns the refusal of a kernel by MindSpore's CPU generator, or None if it may be built.
+    """Returns why MindSpore's CPU generator must not build a kernel, or None if it may.
 
     A kernel with malformed JSON is refused, too.
 
@@ -128,8 +128,8 @@ def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
 def _layout_refusal(step: dict[str, Any], results: set[str]) -> str:
     """Returns the reason why MindSpore's generator must not build an operator.
 
-    Only the shapes and axes of the operator are checked, not its dtypes. The reason is an empty
-    string if the check succeeds.
+    The function checks the shapes of a Select, and the axes, dtype and result of a Transpose. The
+    reason is an empty string if the generator may build the operator.
 
     Args:
         step: the operator in composite JSON.

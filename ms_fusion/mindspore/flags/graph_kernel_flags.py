@@ -43,7 +43,7 @@ def _flag(
         choices: allowed values; empty if all values of the kind are allowed.
         names: for a list, the kind of its items: ``operator``, ``pass``, ``pattern`` or ``number``.
         minimum: smallest allowed number, or None if there is no minimum.
-        killed_by: values of the flag with which MindSpore ends the process on CPU.
+        killed_by: values of the flag that make MindSpore end the process on CPU.
     """
     return field(
         default=None,
@@ -341,8 +341,8 @@ class GraphKernelFlags:
 
         Raises:
             InputError: a flag is unknown or repeated, or a value has the wrong kind. The error
-                names the column. Names in lists are checked only by
-                `ms_fusion.mindspore.flags.lint.lint`.
+                names the column. This function does not check the names in lists;
+                `ms_fusion.mindspore.flags.lint.lint` does.
         """
         found: dict[str, Any] = {}
         for column, key, value in split_flags(text):
@@ -396,10 +396,10 @@ class GraphKernelFlags:
     def changes(self, base: GraphKernelFlags) -> tuple[str, ...]:
         """Returns short strings that describe how these flags differ from the flags `base`.
 
-        For example, ``+Reshape`` means that these flags cluster the operator Reshape and ``−Sub``
-        that they do not cluster Sub. ``+expand:Softmax`` means that they expand Softmax into basic
-        operators. For any flag of another kind, the string is the whole flag, or ``no --NAME`` if
-        only `base` has the flag.
+        For example, ``+Reshape`` means that these flags cluster the operator Reshape. ``−Sub``
+        means that these flags do not cluster Sub. ``+expand:Softmax`` means that these flags expand
+        Softmax into basic operators. For a flag of another kind, the string is the whole flag. If
+        only `base` has the flag, the string is ``no --NAME``.
 
         >>> GraphKernelFlags(enable_cluster_ops=("Div", "Reshape")).changes(
         ...     GraphKernelFlags(enable_cluster_ops=("Div",))
@@ -460,8 +460,9 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
     A single value in `over` replaces the value in `base`. Lists come in families of three, such as
     ``enable_cluster_ops``, ``disable_cluster_ops`` and ``enable_cluster_ops_only``. A name in an
     ``enable…`` list of `over` is added to the same list of `base` and removed from the ``disable…``
-    list, and vice versa. If `base` has an ``…_only`` list, the name is instead added to this list
-    or removed from it. An ``…_only`` list in `over` replaces all three lists.
+    list. A name in a ``disable…`` list is treated conversely. If `base` has an ``…_only`` list, an
+    enabled name is instead added to this list, and a disabled name is removed from this list. An
+    ``…_only`` list in `over` replaces all three lists.
 
     >>> merge_values({"disable_cluster_ops": ("Exp", "Log")}, {"enable_cluster_ops": ("Exp",)})
     {'disable_cluster_ops': ('Log',), 'enable_cluster_ops': ('Exp',)}
@@ -495,7 +496,7 @@ def merge_values(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 def _join_names(
     more: Sequence[str], known: Sequence[str] | None, gone: Sequence[str]
 ) -> tuple[str, ...]:
-    """Returns the names in `more`, then the names in `known` without `gone`, each name once."""
+    """Returns the names in `more`, then those in `known` that are not in `gone`, each name once."""
     return tuple(dict.fromkeys((*more, *(name for name in known or () if name not in gone))))
 
 
@@ -514,8 +515,8 @@ def describe(name: str) -> str:
 def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
     """Splits a flag string into tokens and returns (column from 1, key, value) of each token.
 
-    For a token that is not a flag, the key is None and the value is the whole token. For a flag
-    without ``=``, the value is None.
+    A token that is not a flag has the key None; its value is the whole token. A flag without ``=``
+    has the value None.
     """
     found: list[tuple[int, str | None, str | None]] = []
     for word in TOKEN.finditer(text):

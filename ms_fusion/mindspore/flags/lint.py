@@ -1,4 +1,4 @@
-"""Finds mistakes in a graph kernel flag string, most of which MindSpore ignores silently.
+"""Finds mistakes in a graph kernel flag string; MindSpore ignores most of them silently.
 
 MindSpore reports an unknown flag only in its log, and a wrong pass name only at process exit. A
 name that is not in `ms_fusion.vocabulary` causes a warning if it resembles a known name. Other
@@ -189,7 +189,7 @@ def lint(
             the generator that `base` and `text` select.
         version: MindSpore version that defines the valid names of operators and passes. The default
             is the installed version, or the newest known version if MindSpore is not installed.
-        base: flags into which `text` will be merged, as by `enable`.
+        base: flags into which the user will merge `text`, as with `enable`.
     """
     builds = generator or generator_of(f"{base} {text}")
     where = _LintContext(device, builds, vocabulary(version), _expanded_operators(f"{base} {text}"))
@@ -203,8 +203,9 @@ class _LintContext:
     Attributes:
         device: ``CPU``, ``GPU`` or ``Ascend``.
         generator: generator of the kernels on CPU.
-        known: operators and passes of this MindSpore version.
-        expanded: operators that these flags make MindSpore expand into basic operators on CPU.
+        known: names of the operators and passes of the MindSpore version in use.
+        expanded: operators that MindSpore, under the flag string, expands into basic operators on
+            CPU.
     """
 
     device: str
@@ -214,7 +215,7 @@ class _LintContext:
 
 
 def _expanded_operators(text: str) -> frozenset[str]:
-    """Returns the operators that MindSpore, with flags `text`, expands into basic ones on CPU."""
+    """Returns the operators that MindSpore expands into basic ones on CPU with flags `text`."""
     lists: dict[str, set[str]] = {}
     for _, key, value in split_flags(text):
         lists.setdefault(key or "", set()).update(filter(None, (value or "").split(",")))

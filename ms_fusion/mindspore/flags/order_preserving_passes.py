@@ -1,18 +1,19 @@
 """Lists the MindSpore passes that must be disabled to keep the order of reads and in-place writes.
 
-If a net reads a parameter and then overwrites it in place, an operator `UpdateState` keeps this
-order: its inputs are the operators that read the parameter. If a reading operator is in a group of
-fused operators, its result becomes a result of the group. Then the pass
-`extend_output_for_update_state` changes the inputs of `UpdateState`: it replaces the reading
-operator by those results of the group that are computed from the reading operator. If no result of
-the group is computed from it, the pass removes the input, and the order is lost. So no earlier pass
-may remove an operator between the reading operator and these results of the group. Example:
+If a net reads a parameter and then overwrites the parameter in place, an operator `UpdateState`
+keeps this order. The inputs of `UpdateState` are the operators that read the parameter. If a
+reading operator is in a group of fused operators, its result becomes a result of the group. The
+pass `extend_output_for_update_state` then changes the inputs of `UpdateState`: it replaces the
+reading operator by the results of the group that depend on the reading operator. If no result of
+the group depends on the reading operator, the pass removes the input, and the order is lost. So no
+earlier pass may remove an operator between the reading operator and the results of the group.
+Example:
 
     y = tanh(p.reshape(8, 4)).reshape(4, 8)  # a pass removes both reshapes, so no link to p is left
     assign(p, x)                             # then y is tanh(x), not tanh(p)
 
 The pass `optimize_assign` replaces the value that was written to a parameter by the parameter
-itself. This is wrong if another write follows.
+itself. The replacement is wrong if another write to the parameter follows.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ results. MindSpore runs the pass at all levels above 0.
 
 
 def disabled_passes(level: int) -> tuple[str, ...]:
-    """Returns the passes to disable: the passes in this module that MindSpore runs at `opt_level`.
+    """Returns the passes to disable at the optimization level `level` (the flag `opt_level`).
 
-    A pass that MindSpore does not run at `opt_level` must not be disabled, since MindSpore would
-    then issue a warning at process exit.
+    The result contains only passes that MindSpore runs at this level. If the flags disabled another
+    pass, MindSpore would issue a warning at process exit.
     """
     return (
         (ORDER_RELINK_PASS, *ORDER_LOSING_PASSES)

@@ -1,4 +1,4 @@
-"""Defines MindSpore's flags for our generator on CPU.
+"""Defines the graph kernel flags with which MindSpore uses our generator on CPU.
 
 With these flags MindSpore clusters most operators, and does not split clusters into kernels.
 """
@@ -70,7 +70,7 @@ EXPANDED_OPERATORS = tuple(sorted(selections.CPU_EXPAND_OPS_OF_OWN_GENERATOR))
 
 
 def flags_for_own_generator(level: int) -> GraphKernelFlags:
-    """Returns MindSpore's flags for our generator with ``--opt_level=LEVEL``."""
+    """Returns the graph kernel flags for our generator at the given ``--opt_level``."""
     return GraphKernelFlags(
         opt_level=level,
         kernel_generator=GENERATOR,
@@ -100,7 +100,8 @@ def drop_excluded_operators(flags: GraphKernelFlags, *, library: bool = True) ->
     Excluded operators that MindSpore clusters by default are added to ``disable_cluster_ops``.
 
     Args:
-        library: whether oneDNN is available. If it is not, `LIBRARY_OPERATORS` are removed, too.
+        library: whether oneDNN is available. Without oneDNN, the function also removes
+            `LIBRARY_OPERATORS`.
     """
     out = EXCLUDED_OPERATORS.keys() if library else EXCLUDED_OPERATORS.keys() | LIBRARY_OPERATORS
     kept: dict[str, Any] = {

@@ -1,9 +1,9 @@
 """Defines the presets: named sets of graph kernel flags for each device and MindSpore version.
 
 The statements about MindSpore's CPU generator are results of measurements with MindSpore 2.10 on
-x86-64 with AVX2 kernels. Each operator was measured alone, on 262,144 random values and on edge
-values, against float64. A figure such as "76 → 2,370 ULP" is the largest error: 76 ULP unfused,
-2,370 ULP fused.
+x86-64 with AVX2 kernels. Each operator was measured separately, on 262,144 random values and on
+edge values, and compared with float64. A figure such as "76 → 2,370 ULP" is the largest error: 76
+ULP unfused, 2,370 ULP fused.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ def resolve(
         version: MindSpore's version.
         flags: explicit flags, merged into the flags of the preset
             (`ms_fusion.mindspore.flags.graph_kernel_flags.merge_values`).
-        generator: generator of the kernels: ``mindspore``, or ``ms_fusion`` for our generator. Our
-            generator builds some operators that MindSpore's generator cannot build, so fewer
-            operators are excluded from fusion. Our generator is used only on CPU, for the presets
+        generator: generator of the kernels, ``mindspore`` or ``ms_fusion``. The generator of
+            ms_fusion builds some operators that MindSpore's generator cannot build, so the flags
+            exclude fewer operators from fusion. It is used only on CPU, and only for the presets
             `auto`, `basic`, `aggressive` and `expert`.
 
     Raises:
@@ -212,10 +212,10 @@ def resolve(
 
 
 def shown_flags(text: str, preset: str, *, device: str = "CPU", version: str = "2.10.0") -> str:
-    """Returns a flag string as its differences from a preset, for example ``auto +Reshape``.
+    """Returns a short form of a flag string: a preset and the differences, as ``auto +Reshape``.
 
-    Returns `text` unchanged if the differences would be a longer text, if `preset` is empty, or if
-    `text` or `preset` is invalid.
+    Returns `text` unchanged if the short form would be longer, if `preset` is empty, or if `text`
+    or `preset` is invalid.
 
     Args:
         text: the flag string.
@@ -236,7 +236,7 @@ _OWN_GENERATOR_LEVELS = {"basic": 1, "auto": 2, "aggressive": 2, "expert": 3}
 
 
 def is_built_by_own_generator(preset: str) -> bool:
-    """Returns whether our generator can build the kernels of this preset on CPU."""
+    """Returns whether our generator can build the kernels of the preset `preset` on CPU."""
     return preset in _OWN_GENERATOR_LEVELS
 
 
@@ -310,8 +310,9 @@ _EXPANDED_FOR_SPEED = tuple(sorted(_FOR_SPEED & CPU_EXPANDABLE_OPS))
 def _accelerator_flags(preset: str) -> GraphKernelFlags:
     """Returns the flags of a preset for GPU and Ascend.
 
-    Except for `precise`, the presets do not change MindSpore's own lists of fused operators. The
-    flags were derived from MindSpore's source code. Their effect was not measured.
+    The preset `precise` restricts MindSpore's own lists of fused operators. The other presets leave
+    these lists unchanged. The flags were derived from MindSpore's source code. Their effect was not
+    measured.
     """
     if preset == "precise":
         return GraphKernelFlags(
@@ -333,11 +334,11 @@ def to_yaml(
     version: str = "2.10.0",
     flags: GraphKernelFlags | str | None = None,
 ) -> str:
-    """Returns a `context:` block to paste into a configuration in the style of mindformers.
+    """Returns the text of a `context:` block for a configuration file in the style of mindformers.
 
     On CPU ``jit_level: O1`` enables no fusion, so a comment above the block gives the environment
-    variable to set. The flags are for MindSpore's generator, since our generator needs a call
-    of `enable` in the process.
+    variable to set. The flags are for MindSpore's generator, since a configuration file cannot
+    select our generator: a process must call `enable` to use it.
     """
     import yaml
 

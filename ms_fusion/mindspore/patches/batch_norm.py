@@ -4,7 +4,8 @@ MindSpore's operator BatchNorm must not be clustered (`generator_limits.EXCLUDED
 MindSpore cannot expand it. So this module replaces the method `construct` of
 `mindspore.nn.BatchNorm1d`, `BatchNorm2d` and `BatchNorm3d` during a compilation. It also replaces
 `mindspore.ops.batch_norm` and `mindspore.mint.nn.functional.batch_norm` in the table of MindSpore's
-parser. This module imports MindSpore, so import it only inside of functions.
+parser. Other modules must import this module inside of functions, because this module imports
+MindSpore.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _batch_norm_of_mint = getattr(nn_func, "batch_norm_ext_op", None)
 # MindSpore parses the following functions. `_expand_to_rank` uses ExpandDims, since MindSpore would
 # end the group at a Reshape.
 def _expand_to_rank(weight: Any, x: Any) -> Any:
-    """Appends axes of size 1 to a vector of one element per channel, so that it broadcasts to x."""
+    """Appends axes of size 1 to a per-channel vector, so that the vector broadcasts to x."""
     for _ in range(x.ndim - 2):
         weight = ops.expand_dims(weight, -1)
     return weight
@@ -63,13 +64,13 @@ def normalize_batch(
 ) -> Any:
     """Returns (x − mean) · gamma / √(variance + eps) + beta with the batch's mean and variance.
 
-    Also updates the moving mean and the moving variance, unless they are None. The formula for both
-    is new = old · (1 − share) + batch · share. For the moving variance, `batch` is the unbiased
-    variance of the batch.
+    The function also updates the moving mean and the moving variance, if they are not None. The
+    formula for both is new = old · (1 − share) + batch · share. Here, `batch` is the mean of the
+    batch for the moving mean, and the unbiased variance of the batch for the moving variance.
 
-    The derivative of the variance with respect to the mean is 0, so the gradient of the variance is
-    computed as if the mean were constant. Then the gradient of x needs only two sums: of dy and of
-    dy · (x − mean).
+    The derivative of the variance with respect to the mean is 0. So the gradient of the variance
+    treats the mean as a constant. The gradient of x then needs only two sums: the sum of dy, and
+    the sum of dy · (x − mean).
     """
     axes = (0,) + tuple(range(2, x.ndim))  # noqa: RUF005 - MindSpore reads it, and knows no star
     number = 1
@@ -157,7 +158,10 @@ def _replacements() -> dict[Any, Any]:
 
 @contextlib.contextmanager
 def expand_batch_norm() -> Iterator[None]:
-    """Makes compilations in the ``with`` block expand batch normalisation; blocks may be nested."""
+    """Returns a context manager in which compilations expand batch normalisation.
+
+    The ``with`` blocks of this context manager may be nested.
+    """
     construct, is_outermost = OWNER.construct, not hasattr(OWNER, "construct_of_mindspore")
     OWNER.construct_of_mindspore = _original_construct
     OWNER.construct = construct_expanded

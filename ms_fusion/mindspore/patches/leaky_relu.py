@@ -1,9 +1,9 @@
 """Computes the gradient of `mindspore.nn.LeakyReLU` from its result, for our generator.
 
-MindSpore computes max(alpha · x, x) and derives the gradient from both operands of the maximum, so
+MindSpore computes max(alpha · x, x) and derives the gradient from both operands of the maximum. So
 a training step stores three arrays per layer: the two operands and the result. Our gradient needs
-only the result, since the result has the sign of x. The next layer stores the result anyway. This
-module imports MindSpore, so import it only inside of functions.
+only the result, since the result has the sign of x. The next layer stores this result anyway. Other
+modules must import this module inside of functions, because this module imports MindSpore.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ With a smaller alpha, alpha · x would underflow to 0 more often.
 def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
     """Returns dout · s, with s = 1 for x > 0, alpha for x < 0, and (1 + alpha) / 2 for x = 0.
 
-    MindSpore's own gradient is the same. If `out` is float32, the sign of x is read from `out`,
-    else from `x`, since alpha · x may underflow to 0. In float16, alpha · x underflows for values
-    that occur in nets. In float32, it underflows only for abs(x) below 1.2e-38 / alpha.
+    MindSpore's own gradient has the same value. The sign of x is read from `out` if `out` is
+    float32, else from `x`. The reason is that alpha · x may underflow to 0. In float16, alpha · x
+    underflows for values that occur in nets. In float32, alpha · x underflows only for abs(x) below
+    1.2e-38 / alpha.
     """
     known = out if out.dtype == ms.float32 else ops.cast(x, out.dtype)
     below = ops.select(known < 0, dout * self.alpha, dout * ((1 + self.alpha) / 2))
@@ -41,8 +42,8 @@ def gradient_from_result(self: Any, x: Any, out: Any, dout: Any) -> Any:
 class _Gradient:
     """Descriptor that adds the gradient method `bprop` to LeakyReLU Cells.
 
-    It adds no `bprop` to subclasses with their own `construct`, nor to Cells with an alpha below
-    `MIN_ALPHA`.
+    Two kinds of Cells get no `bprop`: Cells of a subclass with its own `construct`, and Cells with
+    an alpha below `MIN_ALPHA`.
     """
 
     def __get__(self, cell: Any, owner: Any = None) -> Callable[..., Any]:
@@ -54,7 +55,10 @@ class _Gradient:
 
 @contextlib.contextmanager
 def differentiate_by_result() -> Iterator[None]:
-    """Makes compilations in the ``with`` block use this module's gradient; blocks may be nested."""
+    """Returns a context manager in which compilations use this module's gradient of LeakyReLU.
+
+    The ``with`` blocks of this context manager may be nested.
+    """
     before = vars(OWNER).get("bprop")
     OWNER.bprop = _Gradient()
     try:

@@ -1,10 +1,10 @@
-"""Replaces constant padding in compiled nets, since MindSpore computes a wrong gradient.
+"""Replaces `mindspore.ops.pad` in compiled nets, since MindSpore computes a wrong gradient of it.
 
-The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. MindSpore 2.10's
-CPU kernel for PadV3 removes more elements at each call: for ``ops.pad(x, (1, 2))`` and an x of 7
-elements the gradient has 4 elements in the second call and 1 in the third. This module uses the
-operator Pad instead, whose gradient is the operator Slice. This module imports MindSpore, so import
-it only inside of functions.
+The gradient of `mindspore.ops.pad` is the operator PadV3 with negative paddings. At each call,
+MindSpore 2.10's CPU kernel for PadV3 removes more elements. For example, let x have 7 elements.
+Then the gradient of ``ops.pad(x, (1, 2))`` has 4 elements in the second call, and 1 element in the
+third call. This module uses the operator Pad instead, whose gradient is the operator Slice. Other
+modules must import this module inside of functions, because this module imports MindSpore.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _pad_of_mindspore = FunctionType(
 def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Any:
     """Replaces `mindspore.ops.pad`; pads float tensors by a constant value.
 
-    The shape and the padding must be known at compile time. In all other cases the original
-    function is called.
+    The padding mode must be ``constant``. The shape and the padding must be known at compile time.
+    In all other cases, the function calls MindSpore's original function.
     """
     if mode != "constant" or not isinstance(padding, (tuple, list)) or input_x.dtype not in FLOATS:
         return _pad_of_mindspore(input_x, padding, mode, value)
@@ -54,7 +54,7 @@ def pad_constant(input_x: Any, padding: Any, mode: str = "constant", value: Any 
 
 @ops.constexpr
 def can_pad(padding: Sequence[int], shape: Sequence[int]) -> bool:
-    """Returns whether MindSpore accepts the paddings, and they remove all elements of no axis."""
+    """Returns whether MindSpore accepts the paddings and every axis keeps at least one element."""
     if len(padding) % 2 or len(padding) > 2 * len(shape) or not shape:
         return False
     if not all(type(size) is int for size in padding):
@@ -68,8 +68,8 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
     """Returns (begin, size, around), each with one item per axis.
 
     A negative padding crops the input. `begin` and `size` are the start and the extent of the slice
-    that remains. `around` has a pair (before, behind) of paddings for each axis, in which negative
-    paddings are replaced by 0.
+    that remains. `around` has a pair of paddings (before, behind) for each axis; 0 replaces each
+    negative padding.
     """
     pairs = _pairs(padding, len(shape))
     begin = tuple(max(-before, 0) for before, _ in pairs)
@@ -82,8 +82,7 @@ def slice_and_pad_amounts(padding: Sequence[int], shape: Sequence[int]) -> tuple
 def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tuple[Any, ...]:
     """Returns a boolean tensor for each padded axis: True for input elements, False for padding.
 
-    Each of these tensors has the rank of the input, and has extent 1 in all axes except its padded
-    axis.
+    Each tensor has the rank of the input. Its extent is 1 in all axes except the padded axis.
     """
     made = []
     for axis, ((before, behind), kept) in enumerate(zip(around, size, strict=True)):
@@ -98,12 +97,15 @@ def inside_masks(around: Sequence[tuple[int, int]], size: Sequence[int]) -> tupl
 def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
     """Returns the padding (before, behind) for each axis, beginning with axis 0.
 
-    MindSpore's `padding` is a flat sequence that begins with the last axis.
+    MindSpore's argument `padding` is a flat sequence, which begins with the last axis.
     """
     told = [(padding[at], padding[at + 1]) for at in range(0, len(padding), 2)]
     return (*[(0, 0)] * (rank - len(told)), *reversed(told))
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager in which compilations use our `mindspore.ops.pad`."""
+    """Returns a context manager in which compilations replace `mindspore.ops.pad`.
+
+    The replacement is `pad_constant`.
+    """
     return replace_in_parser({_pad: pad_constant})

@@ -17,13 +17,13 @@ RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resou
 
 @contextlib.contextmanager
 def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
-    """Makes compilations in the ``with`` block use our replacements of MindSpore functions.
+    """Returns a context manager in which compilations use our replacements of MindSpore functions.
 
-    Blocks may be nested.
+    The ``with`` blocks of this context manager may be nested.
 
     Args:
-        own: maps a function of MindSpore to its replacement. The replacement must not call this
-            function, since the parser would replace that call, too.
+        own: a dict from a function of MindSpore to its replacement. The replacement must not call
+            the function of MindSpore, since the parser would replace this call, too.
     """
     table = _table()
     before = {name: table[name] for name in own if name in table}

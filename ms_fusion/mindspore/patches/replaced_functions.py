@@ -1,4 +1,4 @@
-"""Lists MindSpore's monkeypatched functions, our files that replace them, and the times.
+"""Lists the monkeypatched functions of MindSpore: which file replaces each one, and when.
 
 `docs/mindspore_patches.md` is generated from this table. A test compares the table with the
 functions that are replaced in a process.

@@ -1,12 +1,12 @@
-"""Expands operators by the formulas in `ms_fusion.ops` while MindSpore parses a net for us.
+"""Expands operators by the formulas in `ms_fusion.ops` while MindSpore parses a net.
 
-MindSpore's description of a fused kernel lacks the scalar argument of operators such as SoftShrink,
-so they cannot be clustered. This module replaces the functions and Cells of MindSpore that use such
-an operator. The record of an operator in `ms_fusion.ops` contains its formula. The replacement
-computes this formula with basic operators, in float32. It is used for float16 and float32 tensors.
-Where x is NaN, MindSpore's own SoftShrink and HShrink have the gradient dy. The replacements have
-the gradient 0, because their result for NaN is 0. This module imports MindSpore, so import it only
-inside of functions.
+MindSpore's description of a fused kernel lacks the scalar argument of operators such as SoftShrink.
+So these operators cannot be clustered. This module replaces the functions and Cells of MindSpore
+that use such an operator. The replacement computes the formula in the operator's record in
+`ms_fusion.ops` with basic operators, in float32. For tensors that are neither float16 nor float32,
+the replacement calls MindSpore's original function. Where x is NaN, MindSpore's own SoftShrink and
+HShrink have the gradient dy. The replacements have the gradient 0, because their result for NaN is
+0. Other modules must import this module inside of functions, because this module imports MindSpore.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def replace_construct(expansion: SourceExpansion, construct: Any) -> Callable[..
 
 
 class _ScalarArgument:
-    """Descriptor that returns the scalar argument of a Cell's operator, or None if it has none.
+    """Descriptor that returns the scalar argument of a Cell's operator, or None.
 
     Args:
         path: attribute path from the Cell to the argument, such as ``softshrink.lambd``.
@@ -125,7 +125,10 @@ CELLS = {
 
 @contextlib.contextmanager
 def expand_by_source() -> Iterator[None]:
-    """Makes compilations in the ``with`` block use the replacements; blocks may be nested."""
+    """Returns a context manager in which compilations use the replacements of this module.
+
+    The ``with`` blocks of this context manager may be nested.
+    """
     before = {(owner, name): vars(owner).get(name) for owner, own in CELLS.items() for name in own}
     for owner, own in CELLS.items():
         for name, value in own.items():

@@ -1,10 +1,11 @@
 """Applies presets: sets their flags, checks nets, wraps compilations, retries failed compilations.
 
 A preset is a named set of MindSpore's fusion flags. In: the name of a preset, flags. Out: changed
-state of MindSpore, a record of the settings in force, and functions that restore the state. Must
-not decide what is fused.
+state of MindSpore, a record of the settings in force, and functions that restore the state. This
+package must not decide what is fused.
 
-Names are imported lazily, since the compile server, a separate process, needs only few of them.
+The package imports its names lazily: the compile server is a separate process and needs few of
+these names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Wraps each compilation: sets the flags of the net, applies patches, reports refused kernels.
 
-Signals with Python handlers are blocked during the compilation.
+The module blocks signals that have Python handlers during the compilation.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def compile_under_flags(
 
 @contextlib.contextmanager
 def _block_signals() -> Iterator[None]:
-    """Blocks in this thread, during the ``with`` block, the signals that have Python handlers.
+    """Returns a context manager that blocks the signals that have Python handlers, in this thread.
 
-    Otherwise a signal with a Python handler could interrupt MindSpore while it reads the answer of
-    its kernel generator, and the read would fail with EINTR. SIGINT and signals without a Python
-    handler are not blocked.
+    Otherwise such a signal could interrupt MindSpore while MindSpore reads the answer of its kernel
+    generator. The read would then fail with EINTR. SIGINT and signals without a Python handler are
+    not blocked.
     """
     waited_for = {
         one for one in signal.valid_signals() - {signal.SIGINT} if callable(signal.getsignal(one))
@@ -80,7 +80,7 @@ def _block_signals() -> Iterator[None]:
 def _apply_flags(
     net: Any, inputs: tuple[Any, ...], attempt: compile_retry.Attempt, flags: str, preset: str
 ) -> Iterator[None]:
-    """Sets the flags of `net` during the ``with`` block, and then reports refused kernels.
+    """Returns a context manager that compiles `net` under its flags, and reports refused kernels.
 
     Args:
         attempt: record of the operators that are excluded from clustering in this compilation.
@@ -121,7 +121,7 @@ def _apply_flags(
 def _buildable_flags(flags: str, name: str) -> str:
     """Returns `flags`, or ``--opt_level=0`` if no kernel can be written to the kernel directory.
 
-    If no kernel can be written, the function also warns the user, but only once for each reason.
+    In the second case, the function also warns the user, once for each reason.
     """
     why = mindspore_state.why_no_kernels()
     if why:
@@ -137,7 +137,7 @@ def _buildable_flags(flags: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _apply_patches(flags: str) -> Iterator[None]:
-    """Replaces functions of MindSpore during the ``with`` block if our generator is used.
+    """Returns a context manager that replaces functions of MindSpore if our generator is used.
 
     The replacements express layers and gradients by operators that our generator supports.
     """

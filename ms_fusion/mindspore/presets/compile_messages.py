@@ -1,4 +1,4 @@
-"""Warns the user of dynamic shapes, of compilations for many shapes, and of kernels not built."""
+"""Warns of dynamic shapes, of compilations for many shapes, and of kernels that are not built."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _seen_nets: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary
 def report_refusals(
     net: Any, name: str, inputs: Sequence[Any], kernel_directory: Path, *, by_mindspore: bool
 ) -> Iterator[None]:
-    """Reports the kernels that the compile server refuses while the ``with`` block compiles `net`.
+    """Returns a context manager that reports the kernels of `net` that the compile server refuses.
 
     MindSpore runs the operators of a refused kernel one by one.
 
@@ -41,8 +41,9 @@ def report_refusals(
         by_mindspore: whether MindSpore's generator builds the kernels.
 
     Raises:
-        UnsafeError: MindSpore's generator is used, and cannot compile the net with fusion, because
-            the net computes in bfloat16 or the compile server refused a kernel.
+        UnsafeError: MindSpore's generator is used and cannot compile the net with fusion. The
+            reason is that the net computes in bfloat16, or that the compile server refused a
+            kernel.
     """
     if net not in _seen_nets:
         if by_mindspore:
@@ -97,8 +98,7 @@ def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
     `left` is the value of `KernelRefusal.left`, which is the same for all these kernels. It is
-    False if a slow substitute was built for each kernel, and True if not even substitutes were
-    built.
+    False if a slow substitute was built for each kernel, and True if no substitute could be built.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"
     what = "left to MindSpore's own operators" if left else "right, but slow, computed without C"

@@ -3,8 +3,8 @@
 MindSpore forms groups of operators, one for each fused kernel. MindSpore serializes each group
 before our generator builds the kernel. MindSpore raises an error for a group that it cannot
 serialize, for example if the group contains a bfloat16 constant or an operator with several
-results. MindSpore also raises an error for some groups that our generator refuses to build. If the
-operator that causes the error is kept out of all groups, the net compiles.
+results. MindSpore also raises an error for some groups that our generator refuses to build. The net
+compiles if the operator that causes the error is excluded from all groups.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ UNFUSED_FOR_BFLOAT16 = Attempt(fused=False, why="it cannot hand over a number of
 
 
 class _Retry(Exception):
-    """An exception that requests another compilation of the net, as `attempt` describes."""
+    """Requests another compilation of the net; `attempt` describes this compilation."""
 
     def __init__(self, attempt: Attempt):
         super().__init__(attempt.sentence)
@@ -91,8 +91,8 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 
     Args:
         once: function that compiles the net inside of `supervise_attempt`.
-        net: the net to compile. If it was compiled before, the attempt that succeeded for it is
-            tried first.
+        net: the net to compile. If an earlier compilation of this net succeeded after a retry, the
+            function begins with the attempt that succeeded then.
     """
     attempt = Attempt()
     # Some objects cannot be keys of a weak dictionary.
@@ -114,10 +114,10 @@ def retry_until_compiled(once: Callable[[Attempt], Result], net: Any) -> Result:
 def supervise_attempt(
     attempt: Attempt, flags: str, kernel_directory: Path, name: str = ""
 ) -> Iterator[None]:
-    """Requests a retry if the compilation in the ``with`` block fails.
+    """Returns a context manager that requests a retry if the compilation in its block fails.
 
-    If the compilation succeeds, the operators that `attempt` excludes from clustering are recorded
-    in the same way as kernels that were not built.
+    If a retry succeeds, the context manager appends the operators that `attempt` excludes to the
+    file of refused kernels.
 
     Args:
         attempt: record of the operators that this compilation excludes from clustering.
@@ -153,8 +153,7 @@ def supervise_attempt(
 def _attempt_without(attempt: Attempt, refused: KernelRefusal) -> Attempt:
     """Returns an attempt that also excludes the operator for which our generator refused a kernel.
 
-    Another attempt is needed if MindSpore cannot run the operators of the refused kernel one by
-    one.
+    This attempt is needed if MindSpore cannot run the operators of the refused kernel one by one.
     """
     return _exclude_operator(attempt, refused.op, refused.reason.rstrip("."))
 
@@ -182,7 +181,7 @@ def _attempt_after(attempt: Attempt, message: str) -> Attempt | None:
 def _exclude_operator(attempt: Attempt, operator: str, why: str) -> Attempt:
     """Returns an attempt that excludes `operator` from clustering, too.
 
-    In three cases the returned attempt is without fusion: `operator` is empty, `operator` is
+    The returned attempt is without fusion in three cases: `operator` is empty, `operator` is
     already excluded, or `MAX_EXCLUDED` operators are already excluded.
     """
     if not operator or operator in attempt.out or len(attempt.out) == MAX_EXCLUDED:

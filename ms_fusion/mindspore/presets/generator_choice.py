@@ -39,8 +39,8 @@ def choose(
         device: MindSpore's device target.
         wanted: the generator that the user selected, a name in `GENERATORS`. None selects our
             generator if it can build the kernels of this preset.
-        flags: the user's explicit flags. If their ``--kernel_generator`` does not name our
-            generator, the result is ``mindspore``.
+        flags: the user's explicit flags. If these flags have a ``--kernel_generator`` other than
+            our generator, the result is ``mindspore``.
 
     Raises:
         InputError: the generator `wanted` does not exist.

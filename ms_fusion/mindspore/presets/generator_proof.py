@@ -1,8 +1,9 @@
 """Self-test of our generator: verifies that MindSpore calls our kernels correctly.
 
-MindSpore's calling convention for kernels differs between versions. So once per MindSpore version
-and machine a child process compiles a small net through MindSpore and compares the net's results
-with NumPy. In the names of this module, the self-test is called "proof".
+MindSpore's calling convention for kernels differs between versions. So the self-test runs once per
+MindSpore version and machine. In the self-test, a child process compiles a small net with MindSpore
+and compares the net's results with NumPy. In the names of this module, the self-test is called
+"proof".
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def known_reason(version: str) -> str | None:
 def why_no_library(version: str) -> str:
     """Returns the reason why our generator does not build matrix products and convolutions.
 
-    The reason is empty if our generator builds them. `why_unusable` must be called first. Before
-    this call the result is always empty.
+    The reason is empty if our generator builds them. The caller must first call `why_unusable`,
+    which caches the reason. Without a cached reason, the result is empty.
     """
     found = _cached_proof(version)
     return "" if found is None else found.without_onednn
@@ -124,9 +125,9 @@ def _key(version: str) -> str:
 def _hold_proof_lock(version: str) -> Iterator[None]:
     """Returns a context manager that holds a file lock during its ``with`` block.
 
-    Because of this lock, only one process of this user at a time runs the self-test of our
-    generator. If the directory of the lock file cannot be written, nothing is locked, and each
-    process runs the self-test.
+    Processes of the user that hold this lock run the self-test of our generator one at a time. If
+    the directory of the lock file is not writable, there is no lock, and each process runs the
+    self-test.
     """
     with contextlib.ExitStack() as held:
         with contextlib.suppress(CacheError, OSError):
@@ -139,7 +140,7 @@ def _announce_trial() -> Iterator[None]:
     """Returns a context manager that informs the user of the self-test in its ``with`` block.
 
     In a terminal or notebook, the context manager writes to standard error before and after the
-    self-test. Otherwise it writes one message to the log before the self-test.
+    self-test. Elsewhere, it writes one message to the log before the self-test.
     """
     shown = sys.stderr.isatty() or "ipykernel" in sys.modules
     if shown:

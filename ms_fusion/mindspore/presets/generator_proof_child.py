@@ -1,8 +1,8 @@
-"""Child process of `generator_proof`: compiles a small net with our generator, checks the results.
+"""Runs the self-test of our generator in a child process that `generator_proof` starts.
 
-The parent process runs it as ``python -m ms_fusion.mindspore.presets.generator_proof_child
-RESULT.json`` in a private directory. The child process writes a `generator_proof.GeneratorProof` to
-RESULT.json.
+The child process compiles a small net with our generator and checks the results. The parent process
+runs the module as ``python -m ms_fusion.mindspore.presets.generator_proof_child RESULT.json`` in a
+private directory. The child process writes a `generator_proof.GeneratorProof` to RESULT.json.
 """
 
 from __future__ import annotations

@@ -63,14 +63,14 @@ def check_call(net: Any, inputs: Sequence[Any], *, graph_mode: bool) -> Iterator
 
 
 def check_graph(graph: Graph, flags: GraphKernelFlags | None, device: str) -> Iterator[Finding]:
-    """Yields findings about the operators of a graph, only once for equal operators.
+    """Yields findings about the operators of a graph; equal operators cause one finding.
 
     Operators are equal if they have the same type and the same dtypes.
 
     Args:
         graph: the graph from MindSpore's front end.
-        flags: the flags in force. If they are None, every operator is assumed to be clustered.
-        device: MindSpore's device target. If it is not ``CPU``, there are no findings.
+        flags: the flags in force. If `flags` is None, every operator is assumed to be clustered.
+        device: MindSpore's device target. For devices other than ``CPU``, there are no findings.
     """
     if device != "CPU" or (flags is not None and (flags.opt_level or 0) == 0):
         return
@@ -133,7 +133,7 @@ def may_cluster(op: str, flags: GraphKernelFlags | None) -> bool:
 def front_end_graph(
     net: Any, inputs: Sequence[Any], read_by_front_end: Callable[[Any, Sequence[Any], Path], None]
 ) -> Graph:
-    """Returns the graph of `net` for `inputs` after MindSpore's front end, without running it.
+    """Returns the graph that MindSpore's front end makes of `net`; does not run the graph.
 
     Args:
         net: a Cell or a function.

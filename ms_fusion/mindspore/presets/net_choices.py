@@ -59,7 +59,7 @@ class NetChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return replace(known, enable_cluster_ops=asked, disable_cluster_ops=out).render()
 
     def notes(self, flags: str) -> tuple[str, ...]:
-        """Returns remarks about tuning for the ledger, the fusion report of a compiled net.
+        """Returns remarks about tuning for the ledger (the fusion record of a net).
 
         Args:
             flags: the flags for which the net is compiled.
@@ -110,7 +110,7 @@ def remember(
         net, inputs: the tuned net and its inputs.
         choice: the fastest way to compile the net.
         kernels: keys of the tuning records of the net's kernels. If the net already has a record,
-            the keys in this record are kept, too.
+            the new record also has the keys of the old record.
     """
     key = _key(net, inputs)
     earlier = user_store().read_record(CHOICES, key, _DECODER)
@@ -145,8 +145,8 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
     Args:
         net: the tuned net, or a net with the same code and parameters.
-        inputs: the inputs for which the net was tuned. If they are empty, the records for all
-            inputs are removed.
+        inputs: the inputs for which the net was tuned. If `inputs` is empty, the function removes
+            the records for all inputs.
     """
     store, net_key = user_store(), _key(net)
     wanted = _key(net, inputs) if inputs else ""
@@ -156,7 +156,7 @@ def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
 
 
 def apply_choice(flags: str, net: Any, inputs: Sequence[Any]) -> str:
-    """Returns `flags`, changed to the variant that was fastest in the tuning of this net.
+    """Returns `flags` with the changes that were fastest in the tuning of `net`.
 
     If the flags change, one message with the reason is shown to the user.
     """
@@ -199,7 +199,7 @@ def _name(net: Any) -> str:
 
 
 def _text_of(given: Any) -> str:
-    """Returns shape and dtype of an input as a string, or its type if it has no shape."""
+    """Returns the shape and dtype of an input as a string; without a shape, the type."""
     shape = getattr(given, "shape", None)
     if shape is None:
         return type(given).__name__
@@ -207,7 +207,7 @@ def _text_of(given: Any) -> str:
 
 
 def _code_of(kind: Any) -> str:
-    """Returns the code of a Cell class or function as a string, or an empty string if it has none.
+    """Returns the Python bytecode of a Cell class or function as a string, or "" without bytecode.
 
     The code is part of a net's key because different scripts have classes of the same name.
     """
