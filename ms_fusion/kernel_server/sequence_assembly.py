@@ -51,10 +51,8 @@ def compile_own(
 
     Returns:
         A pair. The first item describes the compiled parts of the whole group, for the report of
-            `explain`.
-        The second item is the sequence of kernels to store in the compile cache. The second item is
-            None if the
-        compile cache cannot store the sequence, for example because one of the kernels is not
+        `explain`. The second item is the sequence of kernels to store in the compile cache. It is
+        None if the compile cache cannot store the sequence. For example, one of the kernels is not
         compiled as a C function.
 
     Raises:

@@ -1,5 +1,5 @@
 """Reads MindSpore dumps, composite-kernel JSON and ONNX models into `Graph`.
 
-In: untrusted files. Out: frozen `Graph` objects with normalised names and attributes. Must not
-decide anything about fusion.
+In: untrusted files. Out: frozen `Graph` objects with normalised names and attributes. This package
+must not decide anything about fusion.
 """

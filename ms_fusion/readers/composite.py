@@ -62,12 +62,12 @@ class CompositeKernel:
     Attributes:
         name: name of the kernel, which is also the attribute ``info_name`` in MindSpore's IR.
         graph: graph of the kernel's operators. Scalars in the JSON are constants of the graph.
-        composite_graph: name of the IR sub-graph from which the kernel was built.
+        composite_graph: name of the IR sub-graph that became the kernel.
         node_name: name of the cluster, or of the part of a cluster, that became the kernel; empty
             if the JSON does not contain this name.
-        platform: intended kernel generator (``AKG``, ``AKG_V2``, ``DVM``).
-        process: ``cpu``, ``cuda`` or ``aicore``.
-        target: architecture and features of the target.
+        platform: kernel generator for which the JSON was written (``AKG``, ``AKG_V2``, ``DVM``).
+        process: kind of processor: ``cpu``, ``cuda`` or ``aicore``.
+        target: a dict with the architecture and the features of the target processor.
     """
 
     name: str
@@ -102,10 +102,10 @@ def _depth(text: str) -> int:
 def parse_composite(text: str, *, file: str) -> Graph:
     """Parses the JSON text of a composite kernel into a graph.
 
-    Error messages contain the file name `file`.
+    `file` is the file name in error messages.
 
     Raises:
-        ParseError: the text is not JSON, or the JSON does not describe a composite kernel, or an
+        ParseError: the text is not JSON, the JSON does not describe a composite kernel, or an
             operator reads an undefined tensor.
     """
     return parse_kernel(text, file=file).graph
@@ -197,8 +197,8 @@ class _Builder:
     def read(self, tensor: _Tensor, operator: _Operator) -> str:
         """Returns the name of the value that an input of `operator` refers to.
 
-        `tensor` is the description of this input in the JSON. If the value is a constant that the
-        graph does not contain yet, the constant is added.
+        `tensor` is the description of this input in the JSON. If the value is a constant that is
+        not in the graph yet, the function adds the constant.
         """
         name = tensor.tensor_name
         if tensor.value is msgspec.UNSET:

@@ -17,11 +17,11 @@ _KERNEL_GRAPH = re.compile(r"kernel_graph\d+")
 
 @dataclass(frozen=True)
 class ControlFlow:
-    """Control flow between the kernel graphs of a program.
+    """Describes the control flow between the kernel graphs of programs.
 
     Attributes:
-        last: names of the kernel graphs that compute the results of a program.
-        branched: names of the kernel graphs of programs that have branches but no loops.
+        last: names of the kernel graphs that compute the results of their program.
+        branched: names of the kernel graphs whose program has branches but no loops.
     """
 
     last: frozenset[str] = frozenset()
@@ -42,8 +42,8 @@ def parse_actors(text: str) -> ControlFlow:
     """Parses one actor dump.
 
     Each block of the dump describes a function. In a block, ``%7 = RunGraph[kernel_graph1]()`` runs
-    a kernel graph, ``RunGraph[f, g](…)`` calls other functions, ``SwitchActor`` branches, and the
-    last ``ExitActor`` returns the function's result. Unknown lines are skipped. If the text
+    a kernel graph, and ``RunGraph[f, g](…)`` calls other functions. A ``SwitchActor`` is a branch.
+    The last ``ExitActor`` returns the function's result. Unknown lines are skipped. If the text
     describes no function, the returned `ControlFlow` is empty.
     """
     functions: dict[str, dict[str, _Actor]] = {}
@@ -79,8 +79,8 @@ def _run_targets(actors: Mapping[str, _Actor]) -> Iterable[str]:
 def _result_graphs(entry: str, functions: Mapping[str, Mapping[str, _Actor]]) -> set[str]:
     """Returns the kernel graphs that compute the results of the function `entry`.
 
-    If a result comes from a call, the kernel graphs that compute the results of the called function
-    are returned.
+    If a call computes a result, the kernel graphs are those that compute the results of the called
+    function.
     """
 
     def last_runs(name: str) -> list[str]:
@@ -108,7 +108,7 @@ def _nearest_run_actors(numbers: Iterable[str], actors: Mapping[str, _Actor]) ->
 
 
 def _has_loop(functions: Mapping[str, Mapping[str, _Actor]]) -> bool:
-    """Whether any function calls itself, directly or through other functions."""
+    """Returns whether any function calls itself, directly or through other functions."""
     called = {
         name: [run for run in _run_targets(actors) if run in functions]
         for name, actors in functions.items()

@@ -35,22 +35,22 @@ class Dumps:
     """The dumps of one process.
 
     The tuples `built`, `before`, `expanded`, `clustered` and `split` contain one module (one parsed
-    dump) per kernel graph, in order of compilation. All of these tuples except `built` are empty if
-    the dump level (``MS_DEV_SAVE_GRAPHS``) was below 2. Modules of different tuples describe the
-    same kernel graph if their `entry` is equal.
+    dump) per kernel graph, in order of compilation. If the dump level (``MS_DEV_SAVE_GRAPHS``) was
+    below 2, only `built` has modules, and the other tuples are empty. Modules of different tuples
+    with the same `entry` describe the same kernel graph.
 
     Attributes:
-        directory: directory of the IR files. This is the directory that was read, or the first
-            ``rank_*`` directory with dumps inside it.
+        directory: directory of the IR files: the directory that was read, or its first
+            sub-directory ``rank_*`` with dumps.
         built: the executed graphs, sorted by the graph number in the name ``graph_build_…``.
         before: the graphs after the preprocessing passes, before graph kernel fusion.
         expanded: the graphs after composite operators were expanded.
         clustered: the graphs after operators were clustered.
         split: the graphs after clusters were split into kernels.
-        programs: for each graph in `built`, the index of the compilation that built it. A process
-            may compile many programs, and MindSpore splits a program with control flow into several
-            graphs.
-        control: control flow between the kernel graphs.
+        programs: for each graph in `built`, the index of the compilation that built the graph. A
+            process may compile many programs. MindSpore splits a program with control flow into
+            several graphs.
+        control: the `ControlFlow` of the kernel graphs.
     """
 
     directory: Path
@@ -74,7 +74,10 @@ _CLUSTER_PASSES = frozenset(
 
 
 def check_directory(top: Path) -> None:
-    """Raises an `InputError` that explains how to write dumps if the directory does not exist."""
+    """Raises `InputError` if the directory does not exist.
+
+    The error explains how to write dumps.
+    """
     if not top.is_dir():
         raise InputError(
             "there is no such directory",
@@ -89,7 +92,7 @@ def read_dumps(directory: str | Path) -> Dumps:
 
     Raises:
         InputError: the directory does not exist, contains no dumps, or contains too many files. The
-            error names the expected files or explains how to write them.
+            error names the expected files or explains how to write dumps.
         ParseError: one of the dumps is damaged.
     """
     top = Path(directory)
@@ -193,7 +196,7 @@ class _State:
 
 
 def _states(paths: Iterable[Path]) -> list[list[_State]]:
-    """Groups the dumps that graph kernel fusion wrote after its passes by kernel graph.
+    """Groups by kernel graph the dumps that MindSpore wrote after each pass of graph kernel fusion.
 
     The dumps are sorted by the time when they were written. MindSpore numbers the stages and passes
     from the beginning for each kernel graph. So a new group begins where the pair (stage number,
@@ -217,7 +220,7 @@ def _states(paths: Iterable[Path]) -> list[list[_State]]:
 
 
 def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], bool]) -> list[Path]:
-    """Returns each kernel graph's last dump whose pass name satisfies the condition `wanted`.
+    """Returns, for each kernel graph, the last dump whose pass name satisfies `wanted`.
 
     A kernel graph without such a dump is skipped.
     """
@@ -228,7 +231,8 @@ def _last_states_of_passes(groups: list[list[_State]], wanted: Callable[[str], b
 def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> list[Path]:
     """Returns, for each kernel graph, the dump after the last preprocessing pass.
 
-    If no kernel graph has such a dump, returns `finals`, the dumps of the back end's final graphs.
+    If no kernel graph has such a dump, the result is `finals`, the dumps of the back end's final
+    graphs.
     """
     found = (
         [state.path for state in group if state.stage == "stage0_preprocess"] for group in groups
@@ -240,8 +244,8 @@ def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...
     """Returns, for each graph in `built`, the index of the compilation that built it.
 
     Each compilation writes a bootstrap file at its beginning. The index is the number of bootstrap
-    files that were written before the graph's file. The order is known from the numbers in the file
-    names, which are process-wide.
+    files that were written before the graph's file. The numbers in the file names give the order,
+    since they come from a process-wide counter.
     """
     begun = sorted(int(found[1]) for path in paths if (found := _BOOTSTRAP_FILE.match(path.name)))
     return tuple(bisect(begun, int(path.stem.rpartition("_")[2])) for path in built)
@@ -250,7 +254,7 @@ def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...
 def _files_by_graph_number(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[Path]:
     """Returns the files that match `pattern`, sorted by graph number.
 
-    If several files have the same graph number, only the newest of them is returned.
+    Of several files with the same graph number, the result has the newest.
     """
     found: dict[int, tuple[int, Path]] = {}
     for path in paths:

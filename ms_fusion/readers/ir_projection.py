@@ -1,9 +1,9 @@
 """Converts a dump that `ms_fusion.readers.ir_text` has parsed to graphs.
 
-The node of a fused kernel contains the graph of the kernel's operators, its body.
+The node of a fused kernel contains a body, which is the graph of the kernel's operators.
 
-Framework bookkeeping (loads, monads, packing and unpacking of tuples) is removed, so that each edge
-of the graph is a tensor from one operator to another.
+The conversion removes bookkeeping of the framework: loads, monads, and the packing and unpacking of
+tuples. So each edge of the graph is a tensor that one operator passes to another.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOISE_ATTRIBUTES = frozenset(
 
 @dataclass(frozen=True)
 class _Bundle:
-    """A tuple of operands, which exists only during the conversion and not in the graph."""
+    """A tuple of operands; it exists during the conversion and has no counterpart in the graph."""
 
     items: tuple[_Operand, ...]
     leaves: int
@@ -45,7 +45,7 @@ class _Bundle:
 
 @dataclass(frozen=True)
 class _NamedOperand:
-    """A value of the graph."""
+    """An operand that is a value of the graph, with the value's name."""
 
     name: str
 
@@ -91,7 +91,8 @@ class IrProjector:
     def body(self, section: Section, subgraph: str, formats: tuple[str, ...]) -> Graph:
         """Returns the body of a fused kernel.
 
-        If several sub-graphs call the kernel, a separate body is built for each calling `subgraph`.
+        `subgraph` is the name of the sub-graph that calls the kernel. Each calling sub-graph gets a
+        body of its own.
         """
         key = (section.name, subgraph)
         if key not in self.bodies:
@@ -154,8 +155,8 @@ class _GraphBuilder:
     def _hints(self) -> dict[str, Type]:
         """Returns a dict from the index of each parameter of a sub-graph to its type.
 
-        The type is read from the type line of the first statement that uses the parameter. The dict
-        is empty if the sub-graph declares the types of all its parameters.
+        The type is read from the type line of the first statement that uses the parameter. If the
+        sub-graph declares the types of all its parameters, the dict is empty.
         """
         found: dict[str, Type] = {}
         if any(parameter.type == UNKNOWN_TYPE for parameter in self.section.parameters):
@@ -366,7 +367,10 @@ class _GraphBuilder:
         return operand
 
     def _spread_tuple(self, operand: _Operand, kind: Type) -> _Operand:
-        """Splits a constant tuple into one operand per element; returns others unchanged."""
+        """Splits a constant tuple into one operand per element.
+
+        Other operands are returned unchanged.
+        """
         if (
             isinstance(operand, Literal)
             and isinstance(kind, tuple)
@@ -376,7 +380,7 @@ class _GraphBuilder:
         return operand
 
     def _kernel(self, statement: Statement) -> Section | None:
-        """Returns the fused kernel (a sub-graph) that `statement` calls, or None if it calls none.
+        """Returns the fused kernel (a sub-graph) that `statement` calls, or None.
 
         Raises:
             ParseError: the file does not contain the called sub-graph.
@@ -447,6 +451,6 @@ def _kernel_label(statement: Statement) -> str | None:
 
 
 def _user_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Returns the source locations in user code, or all locations if none is in user code."""
+    """Returns the source locations in user code; if there are none, returns all locations."""
     distinct = tuple(dict.fromkeys(sources))
     return tuple(source for source in distinct if not is_mindspore_file(source.file)) or distinct

@@ -1,8 +1,8 @@
 """Parses the terms of MindSpore's IR text: arguments and attribute blocks.
 
-Each function reads from a `Cursor` over one statement. The cursor stores the place of the statement
-in the file, so that error messages contain line and column. A function reads each character at most
-once, and never reads beyond the end of the statement.
+Each function reads from a `Cursor` over one statement. The cursor stores the position of the
+statement in the file, so that error messages contain line and column. A function reads each
+character at most once, and never reads beyond the end of the statement.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Reference:
     """A name that is used as an argument.
 
     `kind` is ``local`` (``%3``), ``parameter`` (``%para3_x``), ``graph`` (``@name``) or ``free``
-    (``$(@graph:%3)``). For ``local`` and ``parameter``, `name` is the number. For ``graph``, it is
-    the name without ``@``. For ``free``, it is the whole text.
+    (``$(@graph:%3)``). For ``local`` and ``parameter``, `name` is the number. For ``graph``, `name`
+    is the graph's name without ``@``. For ``free``, `name` is the whole text.
     """
 
     kind: str
@@ -50,7 +50,10 @@ class Literal:
 
 @dataclass(frozen=True)
 class Group:
-    """A tuple of terms of which at least one is not a constant, unlike in a `Literal`."""
+    """A tuple of terms, at least one of which is not a constant.
+
+    A tuple of constants is a `Literal`.
+    """
 
     items: tuple[Term, ...]
 
@@ -61,7 +64,8 @@ Term = Reference | Literal | Group
 class Cursor:
     """A position in the text of a statement.
 
-    `line` and `indent` are the place of the statement's text in the file.
+    `line` is the number of the line at which the statement's text begins, counted from 1. `indent`
+    is the number of characters to the left of the text in this line.
     """
 
     __slots__ = ("file", "indent", "line", "position", "text")
@@ -88,7 +92,7 @@ class Cursor:
         )
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Moves behind a match of `pattern` at the position; returns the match, or None."""
+        """Moves the cursor behind a match of `pattern`; returns the match, or None."""
         found = pattern.match(self.text, self.position)
         if found:
             self.position = found.end()
@@ -150,8 +154,8 @@ def read_term(
 ) -> Term:
     """Parses one argument or attribute value.
 
-    For parameter names with brackets, commas or spaces, `spellings` maps the parameter's index to
-    its name.
+    `spellings` maps the index of a parameter to its name, if the name has brackets, commas or
+    spaces.
     """
     if depth > MAX_DEPTH:
         cursor.fail("brackets are nested too deeply")
@@ -186,7 +190,7 @@ def read_term(
 
 
 def _is_call(found: re.Match[str]) -> bool:
-    """Whether an opening bracket follows the name `found`, as in ``@FuncUnion(@a, @b)``."""
+    """Returns whether an opening bracket follows the name `found`, as in ``@FuncUnion(@a, @b)``."""
     return found.string.startswith("(", found.end())
 
 
@@ -215,7 +219,7 @@ def read_raw(cursor: Cursor) -> str:
 
 
 def read_attributes(cursor: Cursor, spellings: Mapping[str, str]) -> dict[str, Any]:
-    """Parse a block ``{name: value, …}`` into Python values."""
+    """Parses a block ``{name: value, …}`` into Python values."""
     cursor.expect("{")
     attributes: dict[str, Any] = {}
     if cursor.accept("}"):
@@ -235,7 +239,7 @@ def read_attributes(cursor: Cursor, spellings: Mapping[str, str]) -> dict[str, A
 
 
 def python_value(term: Term) -> Any:
-    """Returns a term as numbers, strings and nested tuples; a reference is returned as its text."""
+    """Converts a term to numbers, strings and nested tuples; converts a reference to its text."""
     if isinstance(term, Literal):
         return term.data
     if isinstance(term, Group):
@@ -246,7 +250,7 @@ def python_value(term: Term) -> Any:
 def group(items: tuple[Term, ...]) -> Term:
     """Returns one `Literal` for terms that are all constants, else a `Group` of the terms.
 
-    A monad (a token of side effects) is not treated as a constant here.
+    Here a monad (a token of side effects) does not count as a constant.
     """
     if not all(isinstance(item, Literal) for item in items):
         return Group(items)

@@ -44,8 +44,7 @@ from ms_fusion.readers.refusal import refuse
 class Parameter:
     """A parameter ``%paraN_name``; `index` is N, which is unique in the file.
 
-    If `is_weight` is True, the parameter is a weight or a state, which keeps its value between
-    calls.
+    If `is_weight` is True, the parameter is a weight or a state: it keeps its value between calls.
     """
 
     index: str
@@ -60,8 +59,9 @@ class Statement:
     """One statement of a sub-graph, with the type lines and comment lines below it.
 
     Attributes:
-        result: number N of the ``%N`` that the statement defines; empty for Return.
-        label: the name in parentheses after ``%N``.
+        result: the number N, as text, of the name ``%N`` that the statement defines; empty for
+            Return.
+        label: the name in parentheses after ``%N``, for example ``CNode_33``.
         head: the callee, such as ``PrimFunc_Mul``, ``call @graph``, ``%7[@…]`` or ``Return``.
         arguments: the arguments, in order.
         attributes: primitive attributes and node attributes, merged. Node attributes take
@@ -190,8 +190,8 @@ class _Reader:
     def _head(self) -> tuple[str, int | None, int]:
         """Parses the head of the dump.
 
-        Returns a tuple of three items: the entry graph's name; the number of sub-graphs, or None if
-        the head does not contain it; and the index of the line that names the entry graph.
+        Returns (name of the entry graph, number of sub-graphs, index of the line that names the
+        entry graph). The number is None if the head does not contain it.
         """
         entry, total, entry_line = None, None, 0
         while self.line_index < len(self.lines):
@@ -423,7 +423,7 @@ def _parse_value(text: str) -> Any:
 
 
 def _insert_symbols(kind: Type, tail: str) -> Type:
-    """Returns the type `kind` with the names of symbolic sizes in place of -1.
+    """Replaces each size -1 in the type `kind` by the name of the symbolic size.
 
     The text `tail` lists the sizes, as in ``[s1<[1,inf]>, 128]``. If the text does not list all
     sizes, `kind` is returned unchanged.

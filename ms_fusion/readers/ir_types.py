@@ -39,7 +39,7 @@ _SEQUENCE_SHAPES = frozenset({"TupleShape", "ListShape", "SequenceShape"})
 
 
 def read_types(cursor: Cursor) -> tuple[Type, ...]:
-    """Parse a list ``(<type>, <type>)`` of a type line."""
+    """Parses a list ``(<type>, <type>)`` of a type line."""
     cursor.expect("(")
     types: list[Type] = []
     while not cursor.accept(")"):
@@ -74,7 +74,7 @@ def read_type(cursor: Cursor) -> Type:
 
 
 class _UnknownTypeError(Exception):
-    """The text contains a type that this reader does not parse."""
+    """A type in the text has a notation that this reader does not parse."""
 
 
 def _read_dtype(cursor: Cursor, depth: int) -> _Dtype:

@@ -1,4 +1,4 @@
-"""Reads MindSpore IR dumps into `Graph`; the node of a fused kernel contains a graph (its body)."""
+"""Reads MindSpore IR dumps into `Graph`; the node of a fused kernel contains its body, a graph."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class IrModule:
     Attributes:
         entry: name of the kernel graph.
         graph: the kernel graph. The node of each fused kernel contains the kernel's body.
-        subgraphs: a dict from name to graph, for the other graphs of the file, such as branches and
-            loops, without fused kernels.
-        attrs: a dict from the name of a graph to its attributes, for all graphs in the file,
-            including fused kernels.
+        subgraphs: a dict from name to graph, with the other graphs of the file, such as branches
+            and loops. It excludes the graphs of fused kernels.
+        attrs: a dict from the name of a graph to a dict of its attributes. It includes all graphs
+            in the file, also those of fused kernels.
         file: path of the dump.
     """
 
@@ -40,7 +40,7 @@ class IrModule:
 
 
 def read_ir(path: str | Path) -> IrModule:
-    """Read a dump from disk.
+    """Reads a dump from disk and returns its graphs.
 
     Raises:
         InputError: the file cannot be opened.
@@ -52,7 +52,7 @@ def read_ir(path: str | Path) -> IrModule:
 def read_text(path: Path) -> str:
     """Returns the text of a regular file of at most `MAX_BYTES`.
 
-    Raises `InputError` for any other file.
+    Raises `InputError` if the file is larger, or is not a regular file.
     """
     try:
         status = path.stat()
@@ -73,7 +73,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_ir(text: str, *, file: str) -> IrModule:
-    """Parse the text of an IR dump into graphs.
+    """Parses the text of an IR dump into graphs.
 
     Args:
         text: the whole dump.

@@ -1,7 +1,7 @@
-"""Checks the attributes of ONNX operators against ONNX's schemas, and provides their defaults.
+"""Checks attributes of ONNX operators against ONNX's schemas; returns defaults of attributes.
 
-Attribute values are written into generated code. So a string must be refused where ONNX requires a
-number.
+Other modules write attribute values into generated code. So this module must refuse a string where
+ONNX requires a number.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tbe_impl.errors import InputError
 
 
 def check_attributes(node: ir.Node, version: int) -> None:
-    """Check an operator's attributes against its schema.
+    """Checks the attributes of an operator against the operator's schema.
 
     Args:
         node: the operator. Only operators that ONNX itself defines are checked.
         version: opset version of the model.
 
     Raises:
-        InputError: the schema does not define an attribute of the operator, or defines another type
-            for the attribute.
+        InputError: the operator has an attribute that the schema does not define, or an attribute
+            with another type than in the schema.
     """
     known = _attribute_types(node.op_type, version) if node.domain in ("", "ai.onnx") else None
     if known is None:
@@ -48,8 +48,8 @@ def check_attributes(node: ir.Node, version: int) -> None:
 def default_attributes(op: str, version: int) -> Mapping[str, Any]:
     """Returns the defaults of an operator's attributes, except defaults that are graphs or tensors.
 
-    The default bounds of Clip before opset 11 are left out, because they mean that there is no
-    bound.
+    The result excludes the default bounds of Clip before opset 11, because these bounds mean that
+    Clip has no bound.
     """
     return MappingProxyType({}) if op == "Clip" else _defaults(op, version)
 

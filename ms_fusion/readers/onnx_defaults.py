@@ -1,4 +1,4 @@
-"""Handles model inputs with a default: initializers that are also listed as inputs."""
+"""Handles model inputs that have a default, which is an initializer of the same name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ replace the value of such an input.
 
 
 def convert_defaults_to_weights(model: ir.Model) -> None:
-    """Converts inputs with a default to weights, which callers cannot set; changes the model."""
+    """Converts, in place, the inputs with a default to weights, which callers cannot set."""
     model.graph.inputs[:] = [one for one in model.graph.inputs if not one.is_initializer()]
 
 
 def remove_defaults(model: ir.Model) -> Mapping[str, ir.TensorProtocol]:
     """Removes the defaults of inputs, so that later passes cannot constant-fold the inputs.
 
-    The model is changed in place. Returns a dict from the name of each input with a default to the
-    default.
+    The function changes the model in place. It returns a dict from the name of an input to its
+    removed default.
     """
     defaults = {}
     for value in model.graph.inputs:

@@ -1,7 +1,7 @@
 """Opens ONNX files as untrusted input: checks size, tensors and external data before use.
 
-The protobuf parser is the only native code by which this module reads the file. External data
-(tensors in other files) is read only from regular files below the model's directory, not through
+The only native code that reads the file in this module is the protobuf parser. External data
+(tensors in other files) is read from regular files below the model's directory, and never through
 links.
 """
 
@@ -77,10 +77,10 @@ REMEDY = "The file is damaged or is not an ONNX model: export it again"
 
 
 def open_model(path: Path | str) -> ir.Model:
-    """Opens a model, whose weights are read lazily.
+    """Opens a model; the weights are read from disk when they are accessed.
 
-    In files of IR versions before 4, every weight is listed as an input. For such files, the
-    returned model lists no weight as an input.
+    Files of ONNX's IR versions before 4 list every weight as an input. The function removes these
+    weights from the inputs of the returned model.
 
     Raises:
         InputError: the file does not exist, is not a regular file, is damaged, is too large, is not
@@ -122,10 +122,10 @@ def _silence_log() -> Iterator[None]:
 
 
 def _keep_shapes_of_inputs(proto: onnx.ModelProto) -> None:
-    """Copies the types of inputs to outputs of the same name, in place.
+    """Copies, in place, the type of each input to the output of the same name.
 
-    An input and an output of the same name are one value. Without the copy, the declared type of
-    the output would override the type of the input.
+    An input and an output of the same name are a single value. Without the copy, the declared type
+    of the output would override the type of the input.
     """
     for graph in _graphs(proto):
         if isinstance(graph, onnx.FunctionProto):
@@ -144,7 +144,7 @@ def _canonicalize_domain(model: ir.Model, path: Path) -> None:
     """Renames ONNX's own domain ``ai.onnx`` to its short name, the empty string, in place.
 
     Raises:
-        InputError: the model imports two versions of this domain.
+        InputError: the model imports two versions of ONNX's own domain.
     """
     graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     for graph in graphs:
@@ -254,7 +254,8 @@ LENIENT_OPERATORS = frozenset({"Resize", "Upsample"})
 def _check_arity(model: ir.Model, path: Path) -> None:
     """Raises `InputError` if an ONNX operator has too many or too few inputs or outputs.
 
-    Also raises `InputError` if the operator's schema requires an input that is missing.
+    The function also raises `InputError` if an input is missing that the operator's schema
+    requires.
     """
     version = model.opset_imports.get("", 0)
     known: dict[str, onnx.defs.OpSchema | None] = {}
@@ -342,7 +343,7 @@ def _check_tensors(proto: onnx.ModelProto, path: Path) -> None:
 
 
 def _expected_bytes(tensor: onnx.TensorProto, path: Path) -> int | None:
-    """Returns the size of a tensor's data in bytes, or None for strings, which vary in length."""
+    """Returns the size of a tensor's data in bytes, or None for strings, whose lengths vary."""
     if any(size < 0 for size in tensor.dims):
         raise _damage_error(tensor, "a negative size", path)
     try:
@@ -434,7 +435,7 @@ def _damage_error(tensor: onnx.TensorProto, got: str, path: Path) -> InputError:
 
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yields all tensors of a model (initializers and attributes), also those in nested graphs."""
+    """Yields all tensors of a model: initializers and attributes, also those in nested graphs."""
     for graph in _graphs(proto):
         if isinstance(graph, onnx.GraphProto):
             yield from graph.initializer

@@ -12,7 +12,7 @@ FILE_BYTES_MAX = (1 << 31) - 1
 
 
 def check_model_file(path: Path) -> None:
-    """Raise `InputError` unless the path is a regular file small enough for a model."""
+    """Raises `InputError` if the path is not a regular file, or is too large for a model."""
     try:
         status = path.stat()
     except OSError as error:

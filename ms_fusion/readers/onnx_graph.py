@@ -27,16 +27,16 @@ ABSENT_INPUT = ""
 
 @dataclass(frozen=True)
 class OnnxProjection:
-    """A graph with maps from its parts to the parts of the model.
+    """A graph, and maps from the names in the graph to the objects of the ONNX model.
 
     Attributes:
         graph: the main graph. The inputs of an operator include the outer values that its
             sub-graphs read.
-        nodes: a dict from the name of a node of the graph to the node of the model.
-        values: a dict from the name of a value of the graph to the value of the model.
+        nodes: a dict from the name of a node of the graph to the model's `onnx_ir.Node`.
+        values: a dict from the name of a value of the graph to the model's `onnx_ir.Value`.
         symbols: symbolic sizes, in order of first occurrence.
-        bodies: a dict from the name of the node of an operator with sub-graphs to a dict from
-            attribute name to sub-graph. Empty unless requested.
+        bodies: for each node with sub-graphs, a dict from attribute name to sub-graph; the keys of
+            `bodies` are node names. It is empty if `project` was called without `bodies`.
     """
 
     graph: Graph
@@ -47,16 +47,16 @@ class OnnxProjection:
 
 
 def project(model: ir.Model, *, bodies: bool = False) -> OnnxProjection:
-    """Converts the main graph of a model whose functions are inlined.
+    """Converts the main graph of a model; the model's functions must be inlined.
 
     Args:
         model: the model.
-        bodies: whether to convert the sub-graphs of operators, too. If True, the `values` of the
-            result include the values of the sub-graphs.
+        bodies: whether to convert the sub-graphs of operators, too. If True, the attribute `values`
+            of the result includes the values of the sub-graphs.
 
     Raises:
-        InputError: the schema of an operator does not define an attribute of the operator, or
-            defines another type for the attribute.
+        InputError: an operator has an attribute that its schema does not define, or an attribute
+            with another type than in the schema.
     """
     return _Projector(model, bodies).run()
 
@@ -206,7 +206,7 @@ def dtype_name(dtype: ir.DataType | None) -> str:
 
 
 def _attribute(item: ir.Attr) -> Any:
-    """Returns an attribute as a Python value, or a placeholder for a large tensor or a graph."""
+    """Returns an attribute as a Python value; a large tensor or a graph becomes a placeholder."""
     value = item.value
     if isinstance(value, (str, int, float, bool)):
         return value
@@ -234,7 +234,7 @@ def _to_tuples(array: Any) -> Any:
 def _outer_values(node: ir.Node) -> Iterator[ir.Value]:
     """Yields the values that a node's sub-graphs read or return, without duplicates.
 
-    Values that the sub-graphs themselves define are also yielded.
+    The result also contains values that the sub-graphs themselves define.
     """
     seen: set[ir.Value] = set()
     for attribute in node.attributes.values():

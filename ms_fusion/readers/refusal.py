@@ -1,4 +1,4 @@
-"""Provides the function with which all readers of this package raise `ParseError`."""
+"""Defines the function by which all readers of this package raise `ParseError`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def refuse(
 ) -> NoReturn:
     """Raises `ParseError` with the position and the message `what`.
 
-    A message that is too long is shortened.
+    The function shortens a message that is too long.
     """
     if len(what) > SENTENCE_LENGTH_MAX:
         what = f"{what[: SENTENCE_LENGTH_MAX // 2]}…{what[-SENTENCE_LENGTH_MAX // 2 :]}"

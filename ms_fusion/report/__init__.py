@@ -1,5 +1,6 @@
 """Renders the ledger as terminal text, JSON, one self-contained HTML page or notebook output.
 
-In: a `Ledger`, which lists the fused kernels and the unfused edges of a net. Out: text, JSON or
-HTML, in which names from the model are escaped. Must not change the ledger.
+The ledger is the record of the fused kernels and the unfused edges of a net. In: a `Ledger`. Out:
+text, JSON or HTML. Names from the model are escaped in the output. This package must not change the
+ledger.
 """

@@ -34,7 +34,7 @@ def print_run(found: AscendcRun) -> None:
 
 
 def render_run(found: AscendcRun, console: Console) -> None:
-    """Print the findings first, then arrays, buffers, times and differences."""
+    """Prints the findings first, then the arrays, buffers, times and differences."""
     write = Writer(console)
     write.put(
         f"{found.kernel}: {pluralize(found.blocks, 'core')} of {found.soc}, run on this processor",
@@ -98,7 +98,7 @@ def render_run(found: AscendcRun, console: Console) -> None:
 
 
 def print_apis(found: Sequence[ApiFile]) -> None:
-    """Print the API names that the host model defines, one paragraph per header."""
+    """Prints the API names that the host model defines, with one paragraph per header file."""
     for one in found:
         click.echo(one.title)
         click.echo(

@@ -1,8 +1,8 @@
 """Serialises the ledger as versioned JSON with a published schema (docs/ledger.schema.json).
 
-The wire types are msgspec types that describe the JSON. The wire types are derived from the
-ledger's dataclasses, so a new field of a dataclass also appears in the JSON and in the schema.
-Values without a JSON form are encoded as follows:
+The ledger is the record of fused and unfused operators. Wire types are msgspec types that describe
+the JSON. This module derives them from the ledger's dataclasses. So a new field of a dataclass also
+appears in the JSON and in the schema. Values without a JSON form are encoded as follows:
 
 - a field of type float may have the strings "nan", "inf" or "-inf" as a value;
 - in a field of type Any, a non-finite float becomes an object such as ``{"$float": "nan"}``;
@@ -42,7 +42,7 @@ Converter = Callable[[Any], Any]
 def _text_to_plain(value: Any) -> str:
     """Returns `value` as a string in which a backslash escape replaces each lone surrogate.
 
-    Lone surrogates occur in damaged names. UTF-8 cannot encode them.
+    Damaged names contain lone surrogates, which UTF-8 cannot encode.
     """
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -94,10 +94,10 @@ def _tuple_converter(parts: list[Converter], make: Callable[[Any], Any]) -> Conv
 
 @functools.cache
 def _wire(annotation: Any) -> tuple[Any, Converter, Converter]:
-    """Returns a tuple: the wire type (the type in the JSON) for a type annotation, two converters.
+    """Returns (wire type, first converter, second converter) for a type annotation.
 
-    The first converter turns a ledger value of the annotated type into plain JSON. The second
-    converter turns a decoded wire value back into a ledger value.
+    The wire type is the type in the JSON. The first converter turns a ledger value of the annotated
+    type into plain JSON. The second converter turns a decoded wire value back into a ledger value.
     """
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
@@ -150,7 +150,7 @@ _open_records: set[type] = set()
 
 
 def _record(record: type) -> tuple[Any, Converter, Converter]:
-    """Returns the wire type of a dataclass and the two converters, as `_wire` returns them.
+    """Returns (wire type, first converter, second converter) for a dataclass, like `_wire`.
 
     The wire type is a msgspec struct with the name and the field names of the dataclass.
     """
@@ -198,8 +198,8 @@ def _record(record: type) -> tuple[Any, Converter, Converter]:
 def _default(value: Any, dump: Converter) -> Any:
     """Returns the default of a field as plain JSON values, for msgspec and the schema.
 
-    If the default is a dataclass instance or a mapping, the result is instead a msgspec field with
-    a default factory, so that the instances of the wire type do not share one object.
+    For a dataclass instance or a mapping, the result is a msgspec field with a default factory. The
+    reason is that the instances of the wire type must not share one object.
     """
     plain = dump(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -229,7 +229,7 @@ def to_json(ledger: Ledger) -> str:
 
 
 def from_json(text: str | bytes, *, file: str = "<ledger>") -> Ledger:
-    """Parse the output of `to_json`.
+    """Parses the output of `to_json`; returns the ledger.
 
     Raises:
         ParseError: the text is not JSON, is not a ledger, or has another schema version. The error
@@ -290,7 +290,7 @@ def _position(text: str, offset: int) -> tuple[int, int, str]:
 
 
 def _place_of_damage(data: bytes) -> tuple[int, int, str]:
-    """Returns the `_position` of the place at which the standard library's JSON parser fails."""
+    """Returns the `_position` at which the standard library's JSON parser fails on `data`."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -305,10 +305,10 @@ def _place_of_damage(data: bytes) -> tuple[int, int, str]:
 
 
 def _place_of_path(text: str, path: str) -> tuple[int, int, str]:
-    """Returns the place of the JSON value at a path such as ``$.ledger.kernels[0].name``.
+    """Returns the `_position` of the JSON value at a path such as ``$.ledger.kernels[0].name``.
 
-    The place is a result of `_position`. If `text` has no value at this path, the result is the
-    place of the value at the longest existing prefix of the path.
+    If `text` has no value at this path, the result is the position of the value at the longest
+    existing prefix of the path.
     """
     offset = 0
     skip = json.decoder.WHITESPACE.match  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Renders the ledger as one self-contained HTML page.
 
-The page makes no network requests and runs no scripts except its own.
+The page makes no network requests. It runs its own script and no other scripts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ESCAPES = {
 
 @cache
 def environment() -> Environment:
-    """Returns the Jinja environment, which escapes values in every template."""
+    """Returns the Jinja environment of the templates; it escapes all inserted values."""
     made = Environment(
         loader=FileSystemLoader(REPORT_DIRECTORY / "templates"),
         autoescape=True,
@@ -86,7 +86,7 @@ def embed_json(data: Any) -> Markup:
 
 
 def _digest(text: str) -> str:
-    """Returns the Content-Security-Policy source that allows a script or style with this text."""
+    """Returns the Content-Security-Policy source that allows the script or style `text`."""
     return (
         "'sha256-"
         f"{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
@@ -144,7 +144,7 @@ def metrics(ledger: Ledger) -> list[dict[str, Any]]:
     """Returns the rows of the summary table.
 
     In each row, ``bars`` has the lengths of two bars (without fusion, with fusion), in percent of
-    the longer bar. If one of the two values is unknown, ``bars`` is None.
+    the longer bar. If a value is unknown or infinite, or if both are 0, ``bars`` is None.
     """
     rows = []
     for (name, old, new, change), (_, first, second, _) in zip(

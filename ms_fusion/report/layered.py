@@ -2,8 +2,9 @@
 
 The method assigns vertices to layers (ranks), reduces edge crossings, and straightens long edges.
 
-The layout is computed once, when the report is written, and not by JavaScript in the HTML page. The
-JavaScript library dagre took 4 s for 1,000 operators in boxes (2 cores, Node 20).
+The layout is computed once, when the report is written, and not by JavaScript in the HTML page.
+There, the JavaScript library dagre would take 4 s for 1,000 operators that are grouped in kernels
+(2 cores, Node 20).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LINE_WIDTH = 10.0
 
 @dataclass(frozen=True)
 class Vertex:
-    """A vertex with its size.
+    """A vertex and its size.
 
     If `pin` is ``top``, the vertex is in the first rank (layer). If `pin` is ``bottom``, the vertex
     is in the last rank.
@@ -56,9 +57,9 @@ class Placement:
     """The computed layout.
 
     Attributes:
-        corners: top left corner of each vertex.
-        routes: points of each link's polyline, or None for a link that spans too many ranks or does
-            not lead downwards.
+        corners: (x, y) of the top left corner of each vertex.
+        routes: for each link, the points of its polyline, or None. It is None for a link that spans
+            too many ranks, and for a link that does not lead downwards.
         width, height: extent of the drawing.
     """
 
@@ -80,7 +81,8 @@ def place(
 
     Args:
         vertices: the vertices, whose order breaks ties.
-        links: the edges. A cycle is broken at a link that leads to a vertex earlier in `vertices`.
+        links: the edges. To break a cycle, the ranks ignore a link that leads to an earlier vertex
+            in `vertices`.
         gap: smallest horizontal distance between neighbours of one rank.
         rise: vertical distance between consecutive ranks.
         longest: largest number of ranks that a routed link may span.
@@ -159,11 +161,12 @@ def _ranks(vertices: Sequence[Vertex], links: Sequence[Link]) -> tuple[list[int]
 def _separate_positions(
     wanted: list[float], weights: list[float], apart: list[float]
 ) -> list[float]:
-    """Returns the positions nearest to `wanted` that keep the distances between neighbours.
+    """Returns the positions nearest to `wanted` that keep minimum distances between neighbours.
 
     The positions minimise the sum, weighted by `weights`, of squared distances from `wanted`.
-    `apart` has the minimum distance of each pair of neighbours. After the minimum distances are
-    subtracted, the problem is isotonic regression, which is solved by pooling adjacent violators.
+    `apart` has the minimum distance of each pair of neighbours. Subtracting the minimum distances
+    turns the problem into isotonic regression. Pooling adjacent violators solves isotonic
+    regression.
     """
     shift, shifts = 0.0, [0.0]
     for distance in apart:
@@ -182,7 +185,10 @@ def _separate_positions(
 
 
 class _Drawing:
-    """Layout state: the vertices, and the dummy vertices of long edges, in layers from the top."""
+    """State of the layout: the layers from the top, with vertices and dummy vertices.
+
+    Dummy vertices lie on links that span several ranks.
+    """
 
     def __init__(
         self,
@@ -356,7 +362,7 @@ class _Drawing:
 
 
 def straighten(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Returns the polyline without interior points of vertical segments.
+    """Removes the interior points of vertical segments from a polyline.
 
     The coordinates are rounded to one decimal place.
     """

@@ -26,9 +26,9 @@ NAME_LIMIT = 160
 def to_static_html(ledger: Ledger) -> str:
     """Returns the notebook's HTML for a ledger.
 
-    The HTML shows three things: bars that compare the net without and with fusion; the kernels that
-    save the most memory traffic; and the unfused edges whose fusion would save the most memory
-    traffic.
+    The HTML has three parts. Bars compare the net without and with fusion. A list has the kernels
+    that save the most memory traffic. Another list has the unfused edges whose fusion would save
+    the most memory traffic.
     """
     kernels = sorted(ledger.kernels, key=lambda kernel: -(bytes_saved(kernel) or 0))
     unfused, groups = edges_at_stake(ledger.unfused), group_identical_rows(kernels)

@@ -27,10 +27,10 @@ The width is so large that no sentence is wrapped.
 
 
 def render_run(found: RunResult, console: Console) -> None:
-    """Print the result of a kernel run.
+    """Prints the result of a kernel run.
 
-    Prints the input and output arrays, the times, the findings of the checks, and the differences
-    between the outputs and their references.
+    The text has the input and output arrays, the times, the findings of the checks, and the
+    differences between the outputs and their references.
     """
     write = Writer(console)
     write.put(
@@ -110,7 +110,7 @@ def difference_text(operator: str, found: Difference) -> str:
 
 
 def render_bench(found: BenchResult, console: Console) -> None:
-    """Print the timing of a kernel."""
+    """Prints the measured times of a kernel."""
     write = Writer(console)
     write.put(f"{found.operator}: kernel {found.kernel}, built for {found.soc}", "bold")
     write.put(found.file, "dim")

@@ -1,8 +1,8 @@
 """Draws the original operators with a box around the operators of each fused kernel.
 
 Each box is laid out separately and then placed as one vertex of the whole drawing. So a box
-contains no operators of other kernels. If several kernels contain parts of the same operator (such
-as a Softmax that is split over two kernels), they are drawn in one box.
+contains no operators of other kernels. Several kernels may contain parts of the same operator, such
+as a Softmax that is split over two kernels. Then one box contains all these kernels.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def groups_of(kernels: Sequence[Sequence[int]]) -> list[tuple[list[int], list[in
 
 
 class _Group:
-    """One box, with its nodes and with the ports at which edges enter and leave the box."""
+    """One box: its nodes, and the ports at which edges enter and leave the box."""
 
     def __init__(self, nodes: list[int], least_width: float):
         self.nodes, self.least_width = nodes, least_width
@@ -80,12 +80,12 @@ class _Group:
         self.leaving: dict[int, None] = {}
 
     def lay_out(self, widths: Sequence[float], where: Callable[[int], float]) -> None:
-        """Place the nodes and ports.
+        """Places the nodes and ports of the box.
 
         Args:
             widths: width of each node of the graph.
-            where: function that returns the x coordinate of a producer outside of the box. The
-                ports at which edges enter are sorted by the coordinates of the edges' producers.
+            where: function from a producer outside of the box to its x coordinate. These
+                coordinates determine the order of the ports at which edges enter.
         """
         vertices = [Vertex(widths[node], NODE_HEIGHT) for node in self.nodes]
         producers = sorted(dict.fromkeys(producer for producer, _ in self.entering), key=where)
@@ -111,7 +111,7 @@ class _Group:
         self.left = (self.width - inner) / 2
 
     def port(self, number: int) -> float:
-        """Returns the x coordinate of a port, relative to the middle of the box."""
+        """Returns the x coordinate of port `number`, relative to the middle of the box."""
         return self.left + self.placement.corners[number][0] + 2.0 - self.width / 2
 
     def route(self, tail: int, head: int, corner: Point) -> list[Point]:
@@ -125,7 +125,7 @@ def lay_out(
     groups: Sequence[Sequence[int]],
     group_widths: Sequence[float],
 ) -> Overlay:
-    """Lay out a graph with disjoint groups of nodes.
+    """Lays out a graph with disjoint groups of nodes; each group gets a box.
 
     Args:
         widths: width of each node.

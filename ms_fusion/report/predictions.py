@@ -1,9 +1,8 @@
 """Plots the cost model's predicted savings of the fused kernels against the measured savings.
 
 Each measured kernel is drawn as a dot. A prediction without a measurement is drawn as a mark in a
-rug plot below the dots. Both axes are symmetric-logarithmic: they are about linear between −1 µs
-and 1 µs, and logarithmic for larger magnitudes. So losses, which are negative savings, are visible,
-too.
+rug plot below the dots. Both axes are symmetric-logarithmic: about linear between −1 µs and 1 µs,
+and logarithmic for larger magnitudes. Such axes also show losses, which are negative savings.
 """
 
 from __future__ import annotations
@@ -39,11 +38,12 @@ class Predictions:
         made: positions in the rug plot for the kernels that were built but not measured.
         not_made: positions in the rug plot for the fusions that were not built.
         counts: (number of kernels that were built but not measured, number of fusions that were not
-            built). Several kernels or fusions may have the same position in the rug plot.
+            built). The counts may exceed the lengths of `made` and `not_made`, because several
+            kernels or fusions may have the same position.
         right: number of dots whose prediction has the same sign as the measurement.
         near: number of dots whose prediction is within a factor of 2 of the measurement.
         ticks_x, ticks_y: (position, label) of each axis tick.
-        line: end points (x, y, x, y) of the line on which prediction and measurement are equal, or
+        line: end points (x, y, x, y) of the line on which prediction and measurement are equal.
             None if this line is not drawn.
     """
 
@@ -141,7 +141,7 @@ class _Axis:
 def _strokes(places: Iterable[float]) -> tuple[float, ...]:
     """Returns the positions rounded to integers, sorted and without duplicates.
 
-    Because of the rounding, the drawing has fewer marks.
+    Rounding makes positions equal, so that the drawing has fewer marks.
     """
     return tuple(sorted({float(round(place)) for place in places}))
 

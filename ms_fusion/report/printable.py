@@ -38,9 +38,8 @@ def _escape(character: str) -> str:
 def printable_text(text: str, *, limit: int = LIMIT) -> str:
     """Returns `text` as one line of visible characters.
 
-    If `text` has more than `limit` characters, it is first cut to `limit` characters, of which the
-    last is ``…``. Then invisible characters are replaced by escape sequences, which may make the
-    result longer than `limit`.
+    The function first cuts a longer `text` to `limit` characters, the last of which is ``…``. Then
+    it replaces invisible characters by escape sequences. So the result may be longer than `limit`.
     """
     if len(text) > limit:
         text = text[: limit - 1] + "…"

@@ -1,12 +1,13 @@
 """Draws the roofline plot of the fused kernels, with logarithmic axes.
 
 The plot shows speed over arithmetic intensity. The plot has one roof for matrix products and
-another roof for all other arithmetic. A roof consists of the bandwidth and a peak rate, which are
-read from the ledger's environment. If the environment lacks one of these numbers, the number is
-computed from the times that the cost model predicts for the kernels. The bandwidth is then the
-median of bytes ÷ (time of reading and writing), and the peak rate is the median of FLOP ÷ (time of
-computing). If a kernel was measured above its roof, the roof is raised to the speed of this kernel.
-A kernel that was not timed is plotted at the speed that the cost model predicts.
+another roof for all other arithmetic. A roof consists of the bandwidth and a peak rate. Both
+numbers are read from the environment in the ledger (the fusion record). A number that the
+environment lacks is computed from the times that the cost model predicts for the kernels. The
+bandwidth is then the median of bytes ÷ (time of reading and writing). The peak rate is then the
+median of FLOP ÷ (time of computing). If a kernel was measured above its roof, the roof is raised to
+the speed of this kernel. A kernel that was not timed is plotted at the speed that the cost model
+predicts.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Roof:
         name: label.
         peak: peak rate, as text.
         ridge: arithmetic intensity of the ridge point, as text.
-        raised: whether the roof was raised, since a kernel was measured above it.
+        raised: whether the roof was raised, since the measured speed of a kernel was above the
+            roof.
         line: points of the polyline.
     """
 
@@ -191,7 +193,7 @@ def _bandwidth(ledger: Ledger) -> float | None:
 
 
 def _peak(ledger: Ledger, matrix: bool) -> float | None:
-    """Returns the peak rate in GFLOP/s, or None if it is unknown.
+    """Returns a peak rate in GFLOP/s, or None if the rate is unknown.
 
     The result is the rate of matrix products if `matrix` is True, else the rate of all other
     arithmetic.

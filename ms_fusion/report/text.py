@@ -1,4 +1,4 @@
-"""Renders the ledger as terminal text (rich), without colours in a pipe or under NO_COLOR."""
+"""Renders the ledger as terminal text; without colours in a pipe or under NO_COLOR."""
 
 from __future__ import annotations
 

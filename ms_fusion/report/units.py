@@ -17,7 +17,7 @@ ABSENT_TEXT = "–"
 def _three_digits(value: float) -> str:
     """Returns the text of a value with three significant digits.
 
-    If the integer part has more than three digits, all its digits are written.
+    All digits of the integer part are written, even if there are more than three.
 
     Values from 10⁶ on are written with an exponent.
     """

@@ -1,4 +1,4 @@
-"""Judges whether an error is a rounding error, and whether a time saving exceeds the noise."""
+"""Judges whether an error is a rounding error, and whether a saving of time exceeds the noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNFUSED_ERROR_FACTOR = 2.0
 
 
 def is_good(verdict: str) -> bool:
-    """Whether a verdict from `error_verdict` or `accuracy_verdict` reports no problem."""
+    """Returns whether a verdict of `error_verdict` or `accuracy_verdict` reports no problem."""
     return verdict in ("", "exact", "as unfused", "rounding")
 
 
@@ -54,7 +54,7 @@ def error_verdict(relative: float, tolerance: float, unfused: float | None = Non
 def accuracy_verdict(entry: Accuracy, kernel: FusedKernel) -> str:
     """Returns the verdict on a kernel's error, or an empty string if no relative error is known.
 
-    The verdict is ``not run`` if the error in ULP is NaN, which marks a kernel that was not run.
+    A kernel that was not run has a NaN as its error in ULP. Its verdict is ``not run``.
     """
     if math.isnan(entry.fused_max_ulp):
         return "not run"
@@ -76,7 +76,7 @@ def output_verdict(ledger: Ledger) -> str:
 
 
 def is_clear_saving(kernel: FusedKernel) -> bool:
-    """Whether the measured saving or loss of time exceeds the spread of the measurement.
+    """Returns whether the measured saving or loss of time exceeds the spread of the measurement.
 
     Returns True if the saving or the spread is unknown.
     """
@@ -85,9 +85,9 @@ def is_clear_saving(kernel: FusedKernel) -> bool:
 
 
 def has_clear_times(ledger: Ledger) -> bool:
-    """Whether the call times without and with fusion differ by more than their combined spread.
+    """Returns whether the call times without and with fusion differ by more than their spread.
 
-    The combined spread is the square root of the sum of the squared spreads. Returns True if a
+    Their spread is the square root of the sum of the squares of both spreads. Returns True if a
     time or a spread is unknown.
     """
     before, after = ledger.before, ledger.after

@@ -1,6 +1,7 @@
 """Builds the HTML page's data as JSON values: display texts, sort keys, drawing positions.
 
-`printable_text` has escaped every text. The page inserts the texts as text nodes, never as markup.
+`printable_text` has escaped each text in the data. The page inserts the texts as text nodes, never
+as markup.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class _Texts:
 class _Sources:
     """Stores each source location of the page's data once.
 
-    The data refer to a location by its index, or by -1 if a kernel or node has no location.
+    The data refer to a location by the location's index. The index -1 means that a kernel or node
+    has no location.
     """
 
     def __init__(self) -> None:
@@ -136,7 +138,8 @@ def _pairs(
 ) -> dict[tuple[int, int], list[str]]:
     """Returns a dict from (producer index, consumer index) to the texts of the edges between them.
 
-    The graph's `inputs` are producers, too. Their indices follow the indices of the nodes.
+    The graph's `inputs` are producers, too. The indices of the inputs follow the indices of the
+    nodes.
     """
     pairs: dict[tuple[int, int], list[str]] = {}
     for edge in graph.edges:
@@ -155,7 +158,7 @@ def _pairs(
 def value_text(value: Value | None, name: str = "") -> str:
     """Returns dtype, shape and size of a value, such as ``float32[8, 512, 768], 12.0 MiB``.
 
-    Returns `name` if the value is None.
+    If `value` is None, the result is `name`.
     """
     if value is None:
         return show(name)
@@ -280,7 +283,7 @@ def _stages(stages: Stages) -> list[float]:
 
 
 def _number(value: float | None) -> float | None:
-    """Returns a number rounded to six digits as a sort key, or None if it is not finite."""
+    """Returns a sort key: the number rounded to six digits, or None if the number is not finite."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 
 
@@ -366,7 +369,7 @@ def _kernel(
 
 
 def _error_sort_key(entry: Accuracy | None) -> float | None:
-    """Returns the sort key of an error: the relative error, or the error in ULP if unknown."""
+    """Returns the sort key of an error: the relative error, or else the error in ULP."""
     if entry is None:
         return None
     return _number(entry.fused_max_ulp if entry.fused_max_rel is None else entry.fused_max_rel)

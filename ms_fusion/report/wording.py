@@ -46,7 +46,10 @@ def environment_text(ledger: Ledger) -> str:
 
 
 def flags_text(ledger: Ledger) -> str:
-    """Returns the name of the preset (a set of fusion flags) and the flags that differ from it."""
+    """Returns the preset's name and the differences of the flags from the preset.
+
+    A preset is a named set of fusion flags.
+    """
     environment = ledger.environment
     return shown_flags(
         ledger.flags,
@@ -145,8 +148,8 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
     """Returns the `Accuracy` record with the largest error, or None if no record contains an error.
 
-    A record for inputs with special values (``edges``) is considered only if there is no other
-    record. If any relative error is known, relative errors are compared, else errors in ULP.
+    Records for inputs with special values (``edges``) are considered if there are no other records.
+    The function compares relative errors if any is known, else errors in ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries
@@ -237,9 +240,9 @@ def group_identical_rows(kernels: Iterable[FusedKernel]) -> list[list[int]]:
 def error_texts(kernel: FusedKernel) -> tuple[str, str, bool]:
     """Returns (text of a kernel's largest error, remark, whether the error is harmless).
 
-    The text contains the relative error and the remark is a verdict on this error. If no relative
-    error is known, the text contains the error in ULP and the remark the error of the unfused
-    operators in ULP.
+    The text contains the relative error, and the remark is a verdict on this error. If no relative
+    error is known, the text contains the error in ULP. The remark then contains the error of the
+    unfused operators in ULP.
     """
     entry = worst_accuracy(kernel.accuracy)
     if entry is None:
@@ -258,7 +261,7 @@ def relative_text(error: float | None) -> str:
 
 
 def times_text(count: int) -> str:
-    """Returns a count such as `` ×43``, or an empty string for a count of 1."""
+    """Returns a count as text such as `` ×43``, or an empty string for a count of 1."""
     return f" ×{count:,}" if count > 1 else ""
 
 
@@ -277,7 +280,7 @@ def carried_text(ledger: Ledger) -> str:
 
 
 def saving_spread_text(kernel: FusedKernel) -> str:
-    """Returns the spread of the measured saving as text, or an empty string if it is unknown."""
+    """Returns the spread of the measured saving as text, or "" if the spread is unknown."""
     spread = kernel.saving_spread_us
     return "" if spread is None else f"±{time_text(spread)}"
 
@@ -290,7 +293,8 @@ def rejection_sections(
 ) -> list[tuple[str, str, RejectionsByReason]]:
     """Returns the sections of the rejected fusion candidates: (title, count, groups by reason).
 
-    Near misses (groups of operators that a rule nearly matches) have a section of their own.
+    Near misses are groups of operators that a rule nearly matches. They have a section of their
+    own.
     """
     near = [one for one in candidates if one.saving_us is None]
     others = [one for one in candidates if one.saving_us is not None]
@@ -336,10 +340,10 @@ def suggestions(edges: Iterable[UnfusedEdge]) -> list[tuple[Suggestion, int, int
 
 
 def shorten(text: str, width: int) -> str:
-    """Returns `text`, with its middle replaced by … if it is longer than `width` characters.
+    """Replaces the middle of `text` by … if `text` is longer than `width` characters.
 
-    About two thirds of the remaining characters are from the end of `text`, because names mostly
-    differ at the end.
+    Names mostly differ at the end. So about two thirds of the remaining characters are from the end
+    of `text`.
     """
     if len(text) <= width:
         return text

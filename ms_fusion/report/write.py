@@ -10,7 +10,7 @@ from tbe_impl.runtime.atomic_file import write_atomically
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write `text` in UTF-8 to a temporary file beside `path`, then rename the file to `path`.
+    """Writes `text` in UTF-8 to a temporary file beside `path`, then renames the file to `path`.
 
     Raises:
         InputError: the directory of `path` does not exist, `path` is a directory, or `path` is not

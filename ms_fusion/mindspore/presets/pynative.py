@@ -1,6 +1,7 @@
 """Supports PyNative mode, in which MindSpore fuses only compiled functions.
 
-This module compiles training steps, and sets the flags for compiled gradients.
+This module compiles training steps, and sets the fusion flags under which MindSpore compiles
+gradients.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _is_watching = False
 def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the training step `step`, compiled by ``ms.jit`` if it is not compiled yet.
 
-    If `step` is a Cell, the same Cell is returned. In PyNative mode, the method `construct` of this
-    Cell is compiled.
+    If `step` is a Cell, the function returns the same Cell. In PyNative mode, the function first
+    replaces the method `construct` of this Cell by the compiled method.
     """
     mindspore = mindspore_module()
     if isinstance(step, mindspore.nn.Cell):
@@ -56,7 +57,7 @@ def compile_step(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
-    """Warns at the next call of a Cell if the Cell runs uncompiled in PyNative mode.
+    """Makes the next call of a Cell warn if the Cell runs uncompiled in PyNative mode.
 
     Args:
         fuses_now: function that returns whether a compilation would be fused now.
@@ -90,12 +91,12 @@ def warn_of_uncompiled(fuses_now: Callable[[], bool]) -> None:
 def compile_gradients_under(flags: Callable[[], str]) -> None:
     """Makes MindSpore compile gradients in PyNative mode under the flags that `flags` returns.
 
-    If `flags` returns an empty string, MindSpore uses those of ``MS_DEV_GRAPH_KERNEL_FLAGS``.
-    MindSpore does not compile the gradient together with the function, but later, when a program
-    asks for the gradient. For a gradient, MindSpore does not call the Python method ``compile``. So
-    this function wraps the methods ``grad`` and ``grad_jit`` of MindSpore's PyNative executor
-    instead. MindSpore calls ``grad_jit`` for each compiled function, but ``grad_jit`` compiles only
-    while MindSpore records a gradient.
+    If `flags` returns an empty string, MindSpore uses the flags in ``MS_DEV_GRAPH_KERNEL_FLAGS``.
+    MindSpore compiles the gradient of a function when a program asks for the gradient, and not
+    together with the function. To compile a gradient, MindSpore does not call the Python method
+    ``compile``, but the methods ``grad`` and ``grad_jit`` of its PyNative executor. So this
+    function wraps these two methods. MindSpore calls ``grad_jit`` for each compiled function, but
+    ``grad_jit`` compiles only while MindSpore records a gradient.
     """
     owner = pynative_executor()
     if owner is None or hasattr(owner.grad, "_ms_fusion_original"):
@@ -107,9 +108,10 @@ def compile_gradients_under(flags: Callable[[], str]) -> None:
 def end_failed_recordings() -> None:
     """Makes MindSpore end the recording of a gradient whose forward function raises an error.
 
-    After such an error, MindSpore 2.10 itself continues to record. It then records all PyNative
-    operations, and differentiates the next ``@ms.jit`` function once more than necessary. If an
-    operator of this function has no such higher derivative, its compilation fails.
+    Without this function, MindSpore 2.10 continues to record after such an error. It then records
+    all PyNative operations, and differentiates the next ``@ms.jit`` function once more than
+    necessary. If an operator of the ``@ms.jit`` function has no such higher derivative, the
+    compilation of the function fails.
     """
     owner: Any = importlib.import_module("mindspore.ops.composite.base")
     original = getattr(owner, "_pynative_func_grad_forward", None)
@@ -138,8 +140,8 @@ def _wrap_gradient(
 
     Args:
         original: a method of MindSpore's PyNative executor.
-        flags: function that returns the flags. If the result is empty, the user's environment
-            variable is used.
+        flags: function that returns the flags. If the result is empty, the wrapper takes the flags
+            from the user's environment variable.
         compiles: function that returns whether a call of `original` may compile. The wrapper sets
             flags only for calls that may compile.
     """

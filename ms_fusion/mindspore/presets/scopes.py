@@ -2,10 +2,11 @@
 
 These functions apply a preset, a named set of MindSpore's fusion flags, in a scope: the process, a
 ``with fusion():`` block or a Cell to which `patch` was applied. MindSpore reads flags from an
-environment variable, from a Cell's JitConfig and from the context, in this order of precedence. It
-reads the variable at each compilation, so all scopes use the variable. During a compilation the
-variable contains the flags of the scope. At all other times the variable contains the user's own
-value, so that child processes do not inherit flags for a generator that they lack.
+environment variable, from a Cell's JitConfig and from the context, in this order of precedence.
+MindSpore reads the variable at each compilation. So all scopes set their flags through the
+variable. During a compilation the variable contains the flags of the scope. At all other times the
+variable contains the user's own value. So child processes do not inherit flags for a generator that
+they lack.
 
 The narrower scope takes precedence: first the patched Cell, then the innermost block, then the
 process, then the user's own value of the variable. If other flags are in force at the next call of
@@ -76,7 +77,7 @@ class Setting:
         flags: MindSpore's flag string.
         asked: the kernel generator that the user selected, or None if the user selected none.
         compiled: whether `patch` compiled the method `construct` of the Cell in PyNative mode.
-            Always False if `patch` did not create this setting.
+            `compiled` is always False in a setting that `patch` did not create.
     """
 
     preset: str
@@ -87,7 +88,7 @@ class Setting:
 
 @dataclass
 class _State:
-    """The presets in force in this process, and the user's settings that they replace."""
+    """The presets in force in this process, and the user's settings that the presets replace."""
 
     process: Setting | None = None
     blocks: list[Setting] = field(default_factory=list)
@@ -112,7 +113,7 @@ class _State:
     def top(self) -> Setting | None:
         """The setting of the innermost ``with fusion():`` block, or otherwise of the process.
 
-        None if neither has a setting.
+        The value is None if neither a block nor the process has a setting.
         """
         return self.blocks[-1] if self.blocks else self.process
 
@@ -137,14 +138,15 @@ def enable(
         step: a function or Cell that does one training step. The attribute `step` of the returned
             record is the compiled function or Cell, which is fused even in PyNative mode:
             ``train_step = mf.enable(step=train_step).step``.
-        flags: explicit flags, merged into the flags of the preset. For example, a name in
-            ``enable_cluster_ops`` is added to this list of the preset, and removed from the
-            preset's ``disable_cluster_ops``.
-        generator: generator of the kernels: ``ms_fusion`` or ``mindspore``. The default on CPU is
-            ``ms_fusion`` if its self-test succeeds, which takes some seconds once per machine. If
-            the self-test fails, ``mindspore`` is used, with a warning.
-        lock: whether to serialise calls of compiled nets by several threads. MindSpore is not
-            thread-safe, with or without fusion. Without a lock, calls by several threads may give
+        flags: explicit flags, which are merged into the flags of the preset. For example, a name in
+            ``enable_cluster_ops`` is added to the preset's ``enable_cluster_ops``, and removed from
+            the preset's ``disable_cluster_ops``.
+        generator: generator of the kernels, ``ms_fusion`` or ``mindspore``. The default on CPU is
+            ``ms_fusion`` if the self-test of this generator succeeds. The self-test runs once per
+            machine and takes some seconds. If it fails, the default is ``mindspore``, with a
+            warning.
+        lock: whether to serialise calls of compiled nets by several threads. MindSpore itself is
+            not thread-safe, even without fusion. Without a lock, calls by several threads may give
             wrong results or end the process.
 
     Raises:
@@ -195,11 +197,12 @@ def fusion(
     flags: GraphKernelFlags | str | None = None,
     generator: str | None = None,
 ) -> Iterator[InForce]:
-    """Applies `preset` to compilations in the ``with`` block; then restores the previous preset.
+    """Returns a context manager that applies `preset`, and restores the previous preset at its end.
 
-    A net that was compiled before the block is compiled again in the block, and has two graphs from
-    then on. Outside of the block, calls of this net use the first graph again. A net that is first
-    compiled in the block uses the graph of this compilation outside of the block, too.
+    A net that was compiled before the ``with`` block is compiled again in the block. The net then
+    has two graphs. Outside of the block, calls of this net use the first graph again. A net that is
+    first compiled in the block has one graph. Calls of this net outside of the block use this
+    graph, too.
 
     Blocks may be nested; the innermost block takes precedence. A block applies to the whole
     process, not to one thread. If `generator` is None, a block uses the kernel generator that the
@@ -239,11 +242,12 @@ def patch(
 
     The preset takes precedence over the presets of ``with fusion():`` blocks and of the process.
 
-    The preset applies only if MindSpore compiles `net` as the outermost Cell. Inside another Cell
-    or a ``@ms.jit`` function, the flags of the outer Cell or function apply. In PyNative mode, the
-    Cell's `construct` and the gradient of `construct` are compiled, as by ``@ms.jit``. The code
-    that calls the Cell stays uncompiled. A copy of the Cell has the same preset. Earlier
-    compilations of the Cell are deleted, so its next call compiles it again.
+    The preset applies if MindSpore compiles `net` as the outermost Cell. If MindSpore compiles
+    `net` as a part of another Cell or of a ``@ms.jit`` function, the flags of the outer Cell or
+    function apply. In PyNative mode, the Cell's `construct` and the gradient of `construct` are
+    compiled, as by ``@ms.jit``. The code that calls the Cell stays uncompiled. A copy of the Cell
+    has the same preset. The function deletes earlier compilations of the Cell, so the next call of
+    the Cell compiles it again.
 
     Raises:
         InputError: `net` is not a Cell.
@@ -275,7 +279,7 @@ def patch(
 
 
 def unpatch(net: Net) -> Net:
-    """Reverts `patch`: removes the preset from the Cell, whose next call compiles it again."""
+    """Reverts `patch`: removes the preset from the Cell. The Cell's next call compiles it again."""
     setting = vars(net).pop(CELL_FLAGS, None)
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
@@ -285,7 +289,7 @@ def unpatch(net: Net) -> Net:
 
 
 def compile_anew(net: Any) -> None:
-    """Deletes all compiled graphs of this Cell or function, whose next call compiles it again."""
+    """Deletes all compiled graphs of a Cell or function; the next call compiles it again."""
     with compile_lock:
         mindspore_state.forget(net, mindspore_state.graphs_of(net))
         graph_keys.forget(net)
@@ -358,8 +362,9 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
 def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
     """Returns findings about problems that prevent the fusion of `net` or make it unsafe.
 
-    MindSpore compiles the net only as far as its front end. Then the operators of the net's graph
-    are checked under the flags in force, or under the preset ``auto`` if no flags are in force.
+    MindSpore's front end compiles the net; later stages of the compiler do not run. Then the
+    function checks the operators of the net's graph under the flags in force. If no flags are in
+    force, it checks them under the preset ``auto``.
 
     Args:
         net: a Cell, or a function that ``ms.jit`` can compile.
@@ -394,7 +399,7 @@ def findings_of_graph(graph: Graph, text: str, device: str) -> tuple[Finding, ..
 
 
 def lint_errors(text: str) -> tuple[Finding, ...]:
-    """Returns the lint errors of a flag string, except those with the code ``fatal``."""
+    """Returns the lint errors of a flag string, except errors with the code ``fatal``."""
     from ms_fusion.mindspore.flags.lint import lint
 
     return tuple(item for item in lint(text) if item.severity == "error" and item.code != "fatal")
@@ -414,7 +419,7 @@ def _off_record(preset: str, step: Callable[..., Any] | None) -> InForce:
 def _resolve_setting(
     preset: str, flags: GraphKernelFlags | str | None, generator: str | None
 ) -> tuple[Setting, tuple[Finding, ...]]:
-    """Calls `prepare`, and returns a pair: the `Setting` of a preset, and findings for the user.
+    """Calls `prepare`; returns (`Setting` of a preset, findings for the user).
 
     Raises:
         the errors of `enable`.
@@ -487,7 +492,7 @@ def flags_of(
 
 
 def refuse(flags: GraphKernelFlags, device: str = "CPU", generator: str | None = None) -> None:
-    """Raises UnsafeError for flags that kill the process on this device with this generator."""
+    """Raises `UnsafeError` for flags that kill the process on this device with this generator."""
     if device != "CPU":
         return
     from ms_fusion.mindspore.flags.lint import lint
@@ -524,8 +529,8 @@ def _is_overruled() -> bool:
 def _flags_in_force() -> str:
     """Returns the flags of the innermost ``with fusion():`` block, or else of the process.
 
-    The result is empty if no preset is in force. If the user changed MindSpore's environment
-    variable for flags after `enable`, the result is the value of this variable.
+    The result is empty if no preset is in force. The result is the value of MindSpore's environment
+    variable for flags if the user changed this variable after `enable`.
     """
     top = _state.top
     if top is None:
@@ -534,13 +539,13 @@ def _flags_in_force() -> str:
 
 
 def _apply_scope_change() -> None:
-    """Updates cached flags and MindSpore's ``jit_level`` after a change of the preset in force."""
+    """Updates `flags_in_scope` and MindSpore's ``jit_level`` after a change of the preset."""
     _state.flags_in_scope = (_state.top.flags if _state.top else "", bool(_state.blocks))
     _switch_device()
 
 
 def _switch_device(own: Setting | None = None) -> None:
-    """On Ascend, sets ``jit_level`` to O1 if fusion is enabled, and restores it otherwise.
+    """On Ascend, sets ``jit_level`` to O1 if fusion is enabled, else restores the user's level.
 
     The flags in force determine whether fusion is enabled. According to MindSpore's source code,
     fusion on Ascend requires level O1.
@@ -562,7 +567,7 @@ def _switch_device(own: Setting | None = None) -> None:
 
 
 def _watch(now: InForce) -> None:
-    """Calls `pynative.warn_of_uncompiled` if fusion is enabled in PyNative mode."""
+    """Calls `pynative.warn_of_uncompiled` if fusion is enabled but PyNative mode prevents it."""
     if now.fused and now.remedy:
         pynative.warn_of_uncompiled(lambda: has_fusion(_flags_in_force()))
 
@@ -575,8 +580,8 @@ def _set_jit_level(level: str) -> None:
 def prepare() -> None:
     """Makes MindSpore compile Cells and ``@ms.jit`` functions under our lock and with our flags.
 
-    After this call, `ms_fusion.mindspore.presets.compile_context` wraps each compilation, even if
-    the user has set the flags. The function also installs the fast call path
+    After this call, `ms_fusion.mindspore.presets.compile_context` wraps each compilation, even a
+    compilation under flags that the user has set. The function also installs the fast call path
     (`ms_fusion.mindspore.calls.fast_call_path`).
 
     Raises:
@@ -597,9 +602,9 @@ def prepare() -> None:
 def _flags_of_gradients() -> str:
     """Returns the flags for gradients in PyNative mode.
 
-    The result is the flags of the Cell to which `patch` was applied last. If no Cell is patched,
-    the result is that of `_flags_in_force`. The result is an empty string if the user's own flags
-    apply.
+    The result is the flags of the Cell to which `patch` was last applied in PyNative mode. Without
+    such a Cell, the result is that of `_flags_in_force`. If the user's own flags apply, the result
+    is an empty string.
     """
     if is_off() or has_fixed_flags():
         return ""

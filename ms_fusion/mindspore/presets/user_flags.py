@@ -12,7 +12,7 @@ def find_flag_errors(text: str, device: str, source: str = "") -> list[str]:
     """Returns messages about the errors in the flag string `text`.
 
     `source` describes the place where the user set the flags. If `source` is not empty, each
-    message begins with it.
+    message begins with `source`.
     """
     if not text:
         return []
@@ -33,9 +33,9 @@ def find_context_errors(device: str) -> list[str]:
 def read_without_variable(net: Any, device: str) -> tuple[str, str, str, list[str]]:
     """Returns (flags, scope, route, remarks) of a net's next compilation without our flags.
 
-    MindSpore's environment variable for flags is ignored. So the flags of the JitConfig of `net`
-    apply, or else the flags of MindSpore's context. The first three items are fields of `InForce`.
-    The remarks are messages for the user.
+    The function ignores MindSpore's environment variable for flags. So the flags of the JitConfig
+    of `net` apply, or else the flags of MindSpore's context. The first three items are fields of
+    `InForce`. The remarks are messages for the user.
     """
     config = getattr(net, "_jit_config_dict", None) or {}
     text = str(config.get("graph_kernel_flags") or "")

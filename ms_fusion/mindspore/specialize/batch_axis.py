@@ -1,12 +1,12 @@
 """Decides whether a batch may be padded: compares the graphs of a net at two batch sizes.
 
 MindSpore's front end compiles the net for a batch of n samples and for a batch of N samples. A
-tensor has a batch axis if its shape differs between the two graphs. One extent n·m must become N·m,
-with m consecutive elements for each sample. Each operator type has a rule (`ms_fusion.ops`) that
-decides whether an operator keeps the samples separate and in order. An operator without a rule is
-treated as if it mixed samples. If all operators keep the samples separate, the first n samples of
-the results at batch size N equal the results at batch size n. The values in the other N − n samples
-then do not matter.
+tensor has a batch axis if its shape differs between the two graphs. One extent must be n·m in the
+first graph and N·m in the second graph. Each sample then has m consecutive elements along this
+axis. Each operator type has a rule (`ms_fusion.ops`) that decides whether an operator keeps the
+samples separate and in order. An operator without a rule is treated as if it mixed samples. If all
+operators keep the samples separate, the first n samples of the results at batch size N equal the
+results at batch size n. The values of the other N − n input samples do not influence them.
 
 This module exceeds 500 lines because the rules of all operator families belong to one proof.
 """
@@ -26,7 +26,7 @@ from ms_fusion.ops.op_info import Batch, BatchRule
 
 @dataclass(frozen=True)
 class BatchAxis:
-    """The batch axis of a tensor and the extent of each sample along it.
+    """The batch axis of a tensor, and the extent of each sample along this axis.
 
     Attributes:
         axis: index of the axis.
@@ -44,7 +44,7 @@ class PaddingProof:
     Attributes:
         results: tuple with the batch axis of each result of the net, or None for a result without a
             batch axis. The tuple is empty if the proof failed.
-        reason: the reason why the proof failed; empty if it succeeded.
+        reason: the reason why the proof failed; empty if the proof succeeded.
     """
 
     results: tuple[BatchAxis | None, ...] = ()
@@ -62,11 +62,11 @@ class _Operator:
     Attributes:
         node: the operator.
         shapes: shape of each input.
-        data: value of each constant input, or None for the other inputs.
-        carried: batch axis of each input, or None for an input without one.
+        data: for each input, its value if the input is a constant, else None.
+        carried: batch axis of each input, or None for an input without a batch axis.
         grows: indices of the constant inputs whose value depends on the batch size.
         outputs: shape of each output.
-        results: batch axis of each output, or None for an output without one.
+        results: batch axis of each output, or None for an output without a batch axis.
         rule: the rule of the operator type.
     """
 
@@ -146,13 +146,14 @@ def _attributes(node: Node) -> dict[str, Any]:
 def _find_batch_axis(
     one: Value, other: Value, samples: int, padded: int, node: Node | None
 ) -> BatchAxis | None:
-    """Returns the axis in which the shapes of `one` and `other` differ, or None if none differs.
+    """Returns the axis in which the shapes of `one` and `other` differ, or None if they are equal.
 
     `one` and `other` are the same tensor in the graphs for `samples` and for `padded` samples.
 
     Raises:
-        _MixedError: a shape or dtype is unknown; or the extents of the axis are not proportional to
-            the numbers of samples; or a constant or a weight depends on the batch size.
+        _MixedError: a shape or dtype is unknown, more than one axis differs, the extents of the
+            axis are not proportional to the numbers of samples, or a constant or a weight depends
+            on the batch size.
     """
     where = _place(node) if node else "a result"
     if one.is_dynamic or other.is_dynamic or one.dtype != other.dtype:
@@ -181,11 +182,11 @@ def _find_batch_axis(
 
 
 def _check_same_constant(one: Value, other: Value, samples: int, padded: int, where: str) -> None:
-    """Raises `_MixedError` if two constants differ, unless they are vectors of sizes.
+    """Raises `_MixedError` if two constants differ and are not vectors of sizes.
 
-    In an int64 vector of sizes, each element is equal in both constants, or is proportional to the
-    batch size. `_check_operator` checks which operators may read a vector of sizes. Scalars whose
-    values are unknown are treated as equal.
+    A vector of sizes has the dtype int64. Each of its elements is equal in both constants, or is
+    proportional to the batch size. `_check_operator` checks whether an operator may read a vector
+    of sizes. Scalars whose values are unknown are treated as equal.
     """
     if one.data is None and other.data is None and one.shape == ():
         return
@@ -263,8 +264,8 @@ def _axis_rule(operator: _Operator) -> bool:
     """Returns whether an operator that reduces or reorders along axes keeps the samples separate.
 
     The axes along which the operator reduces or reorders must not include the batch axis of the
-    first input. These axes are the constant value of input 1, or an attribute in graphs of older
-    MindSpore versions.
+    first input. These axes are the constant value of input 1. In graphs of older MindSpore
+    versions, they are an attribute.
     """
     axes = operator.constant(1, *operator.rule.axis)
     return all(operator.results) and _has_no_batch_axis(operator, axes)
@@ -402,7 +403,7 @@ def _image_rule(operator: _Operator) -> bool:
 
 
 def _batch_norm_rule(operator: _Operator) -> bool:
-    """Returns whether BatchNorm keeps the samples separate, as it does except in training."""
+    """Returns whether BatchNorm keeps the samples separate, which is so outside of training."""
     item = operator.carried[0]
     training = operator.constant(5, "is_training", True)
     return item is not None and item.axis == 0 and training is False and operator.results[0] == item
@@ -425,7 +426,7 @@ def _layer_norm_ext_rule(operator: _Operator) -> bool:
 def _last_axis_rule(operator: _Operator) -> bool:
     """Returns whether an operator such as Softmax on the last axis keeps the samples separate.
 
-    The last axis, along which the operator computes, must not be the batch axis.
+    The operator computes along the last axis. So the last axis must not be the batch axis.
     """
     item = operator.carried[0]
     return (

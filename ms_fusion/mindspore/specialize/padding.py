@@ -17,9 +17,9 @@ def batch_of(inputs: Sequence[Any], declared: Sequence[Any] | None) -> tuple[int
 
     Args:
         inputs: arguments of the net.
-        declared: the inputs that the user declared by ``set_inputs``. An input contains a batch if
-            its first axis is declared as dynamic. If `declared` is None, a tensor contains a batch
-            if its first extent equals the first extent of the first tensor.
+        declared: the inputs that the user declared by ``set_inputs``, or None. An input contains a
+            batch if its first axis is declared as dynamic. Without a declaration, a tensor contains
+            a batch if its first extent equals the first extent of the first tensor.
     """
     shapes: list[tuple[int, ...]] = [tuple(getattr(item, "shape", ())) for item in inputs]
     first = next((shape[:1] for shape in shapes if shape), ())

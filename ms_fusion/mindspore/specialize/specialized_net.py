@@ -60,7 +60,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Adds the names of the graphs that ``ms.jit`` compiles in the ``with`` block to `known`."""
+    """Returns a context manager that adds the graphs that ``ms.jit`` compiles in it to `known`."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield
@@ -97,7 +97,8 @@ class _Execution:
 class SpecializedNet:
     """A net that is compiled once for each set of input shapes; `specialize` creates it.
 
-    Inputs that are padded to the same batch size (a bucket) use the same compiled net.
+    Inputs that are padded to the same batch size use the same compiled net. Such a batch size is
+    called a bucket.
 
     Attributes:
         net: the original net, with its weights.
@@ -170,9 +171,9 @@ class SpecializedNet:
     def _choose_execution(
         self, key: Key, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> _Execution:
-        """Chooses the compiled net for inputs that occur for the first time, and their padding.
+        """Chooses the compiled net and the padding for inputs that occur for the first time.
 
-        A batch is padded to the next size in `buckets` if this is proved to be safe.
+        A batch is padded to the next size in `buckets` if the proof that padding is safe succeeds.
 
         Args:
             key: cache key of the inputs.
@@ -254,7 +255,7 @@ class SpecializedNet:
         return result
 
     def _has_recompiled(self) -> bool:
-        """Returns whether the net was compiled more than once for any set of input shapes."""
+        """Returns whether any set of input shapes caused more than one compilation of the net."""
         return any(item.compilations > 1 for item in self._seen.values())
 
 
@@ -264,14 +265,14 @@ def specialize(
     """Wraps a net so that it is compiled separately for each set of input shapes.
 
     MindSpore does not fuse operators with dynamic shapes, so each compilation has static shapes.
-    The preset in force applies to each compilation. Shapes declared by ``set_inputs`` are used only
-    to find the batch axis.
+    The preset in force applies to each compilation. The only use of shapes that were declared by
+    ``set_inputs`` is to find the batch axis.
 
     If `buckets` is not empty, a batch is padded to the next larger size in `buckets`. The condition
-    is that the net's graph proves that the net computes each sample independently of the other
-    samples. This is so if the net does not reduce, normalise, sort, concatenate or draw random
-    numbers over the batch, and writes nothing in place. If the proof fails, for example in
-    training, the net is compiled for the actual shape.
+    is a proof from the net's graph that the net computes each sample independently of the other
+    samples. The proof succeeds if the net does not reduce, normalise, sort, concatenate or draw
+    random numbers over the batch, and writes nothing in place. If the proof fails, the net is
+    compiled for the actual shape. For example, the proof fails in training.
 
     Args:
         net: a Cell or a function that ``ms.jit`` can compile. Call the net through the returned
@@ -314,7 +315,7 @@ def specialize(
 
 
 def _describe_input(item: Any) -> Any:
-    """Returns the cache key of an input: (shape, dtype) of a tensor, or else (type, value)."""
+    """Returns the cache key of an input: (shape, dtype) for a tensor, else (type, value)."""
     shape = getattr(item, "shape", None)
     if shape is not None:
         if any(not isinstance(size, int) or size < 0 for size in shape):

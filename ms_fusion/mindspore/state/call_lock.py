@@ -14,11 +14,11 @@ _is_installed = False
 def install(is_wanted: Callable[[], bool]) -> None:
     """Makes calls of Cells in graph mode and of ``@ms.jit`` functions wait for a common lock.
 
-    This lock is the one that is held during compilations (`compile_lock`).
+    The lock is `compile_lock`, which is also held during compilations.
 
     Args:
-        is_wanted: function that returns whether a call must take the lock. It is called at each
-            call of a net.
+        is_wanted: function that returns whether a call must take the lock. Each call of a net calls
+            this function.
     """
     global _is_installed
     if _is_installed:

@@ -62,13 +62,13 @@ class DumpNote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chosen_compilation(self) -> Compilation:
-        """The latest compilation with fusion, or the latest of all if no compilation had fusion."""
+        """The latest compilation with fusion; without any, the latest of all compilations."""
         fused = [one for one in self.compilations if has_fusion(one.flags)]
         return (fused or [*self.compilations])[-1]
 
     @property
     def remarks(self) -> list[str]:
-        """Returns remarks for the fusion report (the ledger) that is built from these dumps."""
+        """Returns remarks for the ledger (the fusion record) that is built from these dumps."""
         found = [
             f"Preset and flags are those of {self.chosen_compilation.net}, left in {FILE} beside "
             "the dumps."
@@ -88,7 +88,7 @@ _compilations: dict[Path, tuple[Compilation, ...]] = {}
 def write_note(net: str, preset: str, flags: str) -> None:
     """Adds the settings of a compilation to the JSON file beside MindSpore's graph dumps.
 
-    Does nothing if MindSpore does not dump graphs.
+    The function does nothing if MindSpore does not dump graphs.
     """
     place = mindspore_state.dump_directory()
     if place is None:
@@ -111,7 +111,7 @@ def write_note(net: str, preset: str, flags: str) -> None:
 
 
 def find_note(*places: Path) -> DumpNote | None:
-    """Returns the first valid note in these directories, in order, or None if there is none."""
+    """Returns the first valid note in the given directories, in order, or None if there is none."""
     for place in places:
         with contextlib.suppress(*READ_ERRORS):
             with (place / FILE).open("rb") as file:

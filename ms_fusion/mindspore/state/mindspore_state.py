@@ -98,7 +98,7 @@ def compilers() -> tuple[Any, ...]:
 
 
 def pynative_executor() -> Any:
-    """Returns MindSpore's class that computes gradients in PyNative mode by its method ``grad``.
+    """Returns MindSpore's class whose method ``grad`` computes gradients in PyNative mode.
 
     Returns None if this MindSpore version lacks the class.
     """
@@ -116,7 +116,7 @@ def jit_executor() -> Any:
 
 
 def compiled_functions() -> frozenset[str]:
-    """Returns MindSpore's names of the cached graphs that ``ms.jit`` has compiled."""
+    """Returns the names under which MindSpore caches the graphs that ``ms.jit`` has compiled."""
     return frozenset(getattr(_compile_module(), "ms_compile_cache", ()))
 
 
@@ -126,7 +126,7 @@ def is_compiled(net: Any) -> bool:
 
 
 def graphs_of(net: Any) -> frozenset[str]:
-    """Returns MindSpore's names of the graphs that ``ms.jit`` has compiled for a net.
+    """Returns the names under which MindSpore caches the ``ms.jit`` graphs of a net.
 
     The net is a function, or a Cell whose `construct` is compiled.
     """
@@ -163,7 +163,7 @@ def version() -> str:
 
 
 def is_graph_mode() -> bool:
-    """Returns whether MindSpore's mode is graph mode; the default is PyNative mode."""
+    """Returns whether MindSpore is in graph mode; its default is PyNative mode."""
     mindspore = mindspore_module()
     return bool(mindspore.get_context("mode") == mindspore.GRAPH_MODE)
 
@@ -184,7 +184,7 @@ def set_mode(mode: int) -> None:
 
 
 def context(name: str) -> Any:
-    """Returns the setting `name` of MindSpore's context, or None if it has no such setting."""
+    """Returns the setting `name` of MindSpore's context, or None if no such setting exists."""
     with contextlib.suppress(ValueError, KeyError):
         return mindspore_module().get_context(name)
     return None
@@ -216,7 +216,7 @@ def set_variable(name: str, value: str | None) -> None:
 
 @contextlib.contextmanager
 def override_variable(name: str, value: str) -> Iterator[None]:
-    """Sets an environment variable during the ``with`` block, then restores it."""
+    """Returns a context manager that sets an environment variable and restores it at the end."""
     saved = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -229,9 +229,9 @@ def kernel_directory() -> Path:
     """Returns MindSpore's directory for the fused kernels of this process.
 
     The user can choose this directory by the environment variable `MS_COMPILER_CACHE_PATH`. If the
-    variable is not set, the first call creates a private directory, which is removed at exit. All
-    calls return the result of the first call, since MindSpore reads the variable only at the first
-    compilation with fusion.
+    variable is not set, the first call creates a private directory. This directory is removed at
+    exit. MindSpore reads the variable only at the first compilation with fusion. So all calls
+    return the result of the first call.
     """
     global _place
     if _place is None:
@@ -251,7 +251,7 @@ def known_kernel_directory() -> str:
 def pin_kernel_directory() -> contextlib.AbstractContextManager[None]:
     """Returns a context manager that sets `MS_COMPILER_CACHE_PATH` to the `kernel_directory`.
 
-    This is necessary because other code may have changed the environment variable.
+    The context manager is necessary because other code may have changed the environment variable.
     """
     return override_variable(KERNELS_VARIABLE, str(kernel_directory()))
 
@@ -327,7 +327,7 @@ def _has_kernels_loaded() -> bool:
     """Returns whether this process has loaded a library from a MindSpore kernel directory.
 
     `prepare` calls this function before our compile server is active. So MindSpore's own compile
-    server has built any library that is found.
+    server has built each library that the function finds.
     """
     try:
         return f"/{KERNELS}/" in Path("/proc/self/maps").read_text("utf-8", errors="replace")
@@ -348,7 +348,7 @@ def has_earlier_kernels() -> bool:
 def host_kernels() -> None:
     """Installs the `Host` of this process, which prepares kernels that call oneDNN.
 
-    Further calls return the same `Host`.
+    A `Host` serves the kernels in the kernel directory of this process.
 
     Raises:
         MissingError: there is no C compiler.
@@ -382,7 +382,7 @@ _last_flags = ""
 
 
 def has_fixed_flags() -> bool:
-    """Returns whether this thread is inside of a ``with environment_flags(…):`` block.
+    """Returns whether this thread is in a ``with environment_flags(…):`` block.
 
     The flags of such a block take precedence over the flags that `patch` has set on a Cell.
     """
@@ -392,16 +392,17 @@ def has_fixed_flags() -> bool:
 def users_flags() -> str | None:
     """Returns the user's value of MindSpore's environment variable for flags, or None if unset.
 
-    During a compilation the variable contains our flags instead.
+    During a compilation the variable itself contains our flags. The result is the value that the
+    variable had before.
     """
     return _outer_values[0] if _outer_values else variable(FLAGS_VARIABLE)
 
 
 @contextlib.contextmanager
 def override_flags(text: str) -> Iterator[None]:
-    """Sets MindSpore's environment variable for flags in the ``with`` block, then restores it.
+    """Returns a context manager that sets, and then restores, MindSpore's variable for flags.
 
-    Because it is restored, child processes that are started after the block do not inherit our
+    The variable is restored so that child processes which are started later do not inherit our
     flags.
     """
     global _last_flags
@@ -416,8 +417,9 @@ def override_flags(text: str) -> Iterator[None]:
 def _leave_flags() -> None:
     """At exit, sets MindSpore's environment variable to the flags of the last compilation.
 
-    At exit MindSpore reads the variable again and compares the passes that the variable names with
-    the passes named at the compilations. If the variable names fewer passes, MindSpore crashes.
+    At exit, MindSpore reads the variable again. MindSpore compares the passes that the variable
+    names then with the passes that it named at the compilations. If the variable names fewer passes
+    at exit, MindSpore crashes.
     """
     if _last_flags:
         os.environ[FLAGS_VARIABLE] = _last_flags
@@ -425,7 +427,7 @@ def _leave_flags() -> None:
 
 @contextlib.contextmanager
 def environment_flags(text: str) -> Iterator[None]:
-    """Makes compilations in the ``with`` block use the flags `text`, which override all presets.
+    """Returns a context manager in which compilations use the flags `text` instead of presets.
 
     Raises:
         UnsafeError: the flags select our generator, but MindSpore's generator has already built
@@ -447,7 +449,7 @@ def environment_flags(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def save_graphs(directory: Path, level: int = 2) -> Iterator[None]:
-    """Makes MindSpore dump graphs to `directory` during the ``with`` block; restores the settings.
+    """Returns a context manager that makes MindSpore dump graphs to `directory`.
 
     Args:
         directory: an existing directory.
@@ -480,15 +482,15 @@ def redirect_failed_graphs(directory: Path) -> contextlib.AbstractContextManager
 
 
 def dump_front_end_graph(cell: Any, inputs: Iterable[Any], directory: Path) -> None:
-    """Compiles a Cell with MindSpore's front end only; writes the graph to `directory`.
+    """Compiles a Cell with MindSpore's front end, without later stages; writes its graph to a file.
 
-    Compilations in other threads wait until this function returns. Calls of compiled nets do not
+    Until this function returns, compilations in other threads wait. Calls of compiled nets do not
     wait.
 
     Args:
-        cell: a Cell that is used only for this purpose, since its `phase` is changed.
+        cell: a Cell for this purpose only, since the function changes its attribute `phase`.
         inputs: arguments of the call.
-        directory: an existing directory.
+        directory: an existing directory, in which MindSpore writes the file.
     """
     cell.phase = FRONT_END_PHASE
     with (
@@ -516,9 +518,9 @@ def dump_directory() -> Path | None:
 
 @contextlib.contextmanager
 def silence_mindspore() -> Iterator[None]:
-    """Suppresses Python warnings and MindSpore's log below level ERROR during the ``with`` block.
+    """Returns a context manager that suppresses Python warnings and MindSpore's log below ERROR.
 
-    Without it, MindSpore would warn of settings that ms_fusion, not the user, has set.
+    Otherwise MindSpore would warn the user of settings that ms_fusion has set.
     """
     loggers = [
         logging.getLogger(name)

@@ -1,6 +1,6 @@
 """Wraps a net in a Cell that is compiled for the shapes of its arguments.
 
-This module imports MindSpore, so import it only inside of functions.
+Other modules must import this module inside of functions, because this module imports MindSpore.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ms_fusion.mindspore.state.cell_attributes import CALLED_NET, CELL_FLAGS
 class OneShape(nn.Cell):
     """A Cell that calls a net and is compiled for the shapes of the arguments.
 
-    MindSpore uses shapes declared by ``set_inputs`` only if the outermost Cell declares them. This
-    Cell is the outermost Cell and declares no shapes, so shapes declared by the net have no effect.
+    MindSpore uses the shapes that the outermost Cell declares by ``set_inputs``. This Cell is the
+    outermost Cell and declares no shapes. So shapes that the net declares have no effect.
     """
 
     def __init__(self, net: Callable[..., Any]) -> None:
         """Wraps the Cell or function `net`; the weights of `net` keep their names.
 
-        If `net` is a Cell to which `patch` was applied, its setting applies to the new Cell, too.
+        If `patch` was applied to `net`, the setting of `patch` also applies to the new Cell.
         """
         super().__init__(auto_prefix=False)
         setattr(self, CALLED_NET, net)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class FusionWarning(UserWarning):
-    """Warning that a preset has no effect, or not the documented effect, in this process."""
+    """Warns that a preset has no effect, or another than the documented effect, in this process."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class InForce:
         version: MindSpore's version.
         mode: ``graph`` or ``pynative``.
         fused: whether MindSpore fuses operators in its next compilation. In the record of a certain
-            net, whether MindSpore fuses operators of this net. Operators that PyNative mode runs
-            uncompiled are never fused.
-        warnings: unexpected effects of the settings.
+            net, `fused` states whether MindSpore fuses operators of this net. MindSpore never fuses
+            operators that PyNative mode runs uncompiled.
+        warnings: sentences about unexpected effects of the settings.
         remedy: advice to the user if nets are not fused; empty if there is no advice.
         generator: generator of the kernels on CPU, ``ms_fusion`` or ``mindspore``; empty on other
             devices and without fusion.
         kernel_directory: MindSpore's directory for built kernels.
-        step: the compiled training step if `enable` was called with a step, or None. If
-            ``MS_FUSION=off`` is set, the step is not compiled.
+        step: the compiled training step. None if `enable` was called without a step. If
+            ``MS_FUSION=off`` is set, `step` is the original, uncompiled step.
     """
 
     preset: str
@@ -78,8 +78,8 @@ class InForce:
 def has_fusion(flags: str) -> bool:
     """Returns whether MindSpore fuses operators if its environment variable contains `flags`.
 
-    Without ``--opt_level`` MindSpore does not fuse, except if ``--path`` names a file with flags. A
-    level out of range has the same effect as level 3.
+    Without ``--opt_level``, MindSpore fuses only if ``--path`` names a file with flags. A level out
+    of range has the same effect as level 3.
 
     >>> has_fusion("--opt_level=2"), has_fusion("--opt_level=0")
     (True, False)

@@ -1,8 +1,8 @@
 """Creates private directories of this process (mode 0700, locked) and removes them at exit.
 
-MindSpore executes the kernel files in its kernel directory. So each process has a new directory, in
-which no other user can have placed a file. A process also removes the directories of processes that
-have ended without removing them.
+MindSpore executes the kernel files in its kernel directory. So each process creates a new
+directory, to which no other user can write. If a process has ended without removing its directory,
+a later process removes it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def make(parent: Path | None = None) -> Path:
 
 
 def is_of_another_process(place: Path) -> bool:
-    """Returns whether another process created this private directory, and so will remove it."""
+    """Returns whether another process created the private directory, and so will remove it."""
     known = place.name.startswith(PREFIX) and place.parent == (cache_dir() / FOLDER).resolve()
     # The other process may use another cache directory, so the lock file is checked, too.
     return place not in _own_directories and (known or (place / LOCK).exists())
@@ -70,7 +70,7 @@ def is_made_here(place: Path) -> bool:
 def remove(place: Path) -> None:
     """Removes a directory that `make` created in this process.
 
-    A forked child does not remove the directories that its parent process created.
+    A forked child process does not remove the directories of its parent process.
     """
     owner, lock = _own_directories.pop(place)
     if owner == os.getpid():

@@ -15,9 +15,10 @@ BUILD_NOTE = "built_for"
 
 
 def remove_foreign_kernels(directory: Path) -> None:
-    """Removes kernels built for another machine, by another ms_fusion version or without ms_fusion.
+    """Removes kernels that this ms_fusion version did not build for this machine.
 
-    Kernels that were built without ms_fusion lack our entry function.
+    They are kernels for another machine, kernels of another ms_fusion version, and kernels that
+    were built without ms_fusion. The last kind lacks our entry function.
     """
     note, here = directory.parent / BUILD_NOTE, json.dumps(machine.identity())
     is_known = note.is_file() and note.read_text("utf-8", errors="replace") == here
