@@ -167,9 +167,9 @@ def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
 def run_unfused(request: Mapping[str, Any]) -> dict[str, Any]:
     """Runs the operators of the request one by one in MindSpore and saves the results.
 
-    The request has ``nodes`` (list of objects {op, inputs, output, attrs}), ``values`` (object from
-    name to {shape, dtype, data}), ``inputs`` (.npz file), ``input_names``, ``output_names`` and
-    ``results`` (.npz file to write).
+    The request has the items ``nodes`` (list of objects {op, inputs, output, attrs}), ``values``
+    (object from name to {shape, dtype, data}), ``inputs`` (path of an .npz file), ``input_names``,
+    ``output_names`` and ``results`` (path of the .npz file to write).
     """
     values: Mapping[str, Any] = request["values"]
     known: dict[str, Any] = {}

@@ -32,7 +32,7 @@ def _draw_above_one(random: np.random.Generator, shape: tuple[int, ...]) -> Arra
 
 
 def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
-    """Returns random inputs with the shapes and dtypes of the graph, reproducible by `seed`.
+    """Returns random inputs with the shapes and dtypes of the graph; `seed` determines them.
 
     Floats have a normal distribution with a standard deviation of 2. If a `POSITIVE_ONLY` operator
     reads values that depend on an input, the floats of this input are drawn from 0.1 … 0.9 instead.
@@ -137,7 +137,7 @@ def _draw(graph: Graph, seed: int, everywhere: Draw, fussy: Draw) -> dict[str, A
 
 
 def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
-    """Returns the names of the operands of `operators` and of all values on which they depend."""
+    """Returns the names of all values on which the results of `operators` depend."""
     reaching: set[str] = set()
     for node in reversed(graph.nodes):
         if node.op in operators or any(name in reaching for name in node.outputs):

@@ -28,7 +28,7 @@ class UlpDifference:
         max_abs: largest absolute difference.
         max_rel: `max_abs` divided by the largest finite magnitude of the reference. If this
             magnitude is 0, `max_rel` is `max_abs`.
-        mismatched: number of elements whose NaN or inf does not agree: only one of result and
+        mismatched: number of elements with one of these mismatches: only one of result and
             reference is NaN, only one is inf, or both are inf with different signs.
         elements: number of compared elements.
     """
@@ -41,11 +41,12 @@ class UlpDifference:
 
 
 def ulp_difference(result: Array, reference: Array, dtype: str) -> UlpDifference:
-    """Returns the largest differences between `result`, of `dtype`, and the float64 `reference`.
+    """Returns the largest differences between the arrays `result` and `reference`.
 
-    One ULP is the distance between neighbouring numbers of `dtype` near the reference value. For a
-    subnormal reference, one ULP is the smallest subnormal number. So the difference of a correctly
-    rounded result is at most 0.5 ULP. Special cases:
+    `result` has the dtype `dtype`, and `reference` has the dtype float64. One ULP is the distance
+    between neighbouring numbers of `dtype` near the reference value. For a subnormal reference, one
+    ULP is the smallest subnormal number. So the difference of a correctly rounded result is at most
+    0.5 ULP. Special cases:
 
     - If both elements are NaN, the difference is 0. If only one is NaN, the difference is inf.
     - −0 and +0 are equal.

@@ -57,8 +57,8 @@ def assemble(
         flags, preset: the graph kernel flags of the fused run, and the name of the preset (a named
             set of flags) from which the flags were derived.
         generator: generator of the kernels, ``ms_fusion`` or ``mindspore``.
-        builds: a dict from the name of a kernel to its build record. It has the kernels that
-            ms_fusion's generator built.
+        builds: a dict from the name of a kernel to its build record. The dict contains the kernels
+            that ms_fusion's generator built.
         kept_out: types of the operators that tuning excludes from clustering.
         times_before: measured times of the original operators, as `Times`.
         times_after: measured times of the operators and kernels of the fused net, as `Times`.

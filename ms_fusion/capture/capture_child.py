@@ -63,8 +63,8 @@ def run_child(request: CaptureRequest) -> None:
     """Runs the capture in a child process, which writes its kernels to a directory of its own.
 
     Raises:
-        FusionError: the child raised this error. It is raised again in the parent with the same
-            type and text.
+        FusionError: the child raised this error. The parent raises an error with the same type and
+            text.
         CaptureError: the child died or took longer than `TIME_LIMIT_S`.
     """
     directory, title = Path(request.directory), request.order.title

@@ -164,7 +164,7 @@ def _compile_message(what: str, order: CaptureOrder) -> str:
 def _resolve_flags(
     net: Any, preset: str | None, flags: str | None, only_flags: str | None, generator: str | None
 ) -> tuple[str, str | None, str | None]:
-    """Returns (preset name, flags to merge into the preset's, flags to replace the preset's).
+    """Returns (preset name, flags to merge into the preset, flags to replace the preset).
 
     The arguments take precedence over the preset (the set of fusion flags) that is in force now.
     """

@@ -96,8 +96,8 @@ def build_ledger(
 def _dumps_of(directory: Path) -> Dumps:
     """Returns the dumps of one run.
 
-    If its simplification removed all operators, MindSpore did not build a graph. The result then
-    has no built graph.
+    If MindSpore's simplification removed all operators, there is no built graph. The result then
+    has no built graph either.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)

@@ -1,4 +1,4 @@
-"""Computes the median of times and their spread around the median."""
+"""Computes the median of times, and the spread of the times around the median."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 def median_and_spread(times: Sequence[float]) -> tuple[float, float]:
     """Returns (median, half the interquartile range).
 
-    About half of the times differ from the median by no more than the second number.
+    About half of the times differ from the median by no more than half the interquartile range.
 
     >>> median_and_spread([4.0, 1.0, 2.0, 3.0, 100.0])
     (3.0, 1.0)

@@ -1,12 +1,12 @@
 """Serializes a net and its inputs, so that a child process can rebuild both.
 
 Unpickling runs code from the bytes. So a child process may unpickle only bytes from its own parent
-process. The state of the Cells is serialized, so unpickling does not call their constructors.
-Classes and functions are serialized by value if another process cannot import them or if their
-globals contain a net. MindSpore looks up names in the user's modules and reads source code. So the
-bytes also contain the globals of the user's modules, and the source code of notebook cells. If an
-object (for example a lock or an open file) cannot be serialized, `pack` raises an error with the
-reason. The caller of `pack` then captures the net in the user's process.
+process. The state of the Cells is serialized, so unpickling does not call their constructors. A
+class or function is serialized by value if another process cannot import it, or if its globals
+contain a net. MindSpore looks up names in the user's modules and reads source code. So the bytes
+also contain the globals of the user's modules, and the source code of notebook cells. If an object
+(for example a lock or an open file) cannot be serialized, `pack` raises an error with the reason.
+The caller of `pack` then captures the net in the user's process.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _pickle_modules_by_value(net: Any) -> Iterator[None]:
 
 
 def _is_user_module(name: str | None) -> bool:
-    """Returns whether a module belongs to neither ms_fusion, an installed package nor Python."""
+    """Returns whether a module is the user's: not part of ms_fusion, of a package or of Python."""
     if name == "__main__":
         return True
     if name and name.partition(".")[0] in OWN_PACKAGES:

@@ -183,8 +183,8 @@ def match_bodies(
 ) -> dict[str, tuple[str, ...]]:
     """Returns a dict from the full name of each kernel to the original operators of its body.
 
-    The value has one entry for each operator in the kernel's body: the name of its original
-    operator, or "" if it has none.
+    The value has one entry for each operator in the kernel's body: the name of the original
+    operator, or "" if there is none.
 
     Args:
         clustered: the graph after clustering.
@@ -293,7 +293,7 @@ def reconstruct_unfused(built: Graph) -> OperatorJoin:
     """Reconstructs the original operators from the kernels in `built`.
 
     The kernel bodies are inlined. If neighbouring operators in a body were expanded from one
-    operator, they become this operator again.
+    operator, this operator replaces them.
     """
     nodes: list[Node] = []
     values = dict(built.values)

@@ -1,4 +1,4 @@
-"""Matches the operators of two graphs of one program by structure, since their names change."""
+"""Matches the operators of two graphs of one program by structure, since names change."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def match_basics(
     """Returns for each operator of `after` the index of its match in `before`, or None.
 
     First, operators with equal structural keys are matched. Then each remaining operator, from
-    inputs to outputs, is matched with the operator of the same kind that shares the most operands.
+    inputs to outputs, is matched with the operator of the same kind that has the most operands in
+    common with it.
 
     Args:
         before: operators of the earlier graph.
@@ -180,7 +181,8 @@ class _Search:
     def shared_inputs(self, number: int, match: int) -> int:
         """Returns the number of operands that two operators share, in any order.
 
-        If the operators are outside of kernels and have the same name, returns a very large number.
+        If the operators are outside of kernels and have the same name, the result is a very large
+        number.
         """
         if not self.after[number].container and (
             self.after[number].node.name == self.before[match].node.name

@@ -244,7 +244,7 @@ class _Clock:
 
     @contextlib.contextmanager
     def time_whole_net(self, name: str) -> Iterator[None]:
-        """Returns a context manager that times its ``with`` block for `whole_s`."""
+        """Returns a context manager that times its ``with`` block and updates `whole_s`."""
         began = time.perf_counter()
         self.show_step(name)
         yield

@@ -64,7 +64,7 @@ class CallComparison:
 
     @property
     def ratio(self) -> float:
-        """Median over the turns of (time of the first variant ÷ time of the second)."""
+        """Median over the turns of (time of the first variant ÷ time of the second variant)."""
         return statistics.median(one / other for one, other in self.pairs)
 
     @property
@@ -138,8 +138,9 @@ class TunedNet:
     def best_variant(self) -> Variant:
         """The fastest variant with exclusions, or the variant without exclusions.
 
-        The variant with exclusions must be faster by more than the noise (the 99 % bounds of both
-        ratios) and `MARGIN` together. Otherwise the result is the variant without exclusions.
+        A variant with exclusions must be clearly faster: its `most_ratio` must be smaller than (1 −
+        `MARGIN`) · `least_ratio` of the variant without exclusions. If it is not, the result is the
+        variant without exclusions.
         """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)

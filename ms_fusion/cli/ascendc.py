@@ -231,7 +231,7 @@ def _place_of_formula() -> Iterator[None]:
 def parse_tiling(texts: Sequence[str]) -> dict[str, Any]:
     """Parses the values of ``--tiling``; returns a dict from the name of a field to its value.
 
-    A value is a list of fields such as ``a=1,b=2``, or the name of a JSON file. The text
+    Each of `texts` is a list of fields such as ``a=1,b=2``, or the name of a JSON file. The text
     ``a=1,2,3`` is one field, whose value is an array.
 
     Raises:

@@ -40,7 +40,7 @@ def run_demo(output: Path, *, progress: Callable[[str], None] | None = None) -> 
 
 
 def last_line(ledger: Ledger, output: Path) -> str:
-    """Returns a line with the number of fused kernels, that of their operators, and the report."""
+    """Returns a line with the numbers of fused kernels and operators, and the report's path."""
     operators = sum(len(kernel.operators) for kernel in ledger.kernels)
     return (
         f"fused kernels: {len(ledger.kernels)}, operators: {operators}, "

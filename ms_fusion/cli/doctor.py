@@ -93,7 +93,10 @@ def _run_check(check: Callable[[], Check]) -> Check:
 
 
 def version_of(package: str) -> str | None:
-    """Returns the installed version of a distribution, without importing it, or None if absent."""
+    """Returns the version of an installed distribution, or None if it is not installed.
+
+    The function does not import the distribution.
+    """
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

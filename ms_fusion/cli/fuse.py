@@ -236,7 +236,7 @@ def _traffic_line(ledger: Ledger) -> str:
 
 
 def _runner_lines(ledger: Ledger) -> Iterator[str]:
-    """Yields a line that names what runs the kernels, and a line with the times of both models."""
+    """Yields a line about the runtime of the kernels, and a line with the times of both models."""
     told = ledger.environment
     version, times = told.get("onnxruntime"), told.get("model times")
     if told.get("custom operators"):

@@ -47,7 +47,7 @@ def build_in_processes(
         seconds: time limit for each kernel.
 
     Returns:
-        A dict from a description to its failure. It has the kernels that could not be built.
+        A dict from the description of each failed kernel to its failure.
     """
     forked = multiprocessing.get_context("fork")
     waiting = list(reversed(kernels))

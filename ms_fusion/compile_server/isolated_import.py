@@ -11,8 +11,8 @@ from types import ModuleType
 def import_alone(name: str) -> ModuleType:
     """Imports a module while empty modules replace its parent packages.
 
-    The empty modules prevent that the ``__init__`` of a parent package runs. If the module cannot
-    be imported so, it is imported in the normal way.
+    So the ``__init__`` of the parent packages does not run. If the module cannot be imported in
+    this way, the function imports the module in the normal way.
 
     Args:
         name: name of the module, such as ``package.part.module``.

@@ -45,7 +45,7 @@ def length(directory: Path) -> int:
 
 
 def read_since(directory: Path, start: int) -> tuple[KernelRefusal, ...]:
-    """Returns the refusals for this process that the file contains after its byte `start`.
+    """Returns the refusals for this process in the file of refusals, from byte `start` on.
 
     Duplicates and incomplete lines are skipped. `start` is an earlier result of `length`.
     """

@@ -87,9 +87,10 @@ def _accept_guarded(builder: Any, text: str) -> Any:
 def _compile_guarded(builder: Any) -> bool:
     """Builds all kernels that can be built; always returns True (success).
 
-    After True, MindSpore looks for the files of the kernels. If the files of a kernel are missing,
-    MindSpore runs the operators of this kernel one by one. After False, MindSpore would keep all
-    kernels in its list of pending kernels, and wait for them at the next request.
+    After the result True, MindSpore looks for the files of the kernels. If the files of a kernel
+    are missing, MindSpore runs the operators of this kernel one by one. After the result False,
+    MindSpore would keep all kernels in its list of pending kernels, and wait for them at the next
+    request.
     """
     refused = getattr(builder, "ms_fusion_refused", [])
     builder.ms_fusion_refused = []
@@ -129,7 +130,7 @@ def _refusal(text: str, ended: BuildFailure, *, left: bool) -> KernelRefusal:
     Args:
         text: the kernel in composite JSON.
         ended: the failure of the build.
-        left: value of the attribute `KernelRefusal.left`.
+        left: whether MindSpore must run the kernel's operators one by one (`KernelRefusal.left`).
     """
     kernel = re.search(r'"op": ?"(\w{1,100})', text)
     culprit = ended.place if f'"{ended.place}"' in text else ""

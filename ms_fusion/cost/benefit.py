@@ -6,8 +6,8 @@
 - *bytes not moved*: bytes of internal results, and of inputs that several operators read.
   `ms_fusion.cost.work` counts these bytes.
 - *loss*: bytes that the fused kernel re-reads because of its tiling (`ms_fusion.cost.tiling`). If a
-  matrix product is a library call, a relu or residual sum after the call reads and writes its
-  result again. These bytes are part of the loss.
+  matrix product is a library call, a relu or residual sum after the call reads and writes the
+  result of the call again. These bytes are part of the loss.
 - *recomputation*: vector steps that the fused kernel repeats. Operators before a pooling are
   recomputed for each overlapping window. In our CPU kernels, a value that is read both directly and
   at other positions is recomputed for each position (`ms_fusion.cost.transposed_reads`). If the
@@ -16,10 +16,10 @@
   overlaps with computation. If matrix products are library calls, the time of a kernel is max(bytes
   ÷ bandwidth, computing time). *Hidden* is then the decrease of bytes ÷ bandwidth minus the
   decrease of this maximum. Without library calls, *hidden* is 0. The computing time of a library
-  call is the time for the FLOPs of its product. Its epilogue takes no time. The computing time of
-  our own kernel is the time for its vector steps (`ms_fusion.cost.vector_steps`). A residual sum
-  after a matrix product reads tiles that are still in the nearest cache. So the sum runs at the
-  bandwidth of this cache.
+  call is the time for the FLOPs of its product. The epilogue of the call takes no time. The
+  computing time of our own kernel is the time for its vector steps (`ms_fusion.cost.vector_steps`).
+  A residual sum after a matrix product reads tiles that are still in the nearest cache. So the sum
+  runs at the bandwidth of this cache.
 - *bandwidth*: bandwidth of the smallest cache or memory that can contain all bytes of the operator
   with the most bytes. The formula does not add the bytes of several operators, because operators
   reuse each other's memory.
@@ -101,7 +101,7 @@ def benefit(
     Args:
         fused: node with a body. The inputs and outputs of the node are values of `graph`.
         graph: graph with known or assumed sizes.
-        device: the device.
+        device: the device whose bandwidths, rates and memory sizes the formula uses.
         split: function that splits the body into library calls (matrix products with simple
             epilogues) and the operators between the library calls. These parts are executed in one
             launch, and pass results to each other through memory.

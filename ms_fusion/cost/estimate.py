@@ -74,9 +74,9 @@ def estimate_benefit(
 ) -> Estimate:
     """Estimates the saving of fusing two operators of known costs into one kernel.
 
-    The model of the fused kernel is: its reads, writes and schedule cost are each the larger of the
-    costs of the two operators. Its tiling loss is the sum of the losses of both operators. The
-    saved bytes, without the tiling loss, are:
+    The reads of the fused kernel are assumed to be the larger of the reads of both operators. The
+    same holds for its writes and its schedule cost. Its tiling loss is the sum of the losses of
+    both operators. The saved bytes, without the tiling loss, are:
 
         saved = read₁ + write₁ + read₂ + write₂ − max(read₁, read₂) − max(write₁, write₂)
 

@@ -56,7 +56,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
 
     Args:
         part: the kernel's graph, with known or assumed sizes.
-        device: the device.
+        device: the device, whose on-chip memory limits the tiles.
     """
     behind = _source_products(part)
     products = [node for node in part.nodes if is_matrix_product(node.op)]
@@ -160,9 +160,10 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 
 
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Returns how many more bytes of a product's right operand are read with tiles of whole rows.
+    """Returns the extra bytes of a product's right operand that tiles of whole rows read.
 
-    The comparison is with square tiles. `row_bytes` is the number of bytes of one row of a tile.
+    The bytes are extra in comparison with square tiles. `row_bytes` is the number of bytes of one
+    row of a tile.
     """
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]

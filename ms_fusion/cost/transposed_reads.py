@@ -28,7 +28,7 @@ PLACES_MAX = 256
 def values_to_materialize(graph: Graph) -> tuple[str, ...]:
     """Returns the names of the computed values that should be stored before they are transposed.
 
-    A value should be stored if `count_reads` exceeds the number of its elements.
+    A value should be stored if `count_reads` exceeds the number of elements of the value.
     """
     found = [
         node

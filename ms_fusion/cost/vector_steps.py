@@ -21,8 +21,8 @@ PRODUCT_EXPONENTS = frozenset({2.0, 3.0, 0.5})
 def vector_steps(node: Node, graph: Graph) -> int:
     """Returns the vector steps of an operator: steps per element × number of elements.
 
-    The tensor with the most elements, among the operator's first input and its results, determines
-    the number of elements.
+    The number of elements is the largest element count among the operator's first input and its
+    results.
     """
     if operator_info(node.op).traits & FREE:
         return 0

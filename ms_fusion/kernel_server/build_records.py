@@ -14,7 +14,7 @@ from ms_fusion.ledger import Build
 
 
 def content(build: Build) -> bytes:
-    """Returns the content of the record file for the build record `build`, as JSON."""
+    """Returns the build record `build` as JSON, the content of its record file."""
     return msgspec.json.encode(build)
 
 

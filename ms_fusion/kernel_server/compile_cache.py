@@ -89,7 +89,7 @@ class OwnKernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ow
         built: library with the C function of the kernel.
         symbol: name of the C function.
         order: for each buffer argument of the C function, the index of the array that is passed.
-            The indices count the arrays that the kernel reads, then the arrays that it writes.
+            The arrays that the kernel reads come first, followed by the arrays that it writes.
     """
 
     built: Library

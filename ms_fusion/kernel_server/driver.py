@@ -60,7 +60,7 @@ class AkgV2Driver:
         self.input_file, self.output_dir = Path(input_file), Path(output_dir)
 
     def compile(self) -> None:
-        """Builds the kernel in `output_dir`; if that fails, creates a substitute by `stand_in`.
+        """Builds the kernel in `output_dir`; after a failure, creates a substitute by `stand_in`.
 
         Raises:
             RuntimeError: the build failed, even if there is a substitute. MindSpore may then run

@@ -53,11 +53,13 @@ OWN_SUFFIX = ".own"
 def publish_beside_own(name: str, directory: Path) -> None:
     """Replaces a library of MindSpore's own generator by a stub with two entry functions.
 
-    The original library is renamed to ``NAME.own``. One entry function of the stub is ours. The
-    other has the name that MindSpore's own generator uses, and calls the original library.
+    The original library is renamed to ``NAME.own``. One entry function of the stub calls our
+    kernel. The other entry function has the name that MindSpore's own generator uses, and calls the
+    original library.
 
     Raises:
-        CompileError, MissingError: the compiler fails or is missing. Then no file is changed.
+        CompileError, MissingError: the compiler fails or is missing. In this case, no file is
+            changed.
         OSError: the directory is not writable.
     """
     if not is_c_identifier(name):

@@ -178,7 +178,7 @@ def _prepare_graph(graph: Graph) -> Graph:
 
 
 def own_kernels(kernel: CompositeKernel) -> Iterator[tuple[Kernel, LoweredGroup, Graph]]:
-    """Yields a tuple for each of our kernels of a group: the kernel, its DSL group, its graph.
+    """Yields (kernel, DSL group of the kernel, graph of the kernel) for our kernels of a group.
 
     The kernels have default options, since each kernel is tuned separately. Each kernel has a
     tuning record of its own.

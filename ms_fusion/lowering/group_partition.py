@@ -129,7 +129,7 @@ def _live_in_values(nodes: Sequence[Node], graph: Graph) -> tuple[str, ...]:
 
 
 def extract_region(step: PlannedStep, graph: Graph) -> Graph:
-    """Returns the region of a planned step as a graph; the graph's inputs are its live-ins."""
+    """Returns the region of a planned step as a graph, with the live-in values as inputs."""
     assert isinstance(step.kernel, Region)
     nodes = step.kernel.nodes
     names = (name for node in nodes for name in (*node.inputs, *node.outputs))

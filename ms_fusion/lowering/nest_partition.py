@@ -200,9 +200,9 @@ def _recomputed_boundary_nodes(plan: Plan, graph: Graph) -> list[Node]:
 def _reduction_chain_cuts(graph: Graph) -> list[str]:
     """Returns the values to store, so that chains of dependent strided reductions are split.
 
-    For each strided reduction, the list contains two kinds of values. The first is the result of
-    the reduction. The second is the nearest values before the reduction that have several readers.
-    The list is empty if no chain is longer than `MAX_REDUCTION_CHAIN`.
+    For each strided reduction, the list contains two kinds of values. The first kind is the result
+    of the reduction. The second kind is the nearest values before the reduction that have several
+    readers. The list is empty if no chain is longer than `MAX_REDUCTION_CHAIN`.
     """
     waits: dict[str, int] = {}
     found: dict[str, None] = {}
@@ -250,8 +250,8 @@ def _is_small_sum(node: Node, graph: Graph) -> bool:
 def _saved_us(node: Node, plan: Plan, graph: Graph, device: Device) -> float:
     """Returns an upper bound of the time that storing the result of `node` saves, in µs.
 
-    Several nests compute the result. The bound is the sum of their computing times without the
-    largest.
+    Several nests compute the result. The bound is the sum of the computing times in all these
+    nests, minus the largest of these times.
     """
     before = _ancestors(node, graph)
     nests = [frozenset(nest) for nest in plan.nests if node.name in nest]

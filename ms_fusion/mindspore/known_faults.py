@@ -15,7 +15,7 @@ class Fault(NamedTuple):
 
     Attributes:
         call: source text of the call.
-        what: what is wrong in the result.
+        what: a description of the error in the result.
         instead: the call to use instead.
     """
 

@@ -154,8 +154,8 @@ def read_term(
 ) -> Term:
     """Parses one argument or attribute value.
 
-    `spellings` maps the index of a parameter to its name, if the name has brackets, commas or
-    spaces.
+    `spellings` is a dict from the index of a parameter to its name. The dict contains the
+    parameters whose names have brackets, commas or spaces.
     """
     if depth > MAX_DEPTH:
         cursor.fail("brackets are nested too deeply")

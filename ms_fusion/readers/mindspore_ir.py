@@ -26,9 +26,9 @@ class IrModule:
         entry: name of the kernel graph.
         graph: the kernel graph. The node of each fused kernel contains the kernel's body.
         subgraphs: a dict from name to graph, with the other graphs of the file, such as branches
-            and loops. It excludes the graphs of fused kernels.
-        attrs: a dict from the name of a graph to a dict of its attributes. It includes all graphs
-            in the file, also those of fused kernels.
+            and loops. The dict excludes the graphs of fused kernels.
+        attrs: a dict from the name of a graph to a dict of its attributes. The dict includes all
+            graphs in the file, also those of fused kernels.
         file: path of the dump.
     """
 

@@ -36,7 +36,7 @@ class OnnxProjection:
         values: a dict from the name of a value of the graph to the model's `onnx_ir.Value`.
         symbols: symbolic sizes, in order of first occurrence.
         bodies: for each node with sub-graphs, a dict from attribute name to sub-graph; the keys of
-            `bodies` are node names. It is empty if `project` was called without `bodies`.
+            `bodies` are node names. `bodies` is empty if `project` was called without `bodies`.
     """
 
     graph: Graph

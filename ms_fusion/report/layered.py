@@ -2,9 +2,9 @@
 
 The method assigns vertices to layers (ranks), reduces edge crossings, and straightens long edges.
 
-The layout is computed once, when the report is written, and not by JavaScript in the HTML page.
-There, the JavaScript library dagre would take 4 s for 1,000 operators that are grouped in kernels
-(2 cores, Node 20).
+The layout is computed once, when the report is written, and not by JavaScript in the HTML page. In
+the page, the JavaScript library dagre would take 4 s for 1,000 operators that are grouped in
+kernels (2 cores, Node 20).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Placement:
 
     Attributes:
         corners: (x, y) of the top left corner of each vertex.
-        routes: for each link, the points of its polyline, or None. It is None for a link that spans
-            too many ranks, and for a link that does not lead downwards.
+        routes: for each link, the points of its polyline, or None. A link that spans too many
+            ranks, or does not lead downwards, has None.
         width, height: extent of the drawing.
     """
 

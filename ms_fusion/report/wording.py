@@ -148,8 +148,8 @@ def bytes_saved(kernel: FusedKernel) -> int | None:
 def worst_accuracy(accuracy: Iterable[Accuracy]) -> Accuracy | None:
     """Returns the `Accuracy` record with the largest error, or None if no record contains an error.
 
-    Records for inputs with special values (``edges``) are considered if there are no other records.
-    The function compares relative errors if any is known, else errors in ULP.
+    Records for inputs with special values (``edges``) are considered only if there are no other
+    records. The function compares relative errors if any is known, else errors in ULP.
     """
     entries = [entry for entry in accuracy if not isnan(entry.fused_max_ulp)]
     usual = [entry for entry in entries if entry.inputs != "edges"] or entries

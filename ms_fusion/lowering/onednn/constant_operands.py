@@ -1,4 +1,4 @@
-"""Stores each constant in memory that a library call reads."""
+"""Stores in memory each constant that a library call reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tbe_impl.runtime.sequence import KernelSequence
 
 
 def store_constants(graph: Graph, planned: KernelSequence[object]) -> Graph:
-    """Adds operators to `graph` that store constant operands of library calls in memory.
+    """Adds operators to `graph` that store in memory the constant operands of library calls.
 
     Returns the new graph. The added operators are the first operators of this graph. Our own
     kernels compute them.

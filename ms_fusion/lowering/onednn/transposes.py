@@ -1,8 +1,8 @@
 """Folds transposes around matrix products into the library calls.
 
-A folded transpose is removed if the product is the only reader of its result and the result is not
-an output of the group. Attributes of the product then describe the layouts of its operands and of
-its result. They are ``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
+A folded transpose is removed if no remaining operator reads its result, and the result is not an
+output of the group. Attributes of the product then describe the layouts of its operands and of its
+result. They are ``transpose_a``, ``transpose_b``, ``transpose_y`` and ``heads_third``, as in
 `custom_ops.onednn.prepare_matmul`.
 """
 
@@ -190,7 +190,7 @@ def _order(node: Node, graph: Graph) -> tuple[int, ...] | None:
 
 
 def _remove_folded_transposes(graph: Graph) -> tuple[Node, ...]:
-    """Removes each Transpose whose result nothing reads or a matrix product writes directly.
+    """Removes each Transpose whose result is not read, or is written directly by a matrix product.
 
     Returns the remaining nodes.
     """

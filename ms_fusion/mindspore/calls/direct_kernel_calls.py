@@ -298,7 +298,7 @@ def _read_description(name: str) -> CompositeKernel | None:
 
 
 def _is_whole_graph(phase: str, kernel: CompositeKernel, cell: Any, args: Sequence[Any]) -> bool:
-    """Returns whether a graph has exactly the kernel's operators, and all of them are pure.
+    """Returns whether a graph has exactly the kernel's operators, and all these operators are pure.
 
     A constant tensor of the graph could have the same address as an argument or a parameter. A
     buffer at this address could then be either of the two, so the result is False. The result is

@@ -90,8 +90,8 @@ class CallRecords:
     Attributes:
         scopes: object that returns the flags in force.
         of: maps a Cell to the record of its last call.
-        kernels: maps the ``id`` of a live Cell to the same record. It has the Cells for whose graph
-            an equivalent single kernel was found.
+        kernels: maps the ``id`` of a live Cell to the same record. The dict contains the Cells for
+            whose graph an equivalent single kernel was found.
     """
 
     def __init__(self, scopes: Scopes) -> None:
@@ -161,7 +161,7 @@ class CallRecords:
         return True
 
     def is_as_mindspore_has_it(self, cell: Any) -> bool:
-        """Returns whether MindSpore's own methods compile the Cell, and for static shapes only.
+        """Returns whether MindSpore's own methods compile the Cell, with static input shapes.
 
         `COMPILE_MEMBERS` lists these methods.
         """

@@ -88,7 +88,8 @@ class KernelRefusal(NamedTuple):
         op: type of the operator that causes the refusal; empty if no single operator causes it.
         reason: why the kernel is not built.
         left: True if our generator could not even build a slow substitute for the kernel. MindSpore
-            then runs the kernel's operators one by one. Always False for MindSpore's generator.
+            then runs the kernel's operators one by one. For MindSpore's generator, `left` is always
+            False.
     """
 
     op: str
@@ -97,7 +98,7 @@ class KernelRefusal(NamedTuple):
 
 
 def kernel_refusal(text: str) -> KernelRefusal | None:
-    """Returns why MindSpore's CPU generator must not build a kernel, or None if it may.
+    """Returns the refusal of a kernel that MindSpore's CPU generator must not build, else None.
 
     A kernel with malformed JSON is refused, too.
 

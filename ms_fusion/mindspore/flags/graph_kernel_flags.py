@@ -1,8 +1,9 @@
 """Defines `GraphKernelFlags`, which has a typed field for each flag of graph kernel fusion.
 
-`GraphKernelFlags.render` returns the flag string that MindSpore reads, for example ``--opt_level=2
---enable_cluster_ops=Div,Erf``; `GraphKernelFlags.parse` reads such a string. MindSpore silently
-ignores most mistakes in a flag string; `ms_fusion.mindspore.flags.lint.lint` finds them.
+`GraphKernelFlags.render` returns the flag string that MindSpore reads, for example
+``--opt_level=2 --enable_cluster_ops=Div,Erf``; `GraphKernelFlags.parse` reads such a string.
+MindSpore silently ignores most mistakes in a flag string. `ms_fusion.mindspore.flags.lint.lint`
+finds such mistakes.
 
 This module exceeds 500 lines because the list of all flags, its parser and its printer belong
 together.
@@ -318,7 +319,7 @@ class GraphKernelFlags:
                     )
 
     def render(self) -> str:
-        """Returns the flag string that MindSpore reads; it omits unset flags and empty lists."""
+        """Returns the flag string that MindSpore reads, without unset flags and empty lists."""
         parts = []
         for item in fields(self):
             value = getattr(self, item.name)
@@ -513,10 +514,10 @@ def describe(name: str) -> str:
 
 
 def split_flags(text: str) -> list[tuple[int, str | None, str | None]]:
-    """Splits a flag string into tokens and returns (column from 1, key, value) of each token.
+    """Splits a flag string into tokens; returns (column, key, value) of each token.
 
-    A token that is not a flag has the key None; its value is the whole token. A flag without ``=``
-    has the value None.
+    Columns are counted from 1. A token that is not a flag has the key None; its value is the whole
+    token. A flag without ``=`` has the value None.
     """
     found: list[tuple[int, str | None, str | None]] = []
     for word in TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Finds mistakes in a graph kernel flag string; MindSpore ignores most of them silently.
+"""Finds mistakes in a graph kernel flag string, since MindSpore ignores most mistakes silently.
 
 MindSpore reports an unknown flag only in its log, and a wrong pass name only at process exit. A
 name that is not in `ms_fusion.vocabulary` causes a warning if it resembles a known name. Other
@@ -24,8 +24,8 @@ class Finding:
     """A mistake or remark that `lint` or another check reports.
 
     Attributes:
-        severity: ``error``, ``warning`` or ``note``. An error is a flag that MindSpore would ignore
-            or misread, or that ends the process.
+        severity: ``error``, ``warning`` or ``note``. An error marks a flag that MindSpore would
+            ignore or misread, or a flag that ends the process.
         code: short name of the kind of finding.
         message: the mistake, as one sentence.
         column: column in the flag string, counted from 1, or 0 if the finding has no column.

@@ -1,4 +1,4 @@
-"""Lists the monkeypatched functions of MindSpore: which file replaces each one, and when.
+"""Lists the functions of MindSpore that we replace, with the file and time of the replacement.
 
 `docs/mindspore_patches.md` is generated from this table. A test compares the table with the
 functions that are replaced in a process.

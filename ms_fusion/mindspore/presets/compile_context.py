@@ -80,7 +80,7 @@ def _block_signals() -> Iterator[None]:
 def _apply_flags(
     net: Any, inputs: tuple[Any, ...], attempt: compile_retry.Attempt, flags: str, preset: str
 ) -> Iterator[None]:
-    """Returns a context manager that compiles `net` under its flags, and reports refused kernels.
+    """Returns a context manager that sets the flags for `net`, and reports refused kernels.
 
     Args:
         attempt: record of the operators that are excluded from clustering in this compilation.

@@ -125,7 +125,7 @@ def _key(version: str) -> str:
 def _hold_proof_lock(version: str) -> Iterator[None]:
     """Returns a context manager that holds a file lock during its ``with`` block.
 
-    Processes of the user that hold this lock run the self-test of our generator one at a time. If
+    The lock makes processes of the same user run the self-test of our generator one at a time. If
     the directory of the lock file is not writable, there is no lock, and each process runs the
     self-test.
     """

@@ -141,7 +141,7 @@ def recall(net: Any, inputs: Sequence[Any]) -> NetChoice | None:
 
 
 def forget(net: Any, inputs: Sequence[Any] = ()) -> int:
-    """Removes the records of a net and of its kernels and returns the number of removed records.
+    """Removes the records of a net and of its kernels; returns the number of removed records.
 
     Args:
         net: the tuned net, or a net with the same code and parameters.

@@ -60,7 +60,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Returns a context manager that adds the graphs that ``ms.jit`` compiles in it to `known`."""
+    """Returns a context manager that adds to `known` the graphs that ``ms.jit`` compiles in it."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield

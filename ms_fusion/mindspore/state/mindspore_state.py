@@ -163,7 +163,7 @@ def version() -> str:
 
 
 def is_graph_mode() -> bool:
-    """Returns whether MindSpore is in graph mode; its default is PyNative mode."""
+    """Returns whether MindSpore is in graph mode; the default of MindSpore is PyNative mode."""
     mindspore = mindspore_module()
     return bool(mindspore.get_context("mode") == mindspore.GRAPH_MODE)
 
@@ -417,9 +417,9 @@ def override_flags(text: str) -> Iterator[None]:
 def _leave_flags() -> None:
     """At exit, sets MindSpore's environment variable to the flags of the last compilation.
 
-    At exit, MindSpore reads the variable again. MindSpore compares the passes that the variable
-    names then with the passes that it named at the compilations. If the variable names fewer passes
-    at exit, MindSpore crashes.
+    At exit, MindSpore reads the variable again. MindSpore compares the passes in the variable at
+    exit with the passes in the variable at the compilations. If there are fewer passes at exit,
+    MindSpore crashes.
     """
     if _last_flags:
         os.environ[FLAGS_VARIABLE] = _last_flags
