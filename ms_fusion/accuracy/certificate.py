@@ -206,8 +206,7 @@ class _Bench:
     """Sends requests to two child processes: one runs kernels, one runs their operators.
 
     Attributes:
-        directory: directory of the ``.npz`` files by which tensors are exchanged with the child
-            processes.
+        directory: directory of the ``.npz`` files that exchange tensors with the child processes.
         compiled: child process that calls compiled kernels.
         unfused: child process that runs MindSpore's operators.
         deadline: end of the time limit, in s of `time.monotonic`.

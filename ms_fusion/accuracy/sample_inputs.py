@@ -60,7 +60,7 @@ def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def edge_inputs(graph: Graph, seed: int) -> dict[str, Array]:
-    """Returns the inputs of `seeded_inputs`, in which `special_values` replace some elements.
+    """Returns the inputs of `seeded_inputs` with `special_values` in place of some elements.
 
     The special values replace the first elements of each floating-point input. They replace at most
     half of the elements. For two consecutive floating-point inputs x and y of sufficient size, each
@@ -146,7 +146,7 @@ def _values_reaching(graph: Graph, operators: frozenset[str]) -> frozenset[str]:
 
 
 def _integer_range(graph: Graph, value: Value) -> tuple[int, int]:
-    """Returns the half-open range from which the elements of an integer input are drawn.
+    """Returns the half-open range of the random elements of an integer input.
 
     Indices are in the range of the table that they index. Other integers are small.
     """

@@ -51,11 +51,11 @@ def assemble(
         joined: the original operators, the fused kernels, and the assignment of operators to
             kernels.
         title: name of the net.
-        device: the record of the device's memory bandwidth and launch cost, from which times are
-            predicted.
+        device: the device record. Its memory bandwidth and launch cost determine the predicted
+            times.
         device_target: ``CPU``, ``GPU`` or ``Ascend``.
-        flags, preset: the graph kernel flags of the fused run, and the name of the preset (a named
-            set of flags) from which the flags were derived.
+        flags, preset: the graph kernel flags of the fused run, and the name of their preset (a
+            named set of flags).
         generator: generator of the kernels, ``ms_fusion`` or ``mindspore``.
         builds: a dict from the name of a kernel to its build record. The dict contains the kernels
             that ms_fusion's generator built.

@@ -46,8 +46,8 @@ With fewer turns, the median of the time ratios has no confidence bounds.
 SETTLING_CALLS = 60
 """Number of warm-up turns; a turn calls each variant of the net once.
 
-After these turns, MindSpore has finished its own choice of the way to execute a net, and the net's
-memory is in large pages.
+After these turns, MindSpore has chosen how it executes the net, and the net's memory is in large
+pages.
 """
 
 
@@ -65,8 +65,8 @@ class CaptureOrder(msgspec.Struct, frozen=True, kw_only=True):
         profile: whether to time each operator with MindSpore's profiler; requires `measure`.
         accuracy: whether to dump the input tensors of each kernel. `accuracy` must be False if the
             capture runs in the user's process.
-        against: graph kernel flags of the run with which the fused run is compared. The default
-            turns fusion off.
+        against: graph kernel flags of the other run, which is compared with the fused run. The
+            default turns fusion off.
         compare_s: duration of the timing after the warm-up, s. If `compare_s` is 0, a few turns are
             timed. Each turn calls the net once without and once with fusion.
     """

@@ -236,9 +236,9 @@ def _search_path() -> tuple[str, ...]:
 def _private_directory() -> Iterator[Path]:
     """Yields a private directory; removes it when the caller's ``with`` block ends.
 
-    If this process is killed, a later process removes the directory. The directory is not in the
-    cache directory, since the path of the cache directory may contain a dot, and MindSpore does not
-    dump tensors to a path with a dot.
+    If this process is killed, a later process removes the directory. MindSpore does not dump
+    tensors to a path with a dot, and the path of the cache directory may contain a dot. So the
+    private directory is not in the cache directory.
     """
     place = private_directory.make(temporary_directory() / f"ms_fusion-{os.getuid()}")
     try:

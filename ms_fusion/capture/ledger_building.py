@@ -96,8 +96,7 @@ def build_ledger(
 def _dumps_of(directory: Path) -> Dumps:
     """Returns the dumps of one run.
 
-    If MindSpore's simplification removed all operators, there is no built graph. The result then
-    has no built graph either.
+    If MindSpore's simplification removed all operators, the result has no built graph.
     """
     built = next(directory.rglob("graph_build_*.ir"), None)
     return Dumps(directory) if built is None else read_dumps(directory)

@@ -185,7 +185,7 @@ def pack(net: Callable[..., Any], inputs: Sequence[Any]) -> bytes:
 
 @contextmanager
 def _pickle_modules_by_value(net: Any) -> Iterator[None]:
-    """Returns a context manager in which cloudpickle serializes the user's modules by value.
+    """Returns a context manager that makes cloudpickle serialize the user's modules by value.
 
     Two kinds of objects have modules that are serialized by value:
 

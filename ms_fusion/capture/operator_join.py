@@ -211,7 +211,7 @@ def match_bodies(
 
 
 def family_of(kernel: Node) -> tuple[str, int]:
-    """Returns (name of the cluster of which `kernel` is a part, index of `kernel` in the cluster).
+    """Returns (name of the cluster that became `kernel`, index of `kernel` in the cluster).
 
     If MindSpore split the cluster, its kernels have the indices 0, 1, 2 and so on. The only kernel
     of a cluster that was not split has the index 0.

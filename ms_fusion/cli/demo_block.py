@@ -50,8 +50,8 @@ class FeedForward(nn.Cell):
 class Block(nn.Cell):
     """Layer norm and attention, then layer norm and feed-forward.
 
-    There are two residual connections: the result of attention is added to the input of the first
-    layer norm, and the result of feed-forward to the input of the second.
+    There are two residual connections. One adds the result of attention to the input of the first
+    layer norm. The other adds the result of feed-forward to the input of the second layer norm.
 
     Args:
         width: size of a token's vector.

@@ -167,7 +167,7 @@ class _OurGenerator:
     """The kernel generator of ms_fusion; it is loaded when a kernel is not in the compile cache.
 
     Attributes:
-        directory: directory in which MindSpore looks for the libraries of the kernels.
+        directory: directory that MindSpore searches for the libraries of the kernels.
     """
 
     directory: Path
@@ -199,7 +199,7 @@ class _MindSporeGenerator:
     """The kernel generator of MindSpore.
 
     Attributes:
-        directory: directory in which MindSpore looks for the libraries of the kernels.
+        directory: directory that MindSpore searches for the libraries of the kernels.
         attributes: the attributes that MindSpore passes to the generator, as a string.
     """
 

@@ -103,8 +103,8 @@ def benefit(
         graph: graph with known or assumed sizes.
         device: the device whose bandwidths, rates and memory sizes the formula uses.
         split: function that splits the body into library calls (matrix products with simple
-            epilogues) and the operators between the library calls. These parts are executed in one
-            launch, and pass results to each other through memory.
+            epilogues) and the operators between the library calls. One launch executes all these
+            parts. The parts pass results to each other through memory.
         capacity_share: fraction of the on-chip memory that a tile may fill.
     """
     body = fused.fused_body

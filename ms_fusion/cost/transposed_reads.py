@@ -68,7 +68,7 @@ def count_reads(source: str, graph: Graph) -> int:
 
 
 def recomputed_steps(graph: Graph) -> int:
-    """Returns the vector steps in which a kernel computes values again for other positions.
+    """Returns the vector steps that a kernel spends to compute values again for other positions.
 
     Each data-movement operator on a path from a result back to a value changes the positions at
     which the value is read. So the value is computed once for each different path. If each of two

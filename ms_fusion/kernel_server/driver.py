@@ -112,7 +112,7 @@ def stand_in(text: str, directory: Path, why: str) -> bool:
 
     Args:
         text: the kernel's description.
-        directory: directory in which MindSpore looks for the kernel's library.
+        directory: directory that MindSpore searches for the kernel's library.
         why: the reason why the build failed, for the report of `explain`.
 
     Raises:

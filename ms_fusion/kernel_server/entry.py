@@ -1,4 +1,4 @@
-"""Emits the C entry function of a kernel, by which MindSpore calls the generated function.
+"""Emits the C entry function of a kernel; MindSpore calls the generated code through it.
 
 MindSpore 2.10 calls ``void NAME(void *callback, int *threads, void **buffers)``. The array
 `buffers` contains the addresses of the inputs, then the addresses of the outputs. The entry
@@ -17,7 +17,7 @@ from tbe_impl.dsl.tensor import Tensor
 
 
 def emit_entry(group: LoweredGroup, program: Program, layout: Layout, threads: int) -> str:
-    """Returns the C code of the function by which MindSpore calls the kernel.
+    """Returns the C code of the entry function that MindSpore calls.
 
     In the C file, this code must follow the code of `program`.
     """

@@ -111,7 +111,7 @@ def _plan_few_nests(group: LoweredGroup, graph: Graph, device: Device) -> Plan:
 def plan_with_stored(
     names: Sequence[str], group: LoweredGroup, graph: Graph, device: Device = PLANNING_CPU
 ) -> Plan:
-    """Returns the partition, with its cost, in which the values `names` are stored.
+    """Returns the partition that stores the values `names`, and its cost.
 
     Raises:
         CompileError: the back end finds no loop nests for the group.
@@ -138,7 +138,7 @@ def plan_with_stored(
 def full_fission_values(group: LoweredGroup, graph: Graph) -> tuple[str, ...]:
     """Returns the names of the values to store so that every operator has its own nest.
 
-    A partition in which these values are stored is a full loop fission.
+    A partition that stores all these values is a full loop fission.
     """
     places = _places(group)
     return tuple(

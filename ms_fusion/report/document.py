@@ -40,7 +40,7 @@ Converter = Callable[[Any], Any]
 
 
 def _text_to_plain(value: Any) -> str:
-    """Returns `value` as a string in which a backslash escape replaces each lone surrogate.
+    """Returns `value` as a string, with a backslash escape in place of each lone surrogate.
 
     Damaged names contain lone surrogates, which UTF-8 cannot encode.
     """

@@ -45,7 +45,7 @@ RESIZE_OPERATORS = frozenset(
 )
 """Resizing operators, whose first input is the image."""
 NCHW_ORDER, NHWC_ORDER = (0, (0,)), 1
-"""Values of AvgPool's argument for the data format: those for NCHW, and the value for NHWC."""
+"""Values of AvgPool's data format argument: the values that mean NCHW, and the NHWC value."""
 KINDS = OperatorKinds(
     {op: (len(images), bool(result)) for op, (images, result) in CONVOLUTIONS.items()},
     ELEMENTWISE,

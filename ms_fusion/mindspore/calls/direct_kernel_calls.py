@@ -1,7 +1,7 @@
 """Fast call path: calls the kernel of a single-kernel graph without MindSpore's executor.
 
 For a small net, MindSpore's overhead per call takes as long as the computation. The overhead takes
-several times longer if other code has evicted MindSpore's data from the processor's caches.
+several times longer if other code has evicted the data of the net from the processor's caches.
 
 A graph is equivalent to its kernel under four conditions:
 

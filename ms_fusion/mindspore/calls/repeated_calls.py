@@ -1,7 +1,7 @@
 """Fast call path: a repeated call of a Cell directly runs the graph or kernel of the last call.
 
-A call is repeated if its arguments have the same shapes and dtypes as in the Cell's last call, and
-the Cell and the flags have not changed.
+A call is called repeated under two conditions: the arguments have the same shapes and dtypes as in
+the Cell's last call, and neither the Cell nor the flags have changed.
 
 At each call MindSpore computes a key from the arguments and looks up the compiled graph. The lookup
 takes more than half of the call time of a small net. Instead, this module compares shapes and
@@ -191,7 +191,7 @@ class CallRecords:
     def is_plain(self, value: Any) -> bool:
         """Returns whether a value is a plain tensor.
 
-        A plain tensor is neither a constant nor lazily initialized, and has no extra attributes.
+        A plain tensor is not a constant, is not lazily initialized, and has no extra attributes.
         """
         return type(value) is self._tensor and not (
             value.const_arg or value.has_init or value.__dict__

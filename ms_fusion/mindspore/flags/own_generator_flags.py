@@ -1,4 +1,4 @@
-"""Defines the graph kernel flags with which MindSpore uses our generator on CPU.
+"""Defines the graph kernel flags that make MindSpore use our generator on CPU.
 
 With these flags MindSpore clusters most operators, and does not split clusters into kernels.
 """

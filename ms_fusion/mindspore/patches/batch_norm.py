@@ -158,7 +158,7 @@ def _replacements() -> dict[Any, Any]:
 
 @contextlib.contextmanager
 def expand_batch_norm() -> Iterator[None]:
-    """Returns a context manager in which compilations expand batch normalisation.
+    """Returns a context manager that makes compilations expand batch normalisation.
 
     The ``with`` blocks of this context manager may be nested.
     """

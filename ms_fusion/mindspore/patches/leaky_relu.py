@@ -55,7 +55,7 @@ class _Gradient:
 
 @contextlib.contextmanager
 def differentiate_by_result() -> Iterator[None]:
-    """Returns a context manager in which compilations use this module's gradient of LeakyReLU.
+    """Returns a context manager that makes compilations use this module's gradient of LeakyReLU.
 
     The ``with`` blocks of this context manager may be nested.
     """

@@ -104,7 +104,7 @@ def _pairs(padding: Sequence[int], rank: int) -> tuple[tuple[int, int], ...]:
 
 
 def replace_pad() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager in which compilations replace `mindspore.ops.pad`.
+    """Returns a context manager that makes compilations replace `mindspore.ops.pad`.
 
     The replacement is `pad_constant`.
     """

@@ -17,7 +17,7 @@ RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resou
 
 @contextlib.contextmanager
 def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
-    """Returns a context manager in which compilations use our replacements of MindSpore functions.
+    """Returns a context manager that makes compilations replace functions of MindSpore by ours.
 
     The ``with`` blocks of this context manager may be nested.
 

@@ -26,7 +26,7 @@ from ms_fusion.ops import OPERATORS
 from ms_fusion.ops.op_info import SourceExpansion
 
 np = ops
-"""Functions that MindSpore's parser takes for those of NumPy (`np`) in the formulas."""
+"""The module whose functions MindSpore's parser uses in place of NumPy's (`np`) in the formulas."""
 FLOATS = (ms.float16, ms.float32)
 
 
@@ -125,7 +125,7 @@ CELLS = {
 
 @contextlib.contextmanager
 def expand_by_source() -> Iterator[None]:
-    """Returns a context manager in which compilations use the replacements of this module.
+    """Returns a context manager that makes compilations use the replacements of this module.
 
     The ``with`` blocks of this context manager may be nested.
     """

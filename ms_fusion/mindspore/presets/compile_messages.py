@@ -97,7 +97,7 @@ def _warn_of_many_shapes(seen: set[Any], name: str, inputs: Sequence[Any]) -> No
 def _describe_failures(found: Sequence[KernelRefusal], *, left: bool) -> str:
     """Returns one message for kernels that our generator could not build.
 
-    `left` is the value of `KernelRefusal.left`, which is the same for all these kernels. It is
+    `left` is the value of `KernelRefusal.left`, which is the same for all these kernels. `left` is
     False if a slow substitute was built for each kernel, and True if no substitute could be built.
     """
     kernels = "a kernel is" if len(found) == 1 else f"{len(found)} kernels are"

@@ -184,9 +184,9 @@ def _run_proof() -> GeneratorProof:
 
 @lru_cache(maxsize=1)
 def _source_digest() -> str:
-    """Returns a digest of our source files on which the result of the self-test depends.
+    """Returns a digest of those of our source files that influence the result of the self-test.
 
-    The digest is part of the key under which the result of the self-test is cached.
+    The digest is part of the cache key of the self-test's result.
     """
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()

@@ -137,7 +137,7 @@ class SpecializedNet:
 
     @property
     def seen(self) -> tuple[SeenShape, ...]:
-        """Returns a record for each set of input shapes with which the net was called so far."""
+        """Returns a record for each set of input shapes in the calls of the net so far."""
         with self._lock:
             return tuple(
                 replace(item, kept=self._executions[key].compiled_for in self._compiled)
@@ -154,7 +154,7 @@ class SpecializedNet:
         return OneShape(self.net)
 
     def __str__(self) -> str:
-        """Returns one line of text for each set of input shapes with which the net was called."""
+        """Returns one line of text for each set of input shapes in the calls of the net so far."""
         return "\n".join(map(str, self.seen)) or "not called yet"
 
     def __repr__(self) -> str:

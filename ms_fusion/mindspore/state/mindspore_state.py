@@ -377,7 +377,7 @@ class _FixedDepth(threading.local):
 
 _fixed_depth = _FixedDepth()
 _outer_values: list[str | None] = []
-"""For each active `override_flags`, outermost first: the value that it has overridden."""
+"""Values of the variable before each active `override_flags`, outermost first; None if unset."""
 _last_flags = ""
 
 
@@ -427,7 +427,7 @@ def _leave_flags() -> None:
 
 @contextlib.contextmanager
 def environment_flags(text: str) -> Iterator[None]:
-    """Returns a context manager in which compilations use the flags `text` instead of presets.
+    """Returns a context manager that makes compilations use the flags `text` instead of presets.
 
     Raises:
         UnsafeError: the flags select our generator, but MindSpore's generator has already built

@@ -20,7 +20,7 @@ class InForce:
         flags: the flag string.
         scope: the origin of the flags: ``process``, ``block``, ``Cell``, ``user`` (the user's own
             setting) or ``none``.
-        route: place from which MindSpore reads the flags: ``environment``, ``JitConfig``,
+        route: the place of the flags that MindSpore reads: ``environment``, ``JitConfig``,
             ``context`` or ``none``.
         device: MindSpore's device target.
         version: MindSpore's version.

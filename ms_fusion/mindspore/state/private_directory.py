@@ -1,8 +1,8 @@
 """Creates private directories of this process (mode 0700, locked) and removes them at exit.
 
-MindSpore executes the kernel files in its kernel directory. So each process creates a new
-directory, to which no other user can write. If a process has ended without removing its directory,
-a later process removes it.
+MindSpore executes the kernel files in its kernel directory. So each process creates a new directory
+that no other user can write to. If a process has ended without removing its directory, a later
+process removes it.
 """
 
 from __future__ import annotations
