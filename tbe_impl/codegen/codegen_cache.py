@@ -2,9 +2,9 @@
 
 The cached result of one code generation is called a plan (`CodegenPlan`). The cache key of a plan
 covers the whole graph, the options and the sources of the generator. A plan does not contain the C
-text, but only its digest. This digest, the compiler and the machine are enough to find the compiled
-library. Each library exports a symbol that contains the digest of its graph, so that the library of
-another graph is never loaded by mistake.
+text, but only its digest. The compiled library is found by this digest, the compiler and the
+machine. Each library exports a symbol that contains the digest of the library's graph. A library
+that was built for another graph is therefore never loaded by mistake.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """Restores the program of a graph from this plan; None if the plan is of another graph."""
+        """Restores the program of a graph from this plan; None if it is another graph's plan."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
@@ -88,11 +88,11 @@ _DECODER = msgspec.json.Decoder(CodegenPlan)
 
 
 def graph_mark(graph: Callable[[], str], options: Options) -> str:
-    """Returns a digest of the text form of a graph and of the options that change results.
+    """Returns a digest of a graph's text form and of the options that change results.
 
-    Returns "" if `graph` cannot write the graph as text. The digest is part of the C text. Options
-    that change the code but not the results, for example the unroll factor, do not change the
-    digest.
+    The function `graph` returns the text form. The digest is "" if the graph has no text form. The
+    digest is part of the C text. Options that change the code but not the results, for example the
+    unroll factor, do not change the digest.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"
@@ -129,7 +129,7 @@ def write_plan(store: Store, key: str, program: Program) -> None:
 
 
 def generator_fingerprint() -> str:
-    """Returns a digest of the names, sizes and modification times of the generator's sources."""
+    """Returns a digest of the names, sizes and modification times of the generator's files."""
     found = []
     for place in GENERATOR_DIRECTORIES:
         with os.scandir(place) as files:

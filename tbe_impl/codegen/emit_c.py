@@ -1,6 +1,6 @@
-"""Prints the loop IR as C, without any decision of its own.
+"""Prints the loop IR as C and makes no code generation decisions.
 
-The functions that the C calls are defined in the headers in `include/`.
+The headers in `include/` define the functions that the C code calls.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ ATOM = 8
 
 
 def c_type(kind: str) -> str:
-    """Returns the C type of a kind."""
+    """Returns the C type of a kind (a type of the loop IR)."""
     return _C_TYPES.get(kind) or (f"{kind}v" if kind in _VECTORS else kind)
 
 
@@ -122,7 +122,7 @@ def _index(node: Index) -> str:
 
 
 def literal_text(kind: str, value: float | int | bool) -> str:
-    """Returns the C text of the scalar that is in all lanes of a constant vector."""
+    """Returns the C text of the constant `value` in a lane of kind `kind`."""
     if kind == MASK:
         return "-1" if value else "0"
     if kind[0] == "f":
@@ -460,7 +460,7 @@ def emit_statements(body: Sequence[Stmt], *, are_staged: bool = False, indent: s
 
 
 def emit_function(function: Function, *, are_staged: bool = False) -> str:
-    """Returns a function as C text; with `are_staged`, comments name the stages of statements."""
+    """Returns a function as C text; if `are_staged`, comments name the stage of each statement."""
     parameters = ", ".join(_declaration(item.kind, item.name) for item in function.parameters)
     body = emit_statements((*function.declarations, *function.body), are_staged=are_staged)
     head = c_type(function.result) if function.result else "static void"

@@ -23,19 +23,19 @@ def buffer_at(number: int, array: ir.Var = BUFFERS) -> ir.Element:
 
 
 def entry_function(symbol: str, body: Sequence[ir.Stmt]) -> ir.Function:
-    """Returns ``int symbol(void **b, const int64_t *s, int64_t threads)``."""
+    """Returns the function ``int symbol(void **b, const int64_t *s, int64_t threads)``."""
     parameters = (*POINTERS_AND_SIZES, ir.Parameter(THREADS.name, "int64_t"))
     return ir.Function(symbol, parameters, (), tuple(body), ir.INT)
 
 
 def limit_threads(options: Options) -> list[ir.Stmt]:
-    """Returns statements that set the number of threads if the options fix it."""
+    """Returns statements that set the number of threads if the options fix that number."""
     limit = ir.Assign(THREADS, ir.Int(min(options.threads, MAX_THREADS)))
     return [ir.If(ir.Var(THREADS.name, ir.FLAG), (limit,))] if options.threads else []
 
 
 def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:
-    """Returns statements that define the sizes of a call by name."""
+    """Returns statements that define one C variable for each size in ``s``."""
     return [
         ir.Let(name, ir.INDEX, ir.Element(SIZES.name, (ir.Int(number),)))
         for number, name in enumerate(names)
@@ -43,10 +43,11 @@ def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:
 
 
 def allocate(target: ir.Expr, byte_count: ir.Expr, *between: ir.Stmt) -> list[ir.Stmt]:
-    """Returns statements that allocate memory, or leave the enclosing `Attempt`.
+    """Returns statements that allocate memory; if that fails, they leave the enclosing `Attempt`.
 
     Args:
-        target: the variable, which these statements define, or the array element of the pointer.
+        target: the variable or the array element that receives the pointer. A variable is defined
+            by these statements.
         byte_count: number of bytes.
         between: statements between the allocation and its check.
     """

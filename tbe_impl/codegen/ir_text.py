@@ -170,7 +170,7 @@ def show_function(function: ir.Function) -> str:
 
 
 def show_change(before: ir.Function, after: ir.Function) -> str:
-    """Returns what a pass has changed, as a unified diff of texts; "" if nothing."""
+    """Returns the changes of a pass as a unified diff of texts; "" if there are none."""
     old, new = (show_function(one).splitlines() for one in (before, after))
     lines = list(difflib.unified_diff(old, new, lineterm="", n=1))
     return "".join(f"{line}\n" for line in lines[2:])
@@ -179,7 +179,7 @@ def show_change(before: ir.Function, after: ir.Function) -> str:
 def show_program(codes: Sequence[NestCode], entry: ir.Function, *, passes: bool = False) -> str:
     """Returns the functions of all nests before the passes, then the entry function.
 
-    If `passes` is true, the function of each nest is followed by what each pass changes in it.
+    If `passes` is true, the changes of each pass follow the function of each nest.
     """
     found = []
     for code in codes:

@@ -82,8 +82,8 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
     each other.
 
     Returns:
-        The address of the element at `address` in the copy, and the stride from lane to lane. If
-        the tile cannot be copied, address and stride in the tensor itself.
+        A pair: the address of the element in the copy, and the stride from lane to lane. If the
+        tile cannot be copied, both refer to the tensor instead of the copy.
     """
     tile = writer.tile
     assert tile is not None and writer.vector is not None
@@ -176,11 +176,11 @@ def _emit_indexed_row_load(
 def _row_terms(
     tensor: Tensor, rows: Sequence[Index], strides: Sequence[Poly]
 ) -> list[tuple[Index, Poly | None, Poly]]:
-    """Returns the terms of a row's address: index, exclusive upper bound and stride of each.
+    """Returns the terms of a row's address as triples (index, exclusive upper bound, stride).
 
     If an index is loaded from memory, there is one term per index. Otherwise, there is one term for
-    the whole address, because a merged loop has one variable for several axes: an index of one of
-    these axes alone is then meaningless.
+    the whole address. The reason is that a merged loop has one variable for several axes, so that
+    no index belongs to a single axis.
     """
     if any(isinstance(row, Value) for row in rows):
         return [

@@ -1,4 +1,4 @@
-"""Builds loops over blocks, loops that a schedule fuses, and jammed loops with their remainders."""
+"""Builds block loops, loops that a schedule fuses, and jammed loops with remainder loops."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def end_of(inside: Lowering, serial: int) -> ir.Expr:
 def emit_level(
     inside: Lowering, level: Level, body: Callable[[], None], *, shared: bool = False
 ) -> None:
-    """Emits nested loops over the indices of a level or over their blocks.
+    """Emits nested loops over the indices of a level, or over the blocks of these indices.
 
-    The loops become one loop by loop coalescing; if `shared`, the threads share its iterations.
+    Loop coalescing later turns the nested loops into one loop. If `shared`, the threads share the
+    iterations of that loop.
     """
     saved, heads = dict(inside.parts), []
     for serial, step in level.parts:
@@ -96,7 +97,8 @@ def open_levels(
 def parallel_trip_count(inside: Lowering, level: Level) -> ir.Expr:
     """Returns the trip count of the parallel loop.
 
-    For a loop over one index, this is the extent of the index, even for a block loop.
+    If the loop changes only one index, the result is the extent of this index. This also holds for
+    a block loop, which steps over several values at once.
     """
     if len(level.parts) == 1:
         return inside.index_expr(inside.extents[level.parts[0][0]])

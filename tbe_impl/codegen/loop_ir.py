@@ -1,7 +1,7 @@
 """Defines the loop IR: typed expressions and statements between DSL stages and C.
 
-Lowering builds it, passes transform it, `tbe_impl.codegen.emit_c` prints it. Every node is an
-immutable dataclass, so equal nodes compare equal and a pass returns new nodes.
+Lowering builds the IR, passes transform it, and `tbe_impl.codegen.emit_c` prints it. Every node is
+an immutable dataclass: equal nodes compare equal. A pass returns new nodes.
 
 Kinds (types). A vector kind has LANES lanes: ``f32 f64 i8 i16 i32 i64 u8 u16 u32 u64``, and
 ``mask``, whose lanes are true or false. A scalar kind has one value: ``index`` (64-bit), ``int``,
@@ -52,7 +52,7 @@ Functions of a program call each other by name. The entry function is the one th
 
 A statement that computes a part of a DSL stage has the stage's number in `stage`.
 
-This module exceeds 500 lines because the grammar and the traversals that know its fields belong
+This module exceeds 500 lines because the node classes and the traversals of their fields belong
 together.
 """
 
@@ -140,7 +140,7 @@ class Index(Expr):
         return frozenset(name for names, _ in self.terms for name in names)
 
     def shift(self, name: str, by: int) -> Index:
-        """Returns the polynomial with ``name + by`` in place of a variable.
+        """Returns the polynomial in which ``name + by`` replaces the variable `name`.
 
         >>> Index(((("n", "i"), 2), (("j",), 1))).shift("i", 3).terms
         ((('n', 'i'), 2), (('n',), 6), (('j',), 1))
@@ -160,8 +160,8 @@ class Index(Expr):
 class Literal(Expr):
     """A vector with the same constant in all lanes.
 
-    `text` is the value as text. Unlike the value itself, it compares −0 and 0 as different, and two
-    NaNs as equal.
+    `text` is the value as text. The texts of −0 and 0 differ, and the texts of two NaNs are equal.
+    A comparison of values would give the opposite in both cases.
     """
 
     kind: str
@@ -208,7 +208,7 @@ class Call(Expr):
 
 
 class Cast(Expr):
-    """A conversion by a C cast: between scalars, between pointers, or of the bits of lanes."""
+    """A C cast: converts a scalar, converts a pointer, or reinterprets the bits of vector lanes."""
 
     kind: str
     value: Expr
@@ -366,9 +366,9 @@ class Accumulate(Stmt):
 class Prefetch(Stmt):
     """Prefetches a cache line.
 
-    `position` is the number of the vector among consecutive vectors. Only the first vector in a
-    cache line then prefetches the line. If `position` is None, each vector prefetches its cache
-    line.
+    `position` is the number of the vector among consecutive vectors. With this number, only the
+    first vector in a cache line prefetches the line. If `position` is None, each vector prefetches
+    its cache line.
     """
 
     place: Expr
@@ -392,10 +392,10 @@ class For(Stmt):
         room: number of elements that an iteration needs; the loop ends when fewer are left.
         unroll: unroll factor; 0 to let the compiler decide.
         kind: kind of the loop variable.
-        more: further variables of the loop, which its body assigns.
-        inner: number of perfectly nested loops inside that become one loop with this one; see
+        more: further variables that the loop defines and that its body assigns.
+        inner: number of perfectly nested inner loops that are coalesced with this loop; see
             `tbe_impl.codegen.passes.loop_coalescing`.
-        is_shared: whether threads share the iterations of that one loop.
+        is_shared: whether threads share the iterations of the coalesced loop.
         jam: number of iterations to unroll and jam; 0 for none.
     """
 
@@ -491,7 +491,10 @@ class Continue(Stmt):
 
 
 class Attempt(Stmt):
-    """Runs `body` until its end or a `Leave`, then `final`; at most one in a function."""
+    """Runs `body` until its end or a `Leave`, then `final`.
+
+    A function contains at most one `Attempt`.
+    """
 
     body: tuple[Stmt, ...]
     final: tuple[Stmt, ...]
@@ -517,10 +520,12 @@ class VectorLoop(Stmt):
         steps: number of elements; None if it is unknown.
         head: number of elements to peel before the first whole vector; None for none.
         unroll: number of vectors per iteration of the unrolled loop.
-        accumulators: the accumulators of a reduction; `whole` uses the first of each group, and
-            `tbe_impl.codegen.passes.accumulators` adds one for each further vector.
-        first, copies, rest: statements for the peeled elements, for each vector of an iteration of
-            the unrolled loop, and for the remainder; see `tbe_impl.codegen.passes.vector_tails`.
+        accumulators: one group of variable names for each accumulator of a reduction. `whole` uses
+            the first name of a group. `tbe_impl.codegen.passes.accumulators` adds a name to the
+            group for each further vector of an unrolled iteration.
+        first: statements for the peeled elements; see `tbe_impl.codegen.passes.vector_tails`.
+        copies: statements for each vector of an unrolled iteration.
+        rest: statements for the elements after the last whole vector.
         strips: the loop after loop fission (`tbe_impl.codegen.passes.loop_fission`); empty without
             fission.
         cells: an alternative loop with table lookups, for processors with float16 arithmetic; see
@@ -560,9 +565,9 @@ class Parameter(Node):
 
 
 class Function(Node):
-    """A function; its declarations precede what passes change.
+    """A function; passes change its `body`, but not its `declarations`.
 
-    `result` is the kind of its result; empty for a function without result.
+    `result` is the kind of the result; empty for a function without result.
     """
 
     name: str
@@ -593,7 +598,7 @@ def call(function: str, *arguments: Expr, kind: str = INDEX, prefix: str = "") -
 
 
 def fold(operator: str, operands: Iterable[Expr], kind: str = INDEX) -> Expr:
-    """Returns an operator on one scalar or more, from left to right."""
+    """Combines one or more scalars by a binary operator, from left to right."""
     return functools.reduce(lambda one, other: op(operator, one, other, kind=kind), operands)
 
 

@@ -22,8 +22,8 @@ class LoopScope:
     Attributes:
         variables: serial numbers of the variables that the loop changes: one for most loops,
             several for a fused loop, none for the level outside all loops.
-        blocks: serial numbers of the variables that do not take all their values in one run of the
-            loop, because it is a block loop or because each thread runs a part of the iterations.
+        blocks: serial numbers of the variables that take only some of their values in one run of
+            the loop. The loop is then a block loop, or each thread runs a part of its iterations.
         body: the statements so far.
         memo: values already computed on this level.
         rows: row buffers available on this level.
@@ -150,7 +150,8 @@ class AttachedTile(Record):
 
     Attributes:
         nest: the loop nest that computes the tile.
-        reader: the stage whose loops enclose the tile: a stored result, or another tiled stage.
+        reader: the stage whose loops enclose the tile. It is a stored result or another tiled
+            stage.
         at: position of the enclosing loop among the levels of `reader`.
         sizes: shape of the tile.
     """
@@ -164,8 +165,8 @@ class AttachedTile(Record):
 class MissingBuffer(Exception):
     """Raised when a loop nest cannot be generated unless further tensors are stored in memory.
 
-    The argument `tensors` contains these tensors. The program is then planned again, and stores
-    them in memory.
+    The argument `tensors` contains these tensors. The caller then plans the program again, with
+    these tensors stored in memory.
     """
 
     def __init__(self, *tensors: Tensor):

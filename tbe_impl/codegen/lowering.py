@@ -3,7 +3,8 @@
 A stage that is not stored needs no buffer. A broadcast costs nothing. The sum of a row is computed
 once, in the loop over rows. A common subexpression of two outputs is computed once.
 
-This module exceeds 500 lines because the lowering is one class; a loop IR would divide it.
+This module exceeds 500 lines because the lowering is one class, whose methods share the state of
+the open loops.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Lowering:
         slow: ``id`` of the costly stages, which are stored if the loops would otherwise compute an
             element repeatedly.
         options: code generation options.
-        sums: maps the ``id`` of a reduction to its requested loops.
+        sums: maps the ``id`` of a reduction to the loops that a schedule requests for it.
         short: maps the ``id`` of a call, quotient or reduction to a cheaper function for it; see
             `tbe_impl.codegen.passes.half_accuracy`, `tbe_impl.codegen.passes.row_maxima` and
             `tbe_impl.codegen.passes.softmax_exponentials`.
@@ -77,8 +78,8 @@ class Lowering:
         parts: maps the serial number of an index to the range of its loop, if the loop covers only
             the iterations of one thread or the current blocks of block loops.
         spans: maps the serial number of an index of a tile to its first value and its extent.
-        tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
-            its tile.
+        tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
+            in loops of another stage.
         stage: the stage that is being lowered.
     """
 
@@ -130,15 +131,15 @@ class Lowering:
         return name
 
     def declare_block(self, serial: int, step: int) -> Poly:
-        """Declares a variable for the first index of a block; returns it as a polynomial."""
+        """Declares and returns a variable (a polynomial) for the first index of a block."""
         # negative serial numbers belong to blocks only
         self.names[~serial] = f"{self.names[serial]}_block{step}"
         return Poly.variable(~serial)
 
     def block_range(self, serial: int) -> tuple[Poly, Poly]:
-        """Returns first index and extent of a loop; inside a block loop, of the current block.
+        """Returns the first index and the extent of a loop, or of a block loop's current block.
 
-        The last block may be shorter than the returned extent.
+        For the last block, the returned extent may be too large.
         """
         block = self.parts.get(serial, WHOLE_RANGE).block
         if block:
@@ -149,7 +150,7 @@ class Lowering:
     def bind_sources(
         self, sources: Sequence[tuple[Expr, Mapping[int, Index]]], *, are_plain: bool = False
     ) -> Iterator[None]:
-        """Declares the expressions that the loops emitted in the ``with`` block compute.
+        """Declares the expressions of the loops that the body of the ``with`` statement emits.
 
         Each loop is split where a condition, a quotient or a remainder in the expressions changes.
 
@@ -228,7 +229,7 @@ class Lowering:
 
     @contextmanager
     def restrict_to(self, piece: Piece) -> Iterator[None]:
-        """Restricts the range of a loop to `piece` inside the ``with`` block."""
+        """Restricts a loop's range to `piece` in the body of the caller's ``with`` statement."""
         if not piece.is_cut:
             yield
             return
@@ -271,7 +272,7 @@ class Lowering:
 
         Args:
             piece: a piece of the enclosing loop.
-            inner: serial numbers of the loops inside it.
+            inner: serial numbers of the loops inside the enclosing loop.
             body, unroll, head: as for `emit_vector_loop`.
         """
         *middle, last = inner
@@ -381,7 +382,7 @@ class Lowering:
         return self.stage.number if self.stage is not None else None
 
     def let(self, value: ir.Expr, depth: int) -> Value:
-        """Returns a vector with the value of an expression, defined on level `depth`.
+        """Defines a vector with the value of an expression on level `depth`, and returns it.
 
         Equal expressions on one level share one vector.
         """
@@ -417,8 +418,8 @@ class Lowering:
     def memoize(self, key: tuple[int, tuple[object, ...]], lower: Callable[[], Value]) -> Value:
         """Returns the cached value of an element; calls `lower` if there is none.
 
-        Caches it on the outermost loop level where it is valid: a value is valid only in the
-        current pieces of the split loops that it depends on.
+        The value is cached on the outermost loop level where it is valid. If the value depends on
+        split loops, it is valid only in the current pieces of these loops.
         """
         for scope in self.chain:
             if key in scope.memo:
@@ -507,7 +508,7 @@ class Lowering:
     def is_recomputed(self, indices: Sequence[Index]) -> bool:
         """Returns whether an enclosing loop would compute the same element in each iteration.
 
-        Such a loop changes none of the element's `indices`, but contains a loop that does.
+        Such a loop changes none of the element's `indices`, but contains a loop that changes some.
         """
         if not all(isinstance(item, Poly) for item in indices):
             return False

@@ -55,8 +55,9 @@ class NestCode(Record):
     """The code of a nest.
 
     Attributes:
-        functions: the nest's function, the function that runs one part of the nest on a thread and
-            the function that merges partial results, if there are such, before all passes.
+        functions: the nest's function before all passes. If they exist, the function that runs one
+            part of the nest on a thread and the function that merges partial results are also
+            included.
         facts: what the passes know about the nest.
         calls: statements that run the nest.
         stored: the numbers of the tensors that the nest computes.
@@ -142,8 +143,8 @@ class NestFunction:
         """Returns the number of elements that the nest reads and writes.
 
         The number decides whether the nest runs on several threads. In a nest without reductions,
-        an input counts at most as many elements as the nest writes: a lookup of rows in a large
-        table, for example, reads few of the rows.
+        an input counts at most as many elements as the nest writes. For example, a lookup in a
+        large table reads only some rows of the table.
         """
         own = [root.tensor for root in self.nest.roots]
         met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False
@@ -173,7 +174,7 @@ class NestFunction:
         *calls: ir.Stmt,
         cells: HalfLookupTable | None = None,
     ) -> NestCode:
-        """Returns the code of the nest; `cells` is a lookup table of the function it computes."""
+        """Returns the code of the nest; `cells` is a lookup table of the nest's function."""
         stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
         facts = NestFacts(self.options, cells, is_scheduled=self.nest.exact is not None)
         return NestCode(tuple(functions), facts, calls, stored)
@@ -192,10 +193,10 @@ class NestFunction:
         fields: Mapping[str, ir.Expr] | None = None,
         part_count: ir.Var | None = None,
     ) -> tuple[tuple[ir.Function, ...], ir.Stmt]:
-        """Returns the function that runs one part, and the statement that runs all on threads.
+        """Returns the function that runs one part, and the statement that runs all parts.
 
-        The statement runs the nest on one thread when it accesses too few elements. The arguments
-        are those of `partition_among_threads`.
+        The statement runs the nest on one thread when the nest accesses too few elements. The
+        arguments are those of `partition_among_threads`.
         """
         bound: ir.Expr = ir.Int(self.options.parallel_elements)
         # merged partial sums differ from a sequential sum in the last bits, so their threshold is

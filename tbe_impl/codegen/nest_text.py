@@ -99,7 +99,7 @@ class _Printer:
     def _tiles(self, at: int, indent: str) -> Iterator[str]:
         """Yields the text of the loops that compute tiles inside the loop at level `at`.
 
-        The tiles are regions of other stages; the loops of this nest read them.
+        The tiles are regions of other stages, and the loops of this nest read the tiles.
         """
         own = {id(root.tensor) for root in self.nest.roots}
         for tile in self.layout.tiles.values():

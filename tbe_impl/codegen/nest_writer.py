@@ -318,7 +318,7 @@ class NestWriter:
     def _outer_roots(self, at: int) -> Iterator[Root]:
         """Yields the tensors that depend on level `at` but on no deeper level.
 
-        Yields none for the last level.
+        Yields nothing for the last level.
         """
         levels = self.nest.levels
         if at + 1 == len(levels):
@@ -398,8 +398,8 @@ class NestWriter:
         """Returns how many steps to peel so that non-temporal stores are aligned.
 
         The number is the same for every row of the array. Stores are aligned to a vector, or to a
-        cache line if a vector is longer: outputs of different dtypes have no greater alignment in
-        common.
+        cache line if a vector is longer. Outputs of different dtypes have no common alignment that
+        is greater.
         """
         buffer = self.function.buffer_of(self._innermost_roots()[-1])
         size = dtype_of(buffer.dtype).bytes
@@ -455,6 +455,6 @@ class NestWriter:
 
 
 def _innermost_expression(root: Root) -> Expr:
-    """Returns the expression that the innermost loop computes for a stored tensor (`root`)."""
+    """Returns the expression that the innermost loop computes for the stored tensor `root`."""
     body = root.tensor.op.body[root.tensor.value_index]
     return body.source if root.columns and isinstance(body, Reduce) else body

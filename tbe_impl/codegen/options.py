@@ -10,8 +10,8 @@ class LoopChoice:
     """One loop over a stored result.
 
     Attributes:
-        parts: axis position and step of each index that the loop changes. A step above 1 means a
-            block loop. Several parts mean fused loops.
+        parts: one pair (axis position, step) for each index that the loop changes. A step above 1
+            means a block loop. Several pairs mean fused loops.
         shared: whether the loop is parallel.
         grain: number of consecutive iterations that stay on one thread.
         unroll: number of steps to unroll, in elements; 0 for the default.
@@ -85,16 +85,17 @@ class Options:
         inplace: whether the first output overwrites the first input of the same shape and dtype.
         stored: numbers of the stages that are stored although they are no outputs; see
             `tbe_impl.codegen.program.numbered_results`.
-        inlined: numbers of the stages that are recomputed in each loop over a row, without row
-            buffer.
-        rows: numbers of the stages that get row buffers in addition to those of `keep_rows`.
+        inlined: numbers of the stages that get no row buffer, but are recomputed in each loop over
+            a row.
+        rows: numbers of further stages that get row buffers, in addition to the stages that
+            `keep_rows` selects.
         orders: requested loops of results; a request that cannot be followed has no effect.
-        portions: number of parts of a parallel nest. Each thread takes the next part when it has
-            finished one, so that a thread that starts late takes fewer. 0 for one equal part per
+        portions: number of parts of a parallel nest. A thread that finishes a part takes the next
+            one. A thread that starts late therefore computes fewer parts. 0 for one equal part per
             thread.
-        parallel_elements: minimum number of elements that a parallel nest reads and writes. A
-            quarter of this number suffices if a pool thread is busy-waiting (`thread_pool.h`),
-            except for a nest that merges partial sums.
+        parallel_elements: a nest runs in parallel only if it reads and writes at least this number
+            of elements. A quarter of this number suffices if a pool thread is busy-waiting
+            (`thread_pool.h`), except for a nest that merges partial sums.
     """
 
     rounding: str = "accurate"
@@ -121,7 +122,7 @@ class Options:
     orders: tuple[LoopOrder, ...] = ()
 
     def with_loops_of(self, other: Options) -> Options:
-        """Returns a copy whose `stored`, `inlined`, `rows` and `orders` are those of `other`."""
+        """Returns a copy with `stored`, `inlined`, `rows` and `orders` of `other`."""
         return replace(
             self,
             stored=other.stored,
@@ -131,7 +132,10 @@ class Options:
         )
 
     def temporary_dtype(self, dtype: str) -> str:
-        """Returns the dtype in memory of a temporary; halves are float32 unless stages round."""
+        """Returns the dtype in memory of a temporary.
+
+        A half-precision temporary is stored as float32, except with the rounding ``device``.
+        """
         is_half = dtype in ("float16", "bfloat16")
         return "float32" if is_half and self.rounding != "device" else dtype
 

@@ -1,7 +1,8 @@
-"""The passes on the loop IR of a nest, in order: the table of contents of the back end.
+"""Lists and runs the passes on the loop IR of a nest, in order.
 
 Each pass is a pure function from statements to statements. `Pass.macro` names the macro of the
-headers that limits a pass to some processors: the C then contains both forms.
+headers that limits a pass to some processors. The C code then contains both the code after this
+pass and the code without it.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Pass(Record):
     Attributes:
         name: name of the pass.
         transform: the transformation.
-        is_asked: returns whether the options and the nest ask for the pass; None if they always do
-            and the code needs the pass.
+        is_asked: returns whether the options and the nest ask for the pass. None if the pass always
+            runs, because the code needs it.
         macro: macro of the headers that limits the pass to some processors; empty for none.
     """
 
@@ -114,7 +115,7 @@ def disabled_passes() -> frozenset[str]:
     """Returns the names of the passes that the environment switches off.
 
     Raises:
-        InputError: a name is no pass, or of a pass that the code needs.
+        InputError: a name is unknown, or the code needs the pass of this name.
     """
     names = frozenset(filter(None, environment.DISABLE_PASS.read().replace(" ", "").split(",")))
     known = [item.name for item in PASSES if item.is_asked is not None]
@@ -140,8 +141,8 @@ def iterate_passes(
 ) -> Iterator[tuple[Pass, Function]]:
     """Runs passes on the function of a nest; yields each pass and the function after it.
 
-    Optional passes may be left out. Those between ``vector-tails`` and ``vector-loops`` may change
-    places.
+    `passes` may omit optional passes. It may reorder the passes between ``vector-tails`` and
+    ``vector-loops``.
     """
     disabled = disabled_passes()
     for item in passes:

@@ -1,6 +1,6 @@
 """Generates one C function for a graph: stored tensors, loop nests in sequence, parallel loops.
 
-This module exceeds 500 lines because one class writes a whole program; a loop IR would divide it.
+This module exceeds 500 lines because one class writes a whole program.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Layout:
         nests: the loop nests, in execution order.
         kept: ``id`` of the stages that have a row buffer.
         sums: maps the ``id`` of a reduction with requested loops to its loops inside a nest.
-        tiles: maps the ``id`` of a stage that is computed tile by tile in loops of another stage to
-            its tile.
+        tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
+            in loops of another stage.
         codes: the code of each nest.
         entry: the function that runs all nests.
     """
@@ -146,8 +146,8 @@ def write_program(
 
     Args:
         outputs: tensors to compute.
-        inputs: tensors that the caller passes: placeholders, and results of library stages that run
-            before.
+        inputs: tensors that the caller passes. They are placeholders or results of earlier library
+            stages.
         name: readable name; it is part of the symbol, so that a crash shows the operator.
         options: code generation options.
         mark: digest of the graph.
@@ -163,7 +163,7 @@ def layout_of(
 ) -> Layout:
     """Returns the loop structure of a graph's program.
 
-    Takes the same arguments as `write_program` and raises the same errors.
+    The arguments and the errors are those of `write_program`.
     """
     return write_program_and_layout(outputs, inputs, options=options)[1]
 
@@ -176,9 +176,9 @@ def write_program_and_layout(
     options: Options = DEFAULT_OPTIONS,
     mark: str = "",
 ) -> tuple[Program, Layout]:
-    """Generates the program of a graph and returns it with its loop structure.
+    """Generates the program of a graph; returns the program and its loop structure.
 
-    Takes the same arguments as `write_program` and raises the same errors.
+    The arguments and the errors are those of `write_program`.
     """
     program, writer = _write_to_fixed_point(outputs, inputs, name, options, mark)
     return program, Layout(
@@ -248,7 +248,10 @@ def symbol_of(name: str) -> str:
 
 
 def numbered_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Returns the results that `Options` identifies by number: storable results, then outputs."""
+    """Returns the results that `Options` identifies by number.
+
+    Storable results come first, then outputs.
+    """
     given = {id(tensor) for tensor in inputs}
     last = {id(tensor): tensor for tensor in outputs if id(tensor) not in given}
     return (*storable_results(outputs, inputs), *last.values())
@@ -334,7 +337,7 @@ NO_POINTER = ir.Int(0, "void *")
 
 
 def _round_to_lines(byte_count: ir.Expr) -> ir.Expr:
-    """Returns a multiple of a cache line that is one line or more greater than a size."""
+    """Returns a size rounded up to whole cache lines, plus one more cache line."""
     behind = ir.op("add", byte_count, ir.Int(127))
     return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
 
@@ -492,9 +495,9 @@ class _ProgramWriter:
         """Generates the code of the nests.
 
         Raises:
-            MissingBuffer: a nest needs tensors that are not stored. The error names the tensors of
-                all independent nests at once, because after each error the whole program is
-                generated again.
+            MissingBuffer: a nest needs tensors that are not stored. The error names the missing
+                tensors of all independent nests. One error for all is cheaper, because the whole
+                program is generated again after each error.
         """
         written: list[NestCode] = []
         readable = {id(tensor) for tensor in self.inputs}
@@ -639,7 +642,7 @@ def sizes_and_scalars(outputs: Sequence[Tensor]) -> tuple[tuple[Var, ...], tuple
 def collect_sizes(outputs: Sequence[Tensor]) -> None:
     """Registers the derived sizes of a graph, in an order that depends only on the graph.
 
-    Must be called inside the ``with`` block of `collect_derived_sizes`.
+    The caller must call this function in a ``with collect_derived_sizes()`` statement.
     """
     for op in stages_of(outputs):
         for axis in (*op.axis, *op.reduce_axis):

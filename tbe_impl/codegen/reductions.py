@@ -59,11 +59,12 @@ def lower_reduction(
 ) -> Value:
     """Lowers a reduction.
 
-    Reduces lane by lane when the lanes are different elements of the result, else along a row.
+    If the lanes of a vector are different elements of the result, the reduction runs lane by lane.
+    Otherwise, it runs along a row.
 
     Args:
         writer: lowering of the nest.
-        tensor, body: the reduction.
+        tensor, body: the result of the reduction, and its expression.
         environment: maps the serial number of an axis to its index.
     """
     if any(isinstance(item, Value) for item in environment.values()):
@@ -104,8 +105,8 @@ def _declare_reduction_loops(
     """Declares the loops of a reduction.
 
     Returns:
-        A map from the serial number of an axis to its index; the loops; whether the reads require
-        no index-set splitting.
+        A triple: a map from the serial number of an axis to its index, the loops, and whether the
+        reads require no index-set splitting.
     """
     body = reduce_of(tensor)
     axes = [(axis.serial, extent_of(axis)) for axis in body.axes]
@@ -355,7 +356,7 @@ def accumulate(
 ) -> None:
     """Accumulates an element of a column reduction into its row of partial sums.
 
-    A float64 row of a float32 sum adds each element without rounding it before.
+    A float32 sum may have a row of float64 partial sums. Its elements are then added in float64.
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)

@@ -135,7 +135,7 @@ def is_read_repeatedly(record: ScheduleRecord, stage: StageRecord) -> bool:
 def is_attached_to_row(record: ScheduleRecord, stage: StageRecord) -> bool:
     """Returns whether a stage is attached to a loop over the rows of another stage.
 
-    Inside such a loop there is exactly one loop, over the whole innermost axis of the other stage.
+    Inside such a loop, the other stage has exactly one loop, which covers its whole innermost axis.
     """
     assert stage.attach is not None
     parent = record.stage(stage.attach.parent)
@@ -160,7 +160,8 @@ def _loop_order(
 ) -> LoopOrder:
     """Returns the requested loops of a stage.
 
-    `LoopOrder.loops` and `LoopOrder.sums` are empty where the request equals the default order.
+    `LoopOrder.loops` is empty if the requested data loops are the default loops. The same holds for
+    `LoopOrder.sums` and the reduction loops.
     """
     loops = collect_requested_loops(stage, tiles)
     axes, summed = stage.op.axis, stage.op.reduce_axis

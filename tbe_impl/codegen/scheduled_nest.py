@@ -1,6 +1,6 @@
 """Lowers a stage whose loops a schedule fixes, with the tiles that it computes inside its loops.
 
-When a reduction loop encloses data loops, the partial results are stored in rows:
+When a reduction loop encloses data loops, the partial results are stored in rows in memory:
 
     for the loops outside all reduction loops:
         fill the rows with the identity
@@ -129,7 +129,7 @@ class ScheduledStageWriter:
             self._emit_over_row(self._finish)
 
     def _open_inner(self, at: int) -> None:
-        """Emits the tiles that level `at` computes and the loops inside this level."""
+        """Emits the tiles that level `at` computes, then the loops inside this level."""
         with self._tiles(self.levels[at], at):
             self._open(at + 1)
 
@@ -149,7 +149,10 @@ class ScheduledStageWriter:
 
     @contextmanager
     def _own_level(self) -> Iterator[None]:
-        """Emits statements on the current level that share no values with it."""
+        """Opens a scope for a ``with`` body; appends the body's statements to the current level.
+
+        Values that are cached in this scope are discarded at its end.
+        """
         scope = LoopScope()
         self.inside.chain.append(scope)
         yield
@@ -162,7 +165,7 @@ class ScheduledStageWriter:
     def _tiles(self, level: Level, at: int) -> Iterator[None]:
         """Emits the computation of the stage regions (tiles) that `level` requests.
 
-        Reads inside the ``with`` block use the tiles.
+        Reads that are lowered in the body of the ``with`` statement use the tiles.
         """
         inside, filled = self.inside, []
         for number in level.tiles:
@@ -281,5 +284,5 @@ class ScheduledStageWriter:
 
 
 def _final_variables(levels: Sequence[Level]) -> frozenset[int]:
-    """Returns the variables whose values the levels fix."""
+    """Returns the serial numbers of the variables that the loops of `levels` set to one value."""
     return frozenset().union(*(level.final_variables for level in levels))

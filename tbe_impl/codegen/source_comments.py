@@ -13,7 +13,7 @@ _is_enabled: ContextVar[bool] = ContextVar("tbe_impl_marks", default=False)
 
 @contextmanager
 def enable_stage_comments() -> Iterator[None]:
-    """Enables comments with stage numbers in programs generated inside the ``with`` block.
+    """Enables comments with stage numbers for programs generated in a ``with`` statement's body.
 
     The results of the programs do not change.
     """

@@ -44,7 +44,8 @@ def instantiate_template(
 
     Args:
         name, options: as for `write_program`.
-        definitions: C macros that the template requires, and its ``#include``.
+        definitions: C macros that the template requires, and the ``#include`` directive of the
+            template.
         inputs, result: the tensors.
         extents: variables that the entry function defines before the call.
         counted: the variables whose product is the number of elements, which decides whether the
@@ -80,7 +81,7 @@ def instantiate_template(
 
 
 def product_of(sizes: Sequence[Expr]) -> Poly | None:
-    """Returns the product of sizes; None if a size is no sum or product of sizes."""
+    """Returns the product of sizes; None if one of them is no polynomial."""
     extents = [extent for size in sizes if (extent := size_poly(size)) is not None]
     return math.prod(extents, start=ONE) if len(extents) == len(sizes) else None
 

@@ -93,7 +93,7 @@ class ThreadRows:
         part_arguments: Sequence[ir.Expr] = (),
         fields: Mapping[str, ir.Expr] | None = None,
     ) -> tuple[tuple[ir.Function, ...], ir.Stmt]:
-        """Returns the functions that run a part and merge the rows, and the call of all parts.
+        """Returns the functions that run a part and merge the rows, and a call that runs all parts.
 
         The call allocates the memory of all threads, if they need any.
 

@@ -30,7 +30,7 @@ def partition_among_threads(
     """Returns the function that runs one part of a nest, and the statement that runs the nest.
 
     The statement calls the nest's function for all iterations if `condition` is false or there is
-    only one thread. The function is absent for a nest that is always sequential.
+    only one thread. For a nest that is always sequential, no function is returned.
 
     Args:
         name: name of the nest's function.
@@ -38,7 +38,8 @@ def partition_among_threads(
         grain: number of consecutive iterations that stay on one thread.
         condition: condition for using several threads.
         arguments: further arguments of the sequential call.
-        part_arguments: further arguments in the part function, which may use `NEST` and `OWN`.
+        part_arguments: further arguments of the call in the part function; they may use `NEST` and
+            `OWN`.
         fields: further fields of ``struct shared_nest``.
         portions: number of dynamically scheduled parts; 0 for one part per thread.
         part_count: variable that receives the number of parts.

@@ -32,7 +32,7 @@ def tile_of(
 ) -> tuple[Span, ...] | None:
     """Returns the region of a tensor that is read while the variables `settled` are constant.
 
-    The region has one range per dimension. Returns None if it is one element or cannot be
+    The region has one range per dimension. Returns None if the region is one element or cannot be
     determined.
 
     Args:
@@ -109,7 +109,10 @@ def _span(
 
 
 def _hull(spans: Sequence[Span | None]) -> Span | None:
-    """Returns the smallest range that covers all `spans`; None if one or their order is unknown."""
+    """Returns the smallest range that covers all `spans`.
+
+    Returns None if a span, or the distance between two spans, is unknown.
+    """
     least = most = 0
     one = spans[0]
     for span in spans:

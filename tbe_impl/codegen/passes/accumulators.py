@@ -3,10 +3,11 @@
 Before: ``a = 0; vector i unroll 4: a = a + p[i]; v = sum(a)``.
 After: ``a = 0; a_1 = 0; …; vector i unroll 4 with a, a_1, …: a = a + p[i]; v = sum(a + a_1 + …)``.
 
-An addition takes four cycles, of which a processor starts one or two in each cycle: without
-independent accumulators, each addition waits for the previous one. Each accumulator also adds
-fewer values and loses less precision. It pays for rows of several vectors whose steps are shorter
-than an addition's latency (`tbe_impl.codegen.reductions`). Measured by `benchmarks.passes`.
+An addition has a latency of four cycles, and a processor starts one or two additions in each cycle.
+Without independent accumulators, each addition waits for the previous one. Each accumulator also
+adds fewer values and loses less precision. The pass pays if a row has several vectors and the other
+work of a step takes less time than the latency of an addition (`tbe_impl.codegen.reductions`).
+Measured by `benchmarks.passes`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def add_accumulators(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
 
 def _combine(names: tuple[str, ...], value_of: Callable[[str], ir.Expr], operator: str) -> ir.Expr:
-    """Combines the accumulators `names`, or values made of them."""
+    """Combines the values that `value_of` returns for the accumulators `names`."""
 
     def both(one: ir.Expr, other: ir.Expr) -> ir.Expr:
         if one.kind == ir.WIDE:

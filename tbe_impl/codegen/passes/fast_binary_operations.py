@@ -21,7 +21,7 @@ def lower_reciprocal_product(
     """Lowers x · (1 / y) to x / y, which saves one rounding.
 
     Returns None for any other product. Also returns None when several iterations use the same
-    reciprocal, because it is then computed only once.
+    reciprocal: computing it once and multiplying is then cheaper.
     """
     if not isinstance(node, Binary) or node.op != "mul":
         return None

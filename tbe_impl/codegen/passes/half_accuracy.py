@@ -78,7 +78,10 @@ class _ErrorPropagation:
             self.reads[id(tensor)] += 1
 
     def visit(self, node: Expr, count: float) -> None:
-        """Adds the number of errors that a node passes on to the counts of its operands."""
+        """Visits a node whose relative error counts `count` times in the error of an output.
+
+        Updates `counts` of the node and of the operands that pass on their errors.
+        """
         if isinstance(node, Read):
             self.counts[id(node.tensor)] += count
             self.reads[id(node.tensor)] += 1

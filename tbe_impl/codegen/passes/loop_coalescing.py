@@ -13,11 +13,11 @@ After::
       let j = i_j % n
       body
 
-A block loop counts its blocks: its index is the number of the block times the step.
+For a block loop, the coalesced loop counts blocks: the index is the block number times the step.
 
-The threads share the iterations of one loop. A short outer loop has too few of them, and the
-coalesced loop has enough. The pass follows requests of schedules only: loops over neighbours in
-memory become one loop without divisions when the nest is planned.
+The threads share the iterations of one loop. A short outer loop has too few iterations, and the
+coalesced loop has enough. The pass only coalesces loops that a schedule fuses. Loops over axes that
+are adjacent in memory need no pass: planning merges them into one loop without divisions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def trip_count(begin: Expr, end: Expr, step: int) -> Expr:
 
 
 def coalesce_loops(node: Stmt) -> Stmt:
-    """Returns a loop with `For.inner` as one loop; other statements are unchanged."""
+    """Coalesces a loop with its `For.inner` inner loops; returns other statements unchanged."""
     if not isinstance(node, For) or not node.inner:
         return node
     loops, starts = [node], [node.body]

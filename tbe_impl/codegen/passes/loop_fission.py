@@ -1,9 +1,9 @@
 """Loop fission: computes the two halves of a long function in two loops over a short strip.
 
-The window of out-of-order execution covers about 250 to 500 instructions. About a hundred of them
-may wait for operands. If one loop computes a sigmoid, the instructions of a few vectors fill this
-window. Each of two loops has half as many instructions per vector, so that twice as many vectors
-are in the window. Results are bitwise equal to those of one loop.
+The window of out-of-order execution covers about 250 to 500 instructions. About a hundred of these
+instructions may wait for operands. If one loop computes a sigmoid, the instructions of a few
+vectors fill this window. Each of two loops has half as many instructions per vector, so that twice
+as many vectors are in the window. Results are bitwise equal to those of one loop.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
     """Splits a loop into strips of a few vectors, and computes each strip with two loops.
 
     Returns:
-        A copy of the loop whose `strips` are filled: these statements process all whole strips, and
-        the other statements of the loop process the remaining elements. The loop is returned
-        unchanged if it is unrolled, if no function can be split, if it has too many statements or
-        control flow, if the second loop would be too short, or if the first loop would store too
-        many vectors.
+        A copy of the loop. The statements in `strips` of this copy process all whole strips, and
+        its other statements process the remaining elements. The loop is returned unchanged if it is
+        unrolled, has too many statements, contains control flow, or calls no function that can be
+        split. It is also unchanged if the second loop would be too short, or if the first loop
+        would store too many vectors.
     """
     body = _straight_line_statements(loop)
     halved = _independent_calls(body)

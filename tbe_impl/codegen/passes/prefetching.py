@@ -3,15 +3,15 @@
 Before: ``for r: vector i: v = p[64 * r + i]; q[64 * r + i] = v``.
 After: ``for r: vector i: prefetch p[64 * r + i + 1024]; v = p[64 * r + i]; q[64 * r + i] = v``.
 
-A loop reads for the last time what it stores: in a result, or in a row buffer that later loops
-read. A loop that only reduces a row leaves the prefetch to the loops after it. A single loop with
-non-temporal stores fetches its own later elements.
+A loop that stores a row in a result or in a row buffer reads this row from memory for the last
+time, and prefetches. A loop that only reduces a row leaves the prefetch to a later loop. If a nest
+has only one loop, and this loop uses non-temporal stores, it prefetches its own later elements.
 
-It pays where the hardware prefetchers do not cross pages (Zen 3: softmax takes half as long again
-without it). On Zen 4 and 5 the function ``fetch`` of ``vector_types.h`` does nothing, because the
-prefetches cost 5 to 10 % there. Measured by `benchmarks.passes`. The prefetch loads into all cache
-levels: ``prefetchnta``, which does not, was up to 2.5 times slower on some processors in loops with
-non-temporal stores.
+The pass pays on processors whose hardware prefetchers do not cross pages. On Zen 3, softmax takes
+half as long again without it. On Zen 4 and 5, prefetches cost 5 to 10 %. Therefore, the function
+``fetch`` of ``vector_types.h`` does nothing on these processors. Measured by `benchmarks.passes`.
+The prefetch instruction loads into all cache levels. The instruction ``prefetchnta``, which does
+not, made loops with non-temporal stores up to 2.5 times slower on some processors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def prefetch_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 def _visit(
     body: tuple[ir.Stmt, ...], around: tuple[ir.Stmt, ...], buffers: Container[str]
 ) -> tuple[ir.Stmt, ...]:
-    """Adds prefetches to the loops of a body inside the loops and conditions `around`."""
+    """Adds prefetches to the loops of a body; `around` are the enclosing loops and conditions."""
 
     def change(node: ir.Stmt) -> ir.Stmt:
         if isinstance(node, ir.VectorLoop):
@@ -92,9 +92,9 @@ def _offset_of(node: ir.Stmt) -> ir.Index:
 
 
 def _loop_over_rows(loop: ir.VectorLoop, around: Sequence[ir.Stmt]) -> str:
-    """Returns the variable whose later values the last loop over a row prefetches.
+    """Returns the variable of the loop whose later iterations the last loop over a row prefetches.
 
-    Returns "" if there is none.
+    Returns "" if `loop` prefetches nothing.
     """
     if all(isinstance(node, ir.For) and node.name in ir.names_in(loop.begin) for node in around):
         # the only loop of the nest, maybe in blocks
@@ -113,7 +113,7 @@ def _distance(offset: ir.Index, row: str, size: int, rows: ir.For | None) -> int
         offset: offset of the load.
         row: variable of the loop.
         size: bytes of an element.
-        rows: the loop; None if it is the vector loop.
+        rows: the loop with the variable `row`; None if that loop is the vector loop.
     """
     ahead = rows.step.value if rows is not None and isinstance(rows.step, ir.Int) else 1
     steps = [by for names, by in offset.terms if row in names and names == (row,)]

@@ -1,9 +1,9 @@
 """Software pipelining across rows: one loop reduces a row while another finishes the previous row.
 
-A softmax row takes three loops. The first is bound by loads, the second by arithmetic, the third by
-non-temporal stores. One fused loop runs the first at row t, the second at row t − 1 and the third
-at row t − 2, so that loads, arithmetic and stores overlap. Results are bitwise equal to those of
-sequential rows.
+A softmax row takes three loops. The first loop is bound by loads, the second by arithmetic, the
+third by non-temporal stores. One fused loop runs the first loop at row t, the second loop at row t
+− 1 and the third loop at row t − 2. Loads, arithmetic and stores then overlap. Results are bitwise
+equal to those of sequential rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PipelineStage(Record):
 
 
 class RowBuffer(Record):
-    """A buffer on the stack that carries the values of a row from one loop to a later one."""
+    """A buffer on the stack that carries the values of a row from one loop to a later loop."""
 
     name: str
     c: str
@@ -69,7 +69,10 @@ def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
 
 def row_buffers(body: tuple[ir.Stmt, ...]) -> dict[str, RowBuffer]:
-    """Returns the arrays at the start of a function by name, also those that start at an offset."""
+    """Returns the arrays that a function declares at its start, by name.
+
+    Pointers to an offset in such an array are included.
+    """
     found: dict[str, RowBuffer] = {}
     for node in body:
         if isinstance(node, ir.Alloc) and isinstance(node.shape[0], ir.Int):

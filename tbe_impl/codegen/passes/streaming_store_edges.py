@@ -5,7 +5,7 @@ lanes. After: the end of a row stays in a register until the start of the next r
 non-temporal store then writes both.
 
 A partial store to such a line reads the line first and stalls the non-temporal stores. For rows of
-4 KiB, this costs a fifth of the time.
+4 KiB, partial stores cost a fifth of the time.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ class _FormulaSearch:
     """Searches a result's expression for a formula of one input.
 
     Attributes:
-        steps: the operations in execution order. Each is a pair of a function and the numbers of
-            earlier steps; the function takes the input and the results of these steps.
+        steps: the operations in execution order. An operation is a pair (function, numbers of
+            earlier steps). The function takes the input and the results of these earlier steps.
         sources: the ``id`` of each stored tensor that the expression reads.
         is_long: whether the expression contains a function in `TABLE_WORTHY_FUNCTIONS`.
         rounded: number of operations that would round in float16 arithmetic.
@@ -98,9 +98,10 @@ class _FormulaSearch:
         self.known: dict[int, int | None] = {}
 
     def place(self, node: Expr) -> int | None:
-        """Returns the index in `steps` of the step that computes a node; appends missing steps.
+        """Returns the index in `steps` of the step that computes a node.
 
-        Returns None if the node contains an operation or a read that is not supported here.
+        Missing steps are appended to `steps`. Returns None if the node contains an operation or a
+        read that is not supported here.
         """
         if id(node) not in self.known:
             self.known[id(node)] = self._place(node)

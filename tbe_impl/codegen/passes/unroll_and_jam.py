@@ -4,14 +4,15 @@ Before: ``for r in 0..n jam 4: vector i: v = p[64 * r + i]; a = a + v``.
 After: ``for r in 0..n step 4: vector i: v = p[64 * r + i]; a = a + v; v_r1 = p[64 * r + 64 + i];
 a_r1 = a_r1 + v_r1; …``, then a loop over the remaining rows.
 
-A statement that depends on the row gets a copy for each row; the others, such as the load of a
-bias, stay single. A column reduction loads and stores its accumulators once for all rows. Each row
-has row buffers and accumulators of its own; a loop has fewer accumulators for each row, also for
-the remaining rows, so that equal rows have bitwise equal sums.
+A statement that depends on the row gets a copy for each row. All other statements, such as the load
+of a bias, occur once. A column reduction loads and stores its accumulators once for all rows. Each
+row has row buffers and accumulators of its own. A jammed loop has fewer accumulators for each row.
+The loop over the remaining rows has the same number of accumulators for a row, so that equal rows
+have bitwise equal sums.
 
-It pays for short rows, because a loop over a short row has a high start-up cost, and for column
-reductions. Four short rows at once are 1.1 to 3 times as fast as one row at a time; long rows are
-up to twice as slow (`tbe_impl.codegen.passes.short_rows`).
+The pass pays for column reductions. It also pays for short rows, because a loop over a short row
+has a high start-up cost. Four short rows at once are 1.1 to 3 times as fast as one row at a time;
+long rows are up to twice as slow (`tbe_impl.codegen.passes.short_rows`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tbe_impl.codegen.passes.software_pipelining import row_buffers
 
 
 def jam_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """Unrolls and jams all loops that ask for it."""
+    """Unrolls and jams all loops with `For.jam`, if that is legal."""
     names = row_buffers(body)
     arrays = [node for node in body if isinstance(node, (ir.Alloc, ir.Let)) and node.name in names]
     buffers: dict[str, ir.Stmt] = {}
@@ -59,7 +60,11 @@ def jam_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
 
 def _is_jammable(rows: ir.For) -> bool:
-    """Returns whether all loops inside a loop over rows have the same bounds in each row."""
+    """Returns whether a loop over rows can be jammed.
+
+    All loops inside it must have the same bounds in each row. Its body must contain no condition,
+    block or packed tile.
+    """
     for node in ir.walk(rows.body):
         if isinstance(node, (ir.If, ir.Block, ir.PackTile)):
             return False
@@ -71,7 +76,10 @@ def _is_jammable(rows: ir.For) -> bool:
 
 
 def _limit_unrolling(node: ir.Stmt, rows: int) -> ir.Stmt:
-    """Divides the accumulators of a reduction among jammed rows, also for the remaining rows."""
+    """Divides the unroll factor (number of accumulators) of a reduction loop by `rows`.
+
+    The loop over the remaining rows is treated in the same way.
+    """
     if isinstance(node, ir.VectorLoop) and node.accumulators:
         return replace(node, unroll=max(1, node.unroll // rows))
     return node
@@ -82,7 +90,8 @@ class _Jam:
 
     Attributes:
         rows: the numbers of the rows.
-        arrays: the row buffers that the loop fills, and the memory that contains them.
+        arrays: names of the row buffers that the loop fills, and of the arrays that contain these
+            buffers.
         varying: the names whose values differ between rows.
     """
 
@@ -105,7 +114,8 @@ class _Jam:
     def jam(self, body: Sequence[ir.Stmt]) -> Iterator[ir.Stmt]:
         """Yields the statements of all rows.
 
-        Each row gets the statements up to a store or an accumulator, then the statements after it.
+        The statements are divided into parts (`_ends_part`). All rows get their copies of one part
+        before the first row gets a copy of the next part.
         """
         part: list[ir.Stmt] = []
         outer = dict(self.defined)
@@ -123,7 +133,12 @@ class _Jam:
         self.defined = outer
 
     def _ends_part(self, node: ir.Stmt) -> bool:
-        """Returns whether a statement stores, or defines, changes or reads only accumulators."""
+        """Returns whether a part of the statements ends after `node`.
+
+        It ends after the definition of an accumulator, and after a definition that uses only
+        accumulators. It also ends after any other kind of statement, for example a store, that
+        accesses no row buffer.
+        """
         if isinstance(node, ir.Let):
             used = used_names(node)
             return node.is_mutable or (bool(used) and used <= self.accumulators)
@@ -153,7 +168,7 @@ class _Jam:
         return not self.varying.isdisjoint(ir.names_in(node))
 
     def _copy_statement(self, node: ir.Stmt, row: int) -> Iterator[ir.Stmt]:
-        """Yields the copy of a statement for a row, unless an earlier row has the same value."""
+        """Yields the copy of a statement for a row, or nothing if an equal copy exists."""
         if not isinstance(node, ir.Let):
             if not row or self._varies(node):
                 yield self.copy(node, row)
@@ -192,8 +207,9 @@ class _Jam:
     def _sum_rows(self, node: ir.Store | ir.Accumulate) -> ir.Stmt:
         """Returns one statement that combines the values of all rows with an element in memory.
 
-        It adds them in order, so that the sum stays the same, or first to each other if the
-        element has a wider dtype.
+        A store adds the values to the element in the order of the rows, so that the sum equals that
+        of sequential rows. If the element has a wider dtype (`Accumulate`), the values are first
+        added to each other.
         """
         values = [self.copy(node.value, row) for row in self.rows]
         if isinstance(node, ir.Accumulate):

@@ -1,6 +1,6 @@
-"""Plans loop nests: decides which tensors are stored, which stages share a nest, and loop orders.
+"""Plans loop nests: which tensors are stored, which stages share a nest, how loops are ordered.
 
 In: a DSL graph and options.
-Out: the partition into loop nests, with the access analysis that justifies it.
+Out: the partition into loop nests, and the access analysis that justifies this partition.
 Must not: emit C.
 """

@@ -57,7 +57,7 @@ _active_derived_sizes: ContextVar[dict[str, DerivedSize] | None] = ContextVar(
 def collect_derived_sizes() -> Iterator[dict[str, DerivedSize]]:
     """Collects the derived sizes of a program; equal expressions share one `DerivedSize`.
 
-    Inside the ``with`` block, derived sizes can be used like any other size.
+    In the body of the ``with`` statement, `size_poly` treats a derived size like any other size.
     """
     found: dict[str, DerivedSize] = {}
     token = _active_derived_sizes.set(found)
@@ -139,10 +139,10 @@ def index_poly(node: Expr, environment: Environment) -> Poly | None:
 
 
 def flat_index(node: Read) -> Expr | None:
-    """Returns the flat index of a read whose indices delinearize one, as in a reshape.
+    """Returns the flat index that the indices of a read delinearize, as in a reshape.
 
-    The indices of such a read are quotients and remainders of one flat index by the sizes of the
-    tensor. Returns None if the indices of the read do not have this form.
+    Such indices are quotients and remainders of one flat index by the sizes of the tensor. Returns
+    None if the indices of the read do not have this form.
     """
     sizes, axis = node.tensor.shape, len(node.indices)
     total: Expr = const(0)
@@ -213,8 +213,9 @@ class Accesses:
         addresses: one pair (stored tensor, address of the element) for each access.
         unmergeable: loop variables whose axes cannot be merged, because the variable is used as a
             value or in an index that is not a polynomial.
-        conditions: one pair (condition, map from the serial number of an axis to its index) for
-            each select between reads whose condition may vary in the loops.
+        conditions: one pair for each select that chooses between reads, if its condition may vary
+            in the loops. The pair is (condition, map from the serial number of an axis to its
+            index).
         divided: one pair (dividend, divisor) for each index that is a quotient or a remainder.
     """
 
@@ -225,9 +226,9 @@ class Accesses:
 
     @property
     def is_split_free(self) -> bool:
-        """Returns whether the loops can stay whole.
+        """Returns whether the accesses require no index-set splitting of the loops.
 
-        Conditions of selects, quotients and remainders may require index-set splitting.
+        Selects with conditions, quotients and remainders may require it.
         """
         return not self.conditions and not self.divided
 
@@ -255,9 +256,9 @@ def accesses_of(
         expressions: bodies of stages.
         environment: maps the serial number of an axis to its index.
         stored: ``id`` of the tensors in memory.
-        verdict: function from the condition of a select to True if the condition always holds,
-            False if it never holds, and None otherwise. An operand that is never selected is
-            skipped.
+        verdict: function that decides the condition of a select. It returns True if the condition
+            always holds, False if it never holds, and None otherwise. The operand that such a
+            condition never selects is skipped.
     """
     walker = _AccessWalker(frozenset(stored), verdict)
     for expression in expressions:

@@ -57,7 +57,7 @@ class Ranges:
 
     @contextmanager
     def restrict_to(self, serial: int, least: Poly, behind: Poly) -> Iterator[None]:
-        """Restricts a loop variable to least ≤ variable < behind inside the ``with`` block."""
+        """In the body of a ``with`` statement, restricts a loop variable to [`least`, `behind`)."""
         before = self.known.get(serial)
         self.known[serial] = (least, behind)
         try:
@@ -151,7 +151,7 @@ class Ranges:
     def split_points(
         self, serial: int, values: Iterable[Poly], open_loops: Container[int]
     ) -> list[Poly]:
-        """Returns the points that split a loop into pieces in which no value changes its sign.
+        """Returns the points at which a loop is split, so that no value changes sign in a piece.
 
         Args:
             serial: serial number of the loop.

@@ -198,8 +198,9 @@ def collapse_loops(
 ) -> list[tuple[LoopChoice, list[int]]]:
     """Merges adjacent loops where one loop can cover both.
 
-    Returns each resulting loop with the list of axes that its one index covers. The list is empty
-    for a loop that cannot have one index, such as a block loop; it remains unchanged.
+    Returns a pair for each resulting loop: the loop, and the list of the axes that its index
+    covers. A loop that cannot have a single index, such as a block loop, stays unchanged and has an
+    empty list.
     """
     blocked = blocked_axes(loops)
     groups: list[tuple[LoopChoice, list[int]]] = []
@@ -258,7 +259,7 @@ class _OrderPlanner:
         self.refusals.append(Refusal(verb, axis, why))
 
     def _drop_short_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
-        """Drops a block loop over the innermost axis if 64 does not divide its block size.
+        """Drops a block loop over the innermost axis if its block size is no multiple of 64.
 
         It is also dropped if its blocks are short.
         """

@@ -80,8 +80,8 @@ class LoopNest(Record):
             of extent 1 are absent.
         refusals: schedule requests that the nest does not follow.
         sums: the requested outer loops of a column reduction; None if none are requested.
-        exact: the roles of the loops in `levels` if a schedule fixes all loops, including the loops
-            of the reduction; otherwise None.
+        exact: the roles of the loops in `levels`, if a schedule fixes all data and reduction loops;
+            otherwise None.
     """
 
     roots: tuple[Root, ...]
