@@ -34,7 +34,7 @@ class ApiFile:
 
 
 def list_apis() -> tuple[ApiFile, ...]:
-    """Returns the headers of the model with the names that kernels can use, sorted."""
+    """Returns the sorted headers of the model, each with the sorted names that kernels can use."""
     found = []
     for path in sorted((HOST_MODEL / "model").rglob("*.h")):
         text = path.read_text("utf-8")
@@ -52,7 +52,7 @@ def list_apis() -> tuple[ApiFile, ...]:
 
 
 def _public_parts(text: str) -> list[str]:
-    """Returns the texts of the namespaces that kernels see, without comments."""
+    """Returns the texts of the namespaces that kernels can use, without comments."""
     found = re.findall(
         rf"^namespace (?:{_NAMESPACES}) \{{\n(.*?)^\}} // namespace", text, re.MULTILINE | re.DOTALL
     )

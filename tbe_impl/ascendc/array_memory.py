@@ -27,7 +27,7 @@ def allocate(size: int, *, shared: bool = False) -> np.ndarray:
 
 
 def allocate_copy(array: np.ndarray, *, shared: bool = False) -> np.ndarray:
-    """Returns a copy of the array in memory from `allocate`."""
+    """Copies an array to memory from `allocate`, and returns the copy."""
     found = allocate(array.nbytes, shared=shared).view(array.dtype).reshape(array.shape)
     found[...] = array
     return found
@@ -36,7 +36,7 @@ def allocate_copy(array: np.ndarray, *, shared: bool = False) -> np.ndarray:
 def allocate_output(
     shape: Sequence[int], dtype: np.dtype[Any], *, shared: bool = False
 ) -> np.ndarray:
-    """Returns an output array whose initial bytes are unlikely to be the result of any kernel."""
+    """Returns an output array that is filled with bytes that a kernel is unlikely to compute."""
     size = prod(shape) * dtype.itemsize
     found = allocate(size, shared=shared)
     found[...] = 0xA5

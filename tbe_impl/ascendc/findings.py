@@ -1,4 +1,4 @@
-"""Defines records of the findings in a run: faults and warnings, with the names of variables."""
+"""Defines records of the findings (faults and warnings) in a run; they name kernel variables."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Finding:
     """One fault or warning.
 
     Attributes:
-        kind: its kind, such as ``hazard`` or ``alignment``.
+        kind: kind of the finding, such as ``hazard`` or ``alignment``.
         severity: ``error`` or ``warning``.
-        message: description of the fault, in which a buffer has the name of the kernel's variable.
+        message: description of the fault. It names a buffer after the kernel's variable.
         remedy: the change that removes the fault.
         file, line: the place in the kernel. `file` is empty if the finding has no place.
         core: number of the first core with this finding; -1 if the finding concerns no core.
@@ -61,7 +61,7 @@ class BufferUse:
 
     Attributes:
         memory: ``UB``, ``L1`` …
-        name: name of the kernel's variable, or kind of the buffer if it belongs to no variable.
+        name: name of the kernel's variable, or kind of the buffer if the buffer has no variable.
         bytes: size of one buffer.
         buffers: number of buffers of the queue.
         file, line: place of the allocation.
@@ -138,10 +138,10 @@ def parse_report(text: str, *, strict: bool = False) -> RunReport:
 
 
 def _buffer_uses(raw: Sequence[Mapping[str, Any]]) -> Iterator[BufferUse]:
-    """Yields one record for each queue or buffer, named after its variable.
+    """Yields one record for each queue or buffer; the record has the name of the kernel's variable.
 
-    If a line of the kernel allocates several buffers, they get the names of the variables on this
-    line, in order.
+    If a line of the kernel allocates several buffers, the buffers get the names of the variables on
+    this line, in order.
     """
     seen: Counter[tuple[str, int]] = Counter()
     for one in raw:
@@ -177,7 +177,7 @@ def _with_names(text: str) -> str:
 
 
 def _name_at(file: str, line: int, kind: str, *, number: int = 0) -> str:
-    """Returns the variable of buffer `number` (from 0) among the buffers that a line allocates."""
+    """Returns the variable of buffer `number` (counted from 0) among the buffers of one line."""
     lines = _lines_of(file)
     text = " ".join(lines[line - 1 : line + 3]) if 0 < line <= len(lines) else ""
     for pattern in (_INIT_CALL, _ASSIGNED, _DECLARED):

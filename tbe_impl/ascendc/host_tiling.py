@@ -39,12 +39,13 @@ class HostTiling:
         key: the tiling key.
         workspace_bytes: size of the workspace.
         data: the tiling data.
-        zero_outputs: whether the operator's definition initialises an output.
+        zero_outputs: whether the operator's definition fills an output with zeros before the
+            kernel.
         template_values: values of the kernel's template arguments, if the tiling function chose
             them.
         notes: differences between the declared and the inferred shapes.
-        aliases: pairs (output, input) that have the same name in the operator's definition and
-            therefore share memory.
+        aliases: pairs (output, input) with the same name in the operator's definition. The two
+            arrays of a pair share memory.
     """
 
     operator: str
@@ -113,7 +114,7 @@ class HostTensor:
 def read_tiling_structures(
     host: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> TilingStructures:
-    """Returns the tiling structures that macros declare in a host file and its included files.
+    """Returns the tiling structures that a host file and its included files declare by macros.
 
     Raises:
         InputError: the file is missing, or includes a missing file.
@@ -190,12 +191,12 @@ def run_host_tiling(
         kernel: name of the kernel function, which selects one of several operators of the file.
         inputs, outputs: shapes and dtypes.
         attributes: attribute of the operator → its value as text.
-        soc: name of the chip whose properties the functions query.
+        soc: name of the chip. The two functions query properties of this chip.
         include, defines: include directories and macro definitions for the compiler.
 
     Raises:
         InputError: the file does not compile, it defines no operator for the kernel, or one of its
-        functions returns an error.
+            functions returns an error.
         CrashError: a function of the file crashed.
     """
     path = str(host).replace("\\", "\\\\").replace('"', '\\"')

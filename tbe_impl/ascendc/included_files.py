@@ -18,18 +18,19 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
 def included_files(path: Path, directories: Sequence[Path]) -> tuple[Path, ...]:
-    """Returns the files that a file includes with quotes, directly or indirectly, if they exist."""
+    """Returns the existing files that a file includes with quotes, directly or indirectly."""
     return _follow(path, list(directories), Path(), is_searching=False)
 
 
 def find_include_directories(path: Path, given: Sequence[Path], model: Path) -> tuple[Path, ...]:
-    """Returns the directory of a file, `given`, and the directories of headers that both lack.
+    """Returns include directories: the file's own, those in `given`, and those found by a search.
 
-    Operator projects set include directories in build files, which are not read here. A header that
-    is neither beside the including file nor in a known directory is searched by its path in the
-    directories around `path`: first below its own directory, then below each parent, up to the
-    directory with ``.git`` or `LEVELS_MAX` parents. The first parent that contains the header
-    decides. If it contains several, the directory that holds most of the missing headers is used.
+    Operator projects set include directories in build files, but this function does not read build
+    files. Instead, it searches each header that is neither beside the including file nor in a known
+    directory. The search looks for the header's relative path below the directory of `path`, then
+    below each parent of this directory. It ends at the directory with ``.git``, or after
+    `LEVELS_MAX` parents. The first parent that contains the header is used. If several directories
+    below this parent contain the header, the directory with most of the missing headers is used.
 
     Args:
         path: the file.
@@ -44,7 +45,7 @@ def find_include_directories(path: Path, given: Sequence[Path], model: Path) -> 
 def _follow(
     path: Path, directories: list[Path], model: Path, *, is_searching: bool
 ) -> tuple[Path, ...]:
-    """Returns all included files; with `is_searching`, appends directories to `directories`."""
+    """Returns all included files; if `is_searching`, appends found directories to `directories`."""
     found: dict[Path, None] = {}
     near: tuple[tuple[Path, ...], ...] | None = None
     waiting = [path]
@@ -86,7 +87,7 @@ def _place(name: str, directories: Sequence[Path]) -> Path | None:
 
 
 def _nearest_root(names: Sequence[str], near: Sequence[Sequence[Path]]) -> Path | None:
-    """Returns the nearest directory in which an include finds at least one of these names."""
+    """Returns the nearest include directory relative to which at least one of `names` exists."""
     for headers in near:
         fitting: dict[Path, int] = {}
         for name in names:
@@ -98,9 +99,9 @@ def _nearest_root(names: Sequence[str], near: Sequence[Sequence[Path]]) -> Path 
 
 
 def _roots(name: str, headers: Sequence[Path]) -> Iterator[Path]:
-    """Returns the directories in which an include finds one of the headers by this name.
+    """Yields the include directories relative to which `name` is one of `headers`.
 
-    A name with leading ``..`` gets a directory that lies as many levels below.
+    For a name that starts with ``..``, the directory lies that many levels deeper.
     """
     wanted = PurePosixPath(name).parts
     levels = next((number for number, one in enumerate(wanted) if one != ".."), len(wanted))
@@ -113,7 +114,7 @@ def _roots(name: str, headers: Sequence[Path]) -> Iterator[Path]:
 
 
 def _headers_around(start: Path) -> tuple[tuple[Path, ...], ...]:
-    """Returns the files below a directory, then those below each parent that are not among them.
+    """Returns the files below a directory, then the remaining files below each of its parents.
 
     Symbolic links to directories are not followed.
     """

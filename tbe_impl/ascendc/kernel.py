@@ -1,7 +1,7 @@
 """Loads, builds and runs Ascend C kernels: `load_ascendc(path).build(...)` returns a kernel.
 
-This module exceeds 500 lines because building a kernel and running it share one idea: arguments are
-bound to parameters by their roles.
+This module exceeds 500 lines because building a kernel and running it use the same roles of
+parameters.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class AscendcKernel:
         arguments: scalar parameter → its value as text.
         strict: whether warnings count as errors.
         vector_cores_per_block: 2 if the kernel uses a cube core with two vector cores per block.
-        zero_outputs: whether the operator's definition fills outputs with zeros before the kernel.
+        zero_outputs: whether the outputs are filled with zeros before the kernel runs.
         notes: differences between declared shapes and the shapes that the shape function infers.
         aliases: pairs (output, input) that share memory: the kernel updates the input in place.
     """
@@ -291,14 +291,16 @@ class AscendcOperator:
         """Compiles a kernel function and returns it as a callable kernel.
 
         Args:
-            inputs, outputs: a dict (``shape``, ``dtype``), an array, or a pair (shape, dtype), in
-                the order of the kernel's pointer parameters.
+            inputs, outputs: one item for each array, in the order of the kernel's pointer
+                parameters. An item is a dict with ``shape`` and ``dtype``, an array, or a pair
+                (shape, dtype).
             function: name of the kernel function; by default, the only kernel function of the file.
             tiling: field of the kernel's tiling structure → its value.
-            tiling_key: the key with which TILING_KEY_IS compares its argument.
-            host: the operator's host file. Its tiling function computes the tiling data for these
-                shapes; fields in `tiling` then replace computed fields. `host` may also be the JSON
-                file of an operator project, which is used to check names and dtypes.
+            tiling_key: the tiling key. The kernel tests it with the macro TILING_KEY_IS.
+            host: the operator's host file. The tiling function in this file computes the tiling
+                data for these shapes. Fields in `tiling` then replace computed fields. `host` may
+                also be the JSON file of an operator project. Such a file is only used to check
+                names and dtypes.
             attributes: attribute of the operator → its value, for `host`.
             arguments: scalar parameter of the kernel → its value.
             blocks: number of cores; by default the number that the tiling function sets, or all
@@ -310,7 +312,8 @@ class AscendcOperator:
             strict: whether warnings count as errors.
 
         Raises:
-            InputError: the kernel does not compile, or an argument does not fit its parameters.
+            InputError: the kernel does not compile, or an argument does not fit the kernel's
+                parameters.
             MissingError: there is no C++ compiler.
         """
         kernel = self.source.function(function)

@@ -53,10 +53,10 @@ class KernelFunction:
     """A ``__global__ __aicore__`` function.
 
     Attributes:
-        name: its name.
-        line: its line in the file.
-        parameters: its parameters in order.
-        template: kinds of its template parameters: ``typename``, ``int``, ``bool`` …
+        name: name of the function.
+        line: line of the function in the file.
+        parameters: parameters of the function, in order.
+        template: kinds of the template parameters: ``typename``, ``int``, ``bool`` …
     """
 
     name: str
@@ -75,9 +75,9 @@ class KernelSource:
     """A kernel file.
 
     Attributes:
-        path: the file.
-        text: its text.
-        functions: its kernel functions.
+        path: path of the file.
+        text: text of the file.
+        functions: kernel functions in the file.
     """
 
     path: Path
@@ -118,7 +118,7 @@ class KernelSource:
         )
 
     def tiling_type(self, function: KernelFunction) -> str | None:
-        """Returns the name of the tiling structure in the kernel's text, or None if it has none."""
+        """Returns the name of the tiling structure that the kernel's text uses, or None."""
         text = _without_comments(self.text)
         for pattern in _TILING_TYPES:
             found = pattern.search(text)
@@ -159,9 +159,9 @@ class KernelSource:
         """Returns the text as C++ that standard compilers accept. Line numbers do not change.
 
         Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. `symbol_of` renames kernel
-        functions, because some have the name of a C library function, such as ``fmax``. CANN's
-        compiler accepts ``n = count ASSERT(count)`` because its ASSERT is empty; here, a semicolon
-        is added before such a macro.
+        functions, because some of them have the name of a C library function, such as ``fmax``.
+        CANN's compiler accepts ``n = count ASSERT(count)`` because CANN's ASSERT is empty. This
+        method adds a semicolon before such a macro.
         """
         plain = _without_comments(self.text)
         places = [found.span(1) for found in _FUNCTION.finditer(plain)]
@@ -268,7 +268,7 @@ def _parameter(text: str, number: int) -> Parameter:
 
 
 def _launch_call(found: re.Match[str]) -> str:
-    """Returns the text that replaces ``name<<<…>>>(``; it starts a call that has no effect."""
+    """Returns the text that replaces ``name<<<…>>>(``: the start of a call that has no effect."""
     lines = "\n" * found[0].count("\n")
     first = " ".join(_split_at_commas(found[2])[0].split())
     return f"::host_model::LaunchCall{{static_cast<uint32_t>({first})}}{lines}("

@@ -76,8 +76,9 @@ _UNSET_FIELD = re.compile(r"no member named ['‘](\w+)['’]")
 def find_cpp_compiler() -> Compiler:
     """Returns the C++ compiler.
 
-    If `MS_FUSION_CC` is set, this is the C++ compiler in the directory of that C compiler.
-    Otherwise it is the first installed compiler of c++, g++, clang++ and ziglang.
+    If the environment variable `MS_FUSION_CC` names a C compiler, the C++ compiler in the directory
+    of that C compiler is returned. Otherwise, the first installed compiler of c++, g++, clang++ and
+    ziglang is returned.
 
     Raises:
         MissingError: there is no C++ compiler.
@@ -125,7 +126,8 @@ def build_library(
 
     Args:
         unit: the translation unit.
-        source: the kernel file; files that it includes are found beside it or near it.
+        source: the kernel file. The files that it includes are searched in the same directory or
+            near it.
         include: further directories of included files.
         symbols: symbols that the library must contain. The default is the symbols of a kernel.
 
@@ -214,8 +216,9 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
 def _run_with_empty_headers(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
     """Runs the compiler, with an empty file in place of each included file that does not exist.
 
-    Host files include many headers of CANN without using anything from them. Each failed attempt to
-    compile names one missing file, which is then created in `place`/``empty``.
+    Host files include many headers of CANN that they do not use. The error of a failed compilation
+    names one missing file. This file is created in `place`/``empty``, and the compilation is
+    repeated.
     """
     root = place / EMPTY_HEADERS
     deepest = root / "1" / "2" / "3"  # so that "../name.h" stays below root

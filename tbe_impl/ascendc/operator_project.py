@@ -53,10 +53,11 @@ class OperatorProject:
 
     Attributes:
         operator: name of the operator.
-        dtypes: maps the name of each input, then of each output, to the permitted NumPy dtypes.
-        There is one dtype for each variant of the operator. Empty if all dtypes are permitted.
+        dtypes: maps the name of each array (inputs first, then outputs) to its permitted NumPy
+            dtypes.
+            There is one dtype for each variant of the operator. Empty if all dtypes are permitted.
         inputs: number of inputs.
-        attributes: names of its attributes.
+        attributes: names of the operator's attributes.
     """
 
     operator: str
@@ -118,7 +119,7 @@ class OperatorProject:
 
 
 def read_operator_project(path: Path, kernel: str) -> OperatorProject:
-    """Reads a project file. `kernel`, a kernel function's name, selects one of several operators.
+    """Reads a project file; the kernel function name `kernel` selects one of several operators.
 
     Raises:
         InputError: the file is not a project file, has no operator for `kernel`, or contains an

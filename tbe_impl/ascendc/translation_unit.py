@@ -52,9 +52,10 @@ class TranslationUnit:
 
 
 def instance_of(function: KernelFunction, values: Sequence[int]) -> str:
-    """Returns a template kernel with these arguments: ``add<float, 8, true>``.
+    """Returns the instance of a template kernel as C++ text, such as ``add<float, 8, true>``.
 
-    The value of a ``typename`` parameter is the number of a data type.
+    `values` are the template arguments. The value for a ``typename`` parameter is the number of a
+    data type.
 
     Raises:
         InputError: the number of arguments differs from the number of template parameters.
@@ -131,7 +132,7 @@ def write_translation_unit(
 
 
 def _check_instance(function: KernelFunction, instance: str, source: KernelSource) -> None:
-    """Checks that template arguments follow the name of a template, and of no other function."""
+    """Checks that template arguments follow a template's name, but not another function's name."""
     found = re.fullmatch(r"\s*\w+\s*(<.*>)?\s*", instance, re.DOTALL)
     if found and bool(found[1]) == bool(function.template):
         return
@@ -152,7 +153,7 @@ def _check_instance(function: KernelFunction, instance: str, source: KernelSourc
 def _structure(fields: Mapping[str, str]) -> str:
     """Returns the C++ declaration of a tiling structure with these fields.
 
-    It is used for a kernel that declares no tiling structure.
+    The declaration is used for a kernel that declares no tiling structure itself.
     """
     lines = []
     for name, value in fields.items():

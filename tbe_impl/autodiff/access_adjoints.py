@@ -72,7 +72,7 @@ def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Ten
             false, they are summed.
 
     Returns:
-        A tensor of the shape of the tensor that is read.
+        A tensor with the shape of the tensor that the stage reads.
     """
     if not any_of and _is_identity_access(places, value):
         assert isinstance(value, Read)

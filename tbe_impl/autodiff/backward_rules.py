@@ -116,7 +116,7 @@ def _reshape_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adj
 
 
 def _gather_backward(op: Operation, adjoint: Adjoint) -> list[tuple[Tensor, Adjoint]]:
-    """Adds the adjoint of each gathered row to the adjoint of the row that was gathered."""
+    """Adds the adjoint of each result row to the adjoint of the row's source."""
     use = _dsl_call(op)
     source, places = use.inputs
     along, batch = use.parameters["axis"], use.parameters["batch_dims"]

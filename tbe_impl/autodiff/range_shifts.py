@@ -3,9 +3,9 @@
 The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range of the exponents and cancels. In
 exact arithmetic the derivative of the quotient with respect to m is 0, so the backward graph omits
 m. The analysis classifies each tensor as a function of m. A tensor is independent of m, has the
-form *a + k·m* or the form *a · e^(k·m)* (with a independent of m), or is unknown. Each row has its
-own m, so the analysis also tracks which axes select the row. In an element that combines several
-rows, m does not cancel.
+form *a + k·m* or *a · e^(k·m)*, or is unknown. In both forms, *a* is independent of m. Each row has
+its own m, so the analysis also tracks which axes select the row. In an element that combines
+several rows, m does not cancel.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class _Dependence:
     Attributes:
         shift: the factor of m in the form a + shift·m. 0 if the value has the second form.
         scale: the factor of m in the form a · e^(scale·m). 0 if the value has the first form.
-        place: one entry for each axis of the tensor m. The entry is the position of the axis of the
-            value that has the same index, or None for an axis of size 1.
+        place: one entry for each axis of the tensor m. The entry is the position of the value's
+            axis with the same index, or None for an axis of size 1.
     """
 
     shift: float = 0

@@ -155,7 +155,7 @@ class _ReversePass:
         return self.adjoints[id(tensor)][0]
 
     def result(self, tensor: Tensor) -> Tensor:
-        """Returns the gradient of an input, which is zero if no contribution was added."""
+        """Returns the gradient of an input; the gradient is zero if no contribution was added."""
         found = self._total_adjoint(tensor)
         if found is not None:
             return found.value

@@ -2,8 +2,8 @@
 
 The method is reverse mode. A value that the forward expression discards has the adjoint 0, even if
 its own derivative is infinite. Discarded values are the branch that a select does not choose, and
-the smaller operand of a maximum. A term of an adjoint therefore carries *gates*. A gate is a
-condition that is false where the value is discarded. A multiplication by inf or NaN may turn the
+the smaller operand of a maximum. A term of an adjoint therefore has *gates*. A gate is a condition
+that is false where the forward value is discarded. A multiplication by inf or NaN may turn the
 adjoint 0 into NaN. A select on the gates then restores the 0.
 """
 
@@ -74,7 +74,7 @@ class Term:
 
     @classmethod
     def from_adjoint(cls, value: Expr, gates: tuple[Gate, ...]) -> Term:
-        """Creates a term whose value is already 0 unless all its gates are open."""
+        """Creates a term whose value is already 0 wherever one of its gates is closed."""
         return cls(value, gates, len(gates))
 
     def multiply(self, value: Expr) -> Term:
@@ -392,8 +392,8 @@ def _ndtr_tanh_inner_derivative(x: Expr) -> Expr:
     """Returns the derivative of 2·√(2/π)·(x + 0.044715·x³), the argument of the sigmoid.
 
     x² is clamped to 1e4, so that the result stays finite. Where x² exceeds 1e4, the sigmoid is
-    saturated and its derivative is 0. The chain rule multiplies this derivative by the result, so
-    that the clamp does not matter there.
+    saturated and the sigmoid's derivative is 0. The chain rule multiplies the result by this 0.
+    Therefore, the clamp does not change the gradient.
     """
     square = make_binary("min", x * x, _constant_like(1e4, x))
     cubic = _constant_like(3 * CUBIC * SIGMOID_SCALE, x)

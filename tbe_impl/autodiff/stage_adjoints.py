@@ -28,8 +28,8 @@ class Adjoint:
     Attributes:
         value: tensor with the adjoint, of the same shape and dtype.
         gate: a function that builds a bool tensor of the same shape. The bool tensor is false for
-            each element that the forward graph discards, where the adjoint is 0. `gate` is None if
-            no element is discarded.
+            each element that the forward graph discards. The adjoint of such an element is 0.
+            `gate` is None if no element is discarded.
     """
 
     value: Tensor

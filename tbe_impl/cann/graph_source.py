@@ -102,8 +102,8 @@ class ReshapeElimination:
         shapes: ``id`` of each tensor whose shape changes → its new shape, which has the same number
             of elements.
         eliminated: ``id`` of the result of each eliminated reshape.
-        copied: those of `eliminated` that a copy replaces. Without the copy, an output of the graph
-            would be the same tensor as an input or as another output.
+        copied: the subset of `eliminated` whose reshapes are replaced by a copy. Without the copy,
+            an output of the graph would be the same tensor as an input or as another output.
     """
 
     shapes: Mapping[int, tuple[int, ...]]

@@ -13,10 +13,10 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 def lower_index_map(op: Operation) -> Tensor | None:
     """Lowers a stage with the body ``x[…]`` to ``split``, ``transpose`` and ``broadcast``.
 
-    Each index has to be a constant, or an axis of the stage plus a constant. The elements repeat
-    along an axis of the stage that no index reads. Returns None for any other stage, and for a
-    stage with sizes that are not static. Also returns None for a stage that removes axes, because
-    no CANN operation removes axes.
+    Each index has to be a constant, or an axis of the stage plus a constant. If no index uses an
+    axis of the stage, the elements repeat along this axis. Returns None for any other stage, and
+    for a stage with sizes that are not static. Also returns None for a stage that removes axes,
+    because no CANN operation removes axes.
     """
     body = op.body[0] if op.body else None
     shape = _static_sizes(op.shape)

@@ -1,9 +1,10 @@
 """Eliminates reshapes, for which CANN has no operation, by choosing other shapes for tensors.
 
 An element-wise stage computes the same elements in any shape. The pass gives the shape of a
-reshape's operand to its result and to all tensors that element-wise stages connect to the result.
-The reshape is then superfluous. If one of these tensors must keep its shape, the pass tries the
-opposite: it gives the shape of the result to the operand and to all tensors connected to it.
+reshape's operand to the result of the reshape. It gives the same shape to all tensors that
+element-wise stages connect to the result. The reshape is then superfluous. If one of these tensors
+must keep its shape, the pass tries the opposite: it gives the shape of the result to the operand
+and to all tensors connected to the operand.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Shape = tuple[int, ...]
 def eliminate_reshapes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> ReshapeElimination:
     """Eliminates the reshapes of a graph with static sizes, as far as possible.
 
-    The inputs and results may change their shapes.
+    The shapes of inputs and results of the graph may also change.
     """
     return _Eliminator(inputs, outputs).run()
 

@@ -74,7 +74,7 @@ def build(
 
 @contextlib.contextmanager
 def _change_directory(directory: Path) -> Iterator[None]:
-    """Changes the working directory in the ``with`` block; `contextlib.chdir` needs Python 3.11."""
+    """Like `contextlib.chdir` of Python 3.11: changes the working directory in a ``with`` body."""
     before = Path.cwd()
     os.chdir(directory)
     try:

@@ -151,8 +151,8 @@ def _order_axes(
 ) -> tuple[tuple[int, ...], int]:
     """Returns the axes of `nest.main` in loop order, and the number of leading splittable axes.
 
-    An axis may be split if all results of the nest have this axis and tiling it recomputes no large
-    stage.
+    An axis may be split if all results of the nest have this axis, and if tiling this axis
+    recomputes no large stage.
     """
     sizes = sizes_of(nest.main.outputs[0])
     axes = range(len(sizes))

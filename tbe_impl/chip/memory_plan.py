@@ -319,7 +319,7 @@ def is_phony(stage: StageRecord) -> bool:
 def _count_moved_elements(
     tile: Sequence[int], full: Sequence[int], times: int, *, exact: bool
 ) -> int:
-    """Returns the number of elements that `times` tiles move, of which the last may be smaller."""
+    """Returns the number of elements that `times` tiles move; the last tiles may be smaller."""
     if not elements(full):
         return 0
     tiles = math.prod(-(-whole // part) for whole, part in zip(full, tile, strict=True))

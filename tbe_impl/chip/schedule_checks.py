@@ -405,7 +405,7 @@ def _names(axes: Iterable[IterVar]) -> str:
 
 
 def _operator(body: Expr) -> str:
-    """Returns the operator of an expression with exactly one operator, otherwise ""."""
+    """Returns the operator of an expression that has exactly one operator, otherwise ""."""
     body = strip_casts(body)
     if not isinstance(body, (Binary, Call)):
         return ""

@@ -331,8 +331,8 @@ def _is_result(name: str) -> bool:
 def _suggest_output(name: str, inputs: Sequence[ArrayDescription]) -> ArrayDescription:
     """Derives the description of an output.
 
-    If there is an input with the name of the output (x for the output x_out), its description is
-    used. Otherwise the shape is the broadcast shape of all inputs, and the dtype and format are
+    If an input has the name of the output (x for the output x_out), the description of this input
+    is used. Otherwise the shape is the broadcast shape of all inputs, and the dtype and format are
     those of the first input.
     """
     if not inputs:

@@ -130,9 +130,10 @@ def _make_random_array(
 
 
 def _index_limits(kernel: Kernel) -> dict[int, int]:
-    """Returns a dict from ``id(tensor)`` of each input used as an index to the indexed axis' size.
+    """Returns the size of the indexed axis for each input that is used as an index.
 
-    If an input indexes several axes, the size is that of the smallest of these axes.
+    The keys of the dict are ``id(tensor)``. If an input indexes several axes, the smallest of their
+    sizes is returned.
     """
     found: dict[int, int] = {}
     for op in stages_of([item.tensor for item in kernel.outputs]):

@@ -20,7 +20,7 @@ def show(request: Request, *, ir: bool = False, passes: bool = False) -> str:
     Args:
         request: the operator.
         ir: whether to include the loop IR before all passes.
-        passes: whether to include the loop IR and what each pass changes.
+        passes: whether to include the loop IR and the changes of each pass.
     """
     from tbe_impl.dsl.graph_display import show as show_graph
 

@@ -131,7 +131,7 @@ def _make_copy_call(elements: int, threads: int) -> Callable[[], Any]:
 
 @dataclass(frozen=True)
 class _TimedCall:
-    """A function to time, which is no longer called after its calls took `seconds` in total."""
+    """A function to time; its calls end when they have taken more than `seconds` in total."""
 
     what: str
     call: Callable[[], Any]

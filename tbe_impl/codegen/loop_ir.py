@@ -324,7 +324,7 @@ class Reduce(Stmt):
         operator: ``sum``, ``prod``, ``max`` or ``min``.
         value: the value that is combined with the accumulator.
         function: name of a cheaper function for `operator`, called as function(value, target).
-        Empty if there is none.
+            Empty if there is none.
     """
 
     target: Expr

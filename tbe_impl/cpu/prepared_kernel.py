@@ -88,7 +88,10 @@ class CpuKernel(Record):
         )
 
     def _join_texts(self, text_of: Callable[[Program], str]) -> str:
-        """Joins the texts of all steps. A repeated function name gets a numeric suffix."""
+        """Joins the texts of all steps.
+
+        If several texts define a function of the same name, the name gets a numeric suffix.
+        """
         texts = []
         symbols: list[str] = []
         for step in self.sequence.steps:
@@ -147,8 +150,8 @@ class PlannedProgram(Record):
 
     Attributes:
         write: function that returns the program. The first call generates the program.
-        compiled_program: the program and its library, both from the cache. None if the program or
-            the library is not in the cache.
+        compiled_program: the cached program with its cached library. None if the cache lacks one of
+            both.
         plan: cache key under which the plan for code generation is stored. Empty if the plan is not
             stored.
     """
