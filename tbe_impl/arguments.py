@@ -112,7 +112,7 @@ class Arguments(Record):
 
     @property
     def open_sizes(self) -> tuple[Expr, ...]:
-        """Unknown sizes and scalars that a call cannot read from the shapes of its inputs."""
+        """Unknown sizes and scalars that a call cannot infer from the shapes of its inputs."""
         sizes = [size for item in self.inputs for size in item.tensor.shape]
         known = {id(size) for size in sizes} | {
             id(parts[0]) for parts in map(match_blocked_size, sizes) if parts

@@ -31,8 +31,8 @@ class KernelGraph:
         name: readable name of the kernel.
         inputs, outputs: the tensors of the graph.
         scheduled: the tensors that the code computes. If a manual schedule adds memory copies or
-            partial sums to the graph, they are the outputs of the changed graph. Otherwise they
-            equal `outputs`.
+            partial sums to the graph, `scheduled` are the outputs of the changed graph. Otherwise,
+            `scheduled` equals `outputs`.
         text: function that returns the result of `graph_text` for `scheduled`.
     """
 
@@ -48,7 +48,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """The name, as in ``Kernel.__call__(backend=...)``."""
+        """The name of the back end, as in ``Kernel.__call__(backend=...)``."""
 
     @property
     def title(self) -> str:
@@ -74,7 +74,10 @@ class CpuBackend(Record):
     can_run: bool = True
 
     def plan(self, graph: KernelGraph, options: Options) -> PlannedKernel:
-        """See `Backend.plan`. Every graph is accepted; compilation may fail."""
+        """See `Backend.plan`.
+
+        Every graph is accepted; compilation may fail.
+        """
         from tbe_impl.cpu import prepared_kernel
 
         return prepared_kernel.plan(
@@ -90,7 +93,10 @@ class NumpyBackend(Record):
     can_run: bool = True
 
     def plan(self, graph: KernelGraph, options: Options) -> InterpretedKernel:
-        """See `Backend.plan`. The options other than `rounding` and `inplace` have no effect."""
+        """See `Backend.plan`.
+
+        The options other than `rounding` and `inplace` have no effect.
+        """
         from tbe_impl.interpreter.interpreted_kernel import InterpretedKernel
 
         if options.inplace:
@@ -106,7 +112,10 @@ class CannBackend(Record):
     can_run: bool = False
 
     def plan(self, graph: KernelGraph, options: Options) -> CannSource:
-        """See `Backend.plan`. The options have no effect, because CANN chooses the loops."""
+        """See `Backend.plan`.
+
+        The options have no effect, because CANN chooses the loops.
+        """
         from tbe_impl.cann import graph_operator
 
         return graph_operator.plan(graph.name, graph.inputs, graph.outputs)
@@ -137,7 +146,7 @@ def find_runnable(name: str, *, place: str | None = None) -> Backend:
 
     Args:
         name: one of `RUNNABLE_NAMES`.
-        place: where the name was given, for the error.
+        place: text for the error that says where the user gave the name.
 
     Raises:
         InputError: there is no such back end, or it cannot run here.

@@ -187,8 +187,9 @@ def printable_path(place: Path) -> str:
 def temporary_directory() -> Path:
     """Returns the system's temporary directory.
 
-    If the name of this directory is not UTF-8, the function returns another directory: the first of
-    ``/dev/shm``, ``/tmp`` and ``/var/tmp`` that is writable, if there is one.
+    If the name of this directory is not UTF-8, the function returns the first writable directory of
+    ``/dev/shm``, ``/tmp`` and ``/var/tmp``. If none of these is writable, it returns the system's
+    directory.
 
     Raises:
         OSError: the system has no temporary directory.

@@ -135,13 +135,13 @@ class FusionNotFound(FusionError, AssertionError):
 def pluralize(count: int, noun: str, plural: str = "") -> str:
     """Returns the count and the noun: ``1 kernel``, ``1,200 kernels``.
 
-    `plural` is the plural if it is not the noun with an s.
+    `plural` is the plural of the noun; by default, the noun with an appended s.
     """
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def suggest_name(name: object, known: Iterable[str]) -> str | None:
-    """Returns the remedy that suggests the known name most similar to `name`; None if none is."""
+    """Returns a remedy with the known name most similar to `name`; None if none is similar."""
     import difflib  # only errors need it
 
     near = difflib.get_close_matches(str(name), list(known), 1)

@@ -114,7 +114,7 @@ class Kernel:
 
     @property
     def computed(self) -> tuple[Tensor, ...]:
-        """The tensors that the code computes: `scheduled`, or the outputs if it is empty."""
+        """The tensors that the code computes: `scheduled` or, if that is empty, the outputs."""
         return self.scheduled or tuple(item.tensor for item in self.outputs)
 
     @cached_property
@@ -233,7 +233,7 @@ class Kernel:
 
     @property
     def open_sizes(self) -> tuple[Expr, ...]:
-        """Unknown sizes and scalars that a call cannot read from the shapes of its inputs."""
+        """Unknown sizes and scalars that a call cannot infer from the shapes of its inputs."""
         return self._arguments.open_sizes
 
     @property
@@ -269,7 +269,7 @@ class Kernel:
         return report_of(self)
 
     def _compile_or_replace(self, backend: backends.Backend) -> Compiled:
-        """Compiles the kernel with `backend`, or with its replacement if `backend` fails."""
+        """Compiles the kernel with `backend`, or with another back end if `backend` fails."""
         try:
             return self.compiled_by(backend.name)
         except (MissingError, CompileError) as error:
@@ -294,7 +294,7 @@ class Kernel:
         return self._copy_options_to(found)
 
     def _copy_options_to(self, other: Kernel) -> Kernel:
-        """Returns a copy of `other` with the options of this kernel, except those about loops."""
+        """Returns a copy of `other` with this kernel's options, except the options about loops."""
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )

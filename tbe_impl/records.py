@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True, field_specifiers=(field,))
     class _Frozen:
-        """The type checker refuses assignments to fields of subclasses."""
+        """Base class for the type checker, which refuses assignments to fields of subclasses."""
 else:
     _Frozen = object
 

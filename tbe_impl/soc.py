@@ -48,7 +48,8 @@ class Soc:
 
     Attributes:
         name: the full name, such as ``Ascend910A``.
-        short_name: name of the chip family, such as ``Ascend910``; operators branch on it.
+        short_name: name of the chip family, such as ``Ascend910``. Operators compare this name to
+            choose code for a chip.
         unified_buffer_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: sizes of the on-chip
             memories of a core. 0 means unlimited.
         l2_bytes: size of the memory that all cores share.

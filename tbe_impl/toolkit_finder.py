@@ -19,8 +19,8 @@ PROBERS = ("mindspore", "akg")
 class Finder:
     """Finds the toolkit's modules if no other finder in ``sys.meta_path`` finds them.
 
-    The finder ignores imports by the packages in `PROBERS`, which only test whether the toolkit is
-    installed. The finder does nothing if ``MS_FUSION=off`` is set.
+    The finder ignores imports by the packages in `PROBERS`. These packages import a module only to
+    test whether the toolkit is installed. The finder does nothing if ``MS_FUSION=off`` is set.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

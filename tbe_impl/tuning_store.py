@@ -60,7 +60,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return replace(base, **chosen)
 
     def text(self) -> str:
-        """Formats those fields that differ from the default as a string."""
+        """Formats, as a string, the fields that differ from the default."""
         default = Choice()
         found = [
             f"{k}={v}" for k, v in msgspec.structs.asdict(self).items() if v != getattr(default, k)

@@ -149,7 +149,9 @@ class AscendcKernel:
         out: Sequence[np.ndarray] | np.ndarray | None = None,
         isolated: bool = False,
     ) -> tuple[tuple[np.ndarray, ...], RunReport]:
-        """Runs the kernel. Returns (all outputs, the report), even if the report contains errors.
+        """Runs the kernel.
+
+        Returns (all outputs, the report), even if the report contains errors.
 
         Args:
             arrays, backend, out: as for `__call__`.
@@ -202,7 +204,10 @@ class AscendcKernel:
         return tuple(targets) or results, report
 
     def report(self) -> RunReport:
-        """Returns the report of the last call. Before any call, it runs the kernel on zeros."""
+        """Returns the report of the last call.
+
+        Before any call, it runs the kernel on zeros.
+        """
         if not self._last:
             self.run(*(np.zeros(one.shape, one.numpy) for one in self.inputs))
         return self._last[0]

@@ -156,12 +156,12 @@ class KernelSource:
         return 2 if re.search(r"\bREGIST_MATMUL_OBJ\b", text) else 1
 
     def compilable_text(self) -> str:
-        """Returns the text as C++ that standard compilers accept. Line numbers do not change.
+        """Returns the text as C++ that standard compilers accept.
 
-        Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing. `symbol_of` renames kernel
-        functions, because some of them have the name of a C library function, such as ``fmax``.
-        CANN's compiler accepts ``n = count ASSERT(count)`` because CANN's ASSERT is empty. This
-        method adds a semicolon before such a macro.
+        Line numbers do not change. Launches ``name<<<a, b, c>>>(x)`` become calls that do nothing.
+        `symbol_of` renames kernel functions, because some of them have the name of a C library
+        function, such as ``fmax``. CANN's compiler accepts ``n = count ASSERT(count)`` because
+        CANN's ASSERT is empty. This method adds a semicolon before such a macro.
         """
         plain = _without_comments(self.text)
         places = [found.span(1) for found in _FUNCTION.finditer(plain)]

@@ -122,7 +122,9 @@ def build_library(
     include: Sequence[Path] = (),
     symbols: Sequence[str] = SYMBOLS,
 ) -> Path:
-    """Returns the path of a translation unit's shared library. Compiles it on a cache miss.
+    """Returns the path of a translation unit's shared library.
+
+    Compiles it on a cache miss.
 
     Args:
         unit: the translation unit.

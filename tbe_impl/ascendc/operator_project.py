@@ -72,9 +72,10 @@ class OperatorProject:
         attributes: Mapping[str, Any],
         place: str,
     ) -> dict[str, str]:
-        """Checks the dtypes of a call. Returns a dict from the name of each array to its dtype.
+        """Checks the dtypes of a call.
 
-        `inputs` and `outputs` are the dtypes in parameter order.
+        Returns a dict from the name of each array to its dtype. `inputs` and `outputs` are the
+        dtypes in parameter order.
 
         Raises:
             InputError: there are too many arrays, no variant of the operator has these dtypes, or

@@ -115,7 +115,10 @@ def gate_condition(gates: Sequence[Gate]) -> Expr | None:
 
 
 def _sum_terms(terms: Sequence[Term]) -> Term:
-    """Adds terms. The gate of the sum is open where all gates of at least one term are open."""
+    """Adds terms.
+
+    The gate of the sum is open where all gates of at least one term are open.
+    """
     if len(terms) == 1:
         return terms[0]
     total = terms[0].gated_value()

@@ -37,7 +37,10 @@ class Adjoint:
 
 
 def sum_adjoints(adjoints: Sequence[Adjoint]) -> Adjoint:
-    """Adds adjoints of one tensor. The gate of the sum is the logical or of all gates."""
+    """Adds adjoints of one tensor.
+
+    The gate of the sum is the logical or of all gates.
+    """
     if len(adjoints) == 1:
         return adjoints[0]
     parts = [adjoint.value for adjoint in adjoints]

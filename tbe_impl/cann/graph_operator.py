@@ -26,7 +26,9 @@ _HEAD = "{name}, written from its graph; `tbe_impl` and CANN both run it."
 
 @dataclass(frozen=True)
 class CannSource:
-    """An operator file. The class implements `Planned` and `Compiled` of `tbe_impl.compiled`.
+    """An operator file.
+
+    The class implements `Planned` and `Compiled` of `tbe_impl.compiled`.
 
     Attributes:
         name: name of the operator function.
@@ -39,7 +41,10 @@ class CannSource:
     words: tuple[str, ...]
 
     def compile(self) -> CannSource:
-        """Returns this object. Later, `Operator.build_for_device` compiles the file with CANN."""
+        """Returns this object.
+
+        Later, `Operator.build_for_device` compiles the file with CANN.
+        """
         return self
 
     def run(

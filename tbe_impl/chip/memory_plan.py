@@ -134,7 +134,10 @@ def buffers_of(regions: Regions, *, block_bytes: int) -> tuple[OnChipBuffer, ...
 
 
 def peak(buffers: Iterable[OnChipBuffer], scope: str) -> MemoryPeak:
-    """Returns the peak use of a memory. Of buffers that share memory, only the largest counts."""
+    """Returns the peak use of a memory.
+
+    Of buffers that share memory, only the largest counts.
+    """
     inside = [buffer for buffer in buffers if buffer.stage.scope == scope]
     groups = _group_aliased_buffers(inside)
     fullest = MemoryPeak(scope, 0, ())
@@ -287,7 +290,10 @@ class Traffic(Record):
 
 
 def traffic_of(regions: Regions) -> Traffic:
-    """Returns the bytes that all cores move. A tile that is read several times counts each time."""
+    """Returns the bytes that all cores move.
+
+    A tile that is read several times counts each time.
+    """
     read, written = 0, 0
     for stage in regions.record.stages:
         if stage.is_input or stage.inlined or is_phony(stage):

@@ -455,7 +455,10 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
 
 
 def emit_statements(body: Sequence[Stmt], *, are_staged: bool = False, indent: str = INDENT) -> str:
-    """Returns statements as C text. If `are_staged` is true, comments name their stages."""
+    """Returns statements as C text.
+
+    If `are_staged` is true, comments name their stages.
+    """
     return "\n".join(_Printer(are_staged=are_staged).lines(body, indent))
 
 

@@ -231,7 +231,10 @@ class Pointer(Expr):
 
 
 class Element(Expr):
-    """An element of an array. Without indices, it is the element that a pointer points to."""
+    """An element of an array.
+
+    Without indices, it is the element that a pointer points to.
+    """
 
     array: str
     indices: tuple[Expr, ...] = ()
@@ -286,7 +289,10 @@ class Load(Expr):
 
 
 class Gather(Expr):
-    """A vector from memory. The indices of its lanes are given by a vector."""
+    """A vector from memory.
+
+    The indices of its lanes are given by a vector.
+    """
 
     kind: str
     memory: str
@@ -299,7 +305,10 @@ class Stmt(Node):
 
 
 class Let(Stmt):
-    """Defines a variable. If there is no value, the variable is not initialised."""
+    """Defines a variable.
+
+    If there is no value, the variable is not initialised.
+    """
 
     name: str
     kind: str
@@ -471,7 +480,10 @@ class PackTile(Stmt):
 
 
 class Table(Stmt):
-    """A lookup table of a float16 function. Each row is stored as bytes."""
+    """A lookup table of a float16 function.
+
+    Each row is stored as bytes.
+    """
 
     name: str
     rows: tuple[tuple[int, ...], ...]

@@ -112,8 +112,8 @@ class _Evaluation:
     def working_dtype(self, dtype: str) -> np.dtype[Any]:
         """Returns the NumPy dtype of arrays that hold values of `dtype`.
 
-        In ``accurate`` and ``device`` mode, it is float32 for float16 and bfloat16. In ``float64``
-        mode, it is float64 for every float dtype.
+        In ``accurate`` and ``device`` mode, the result is float32 for float16 and bfloat16. In
+        ``float64`` mode, the result is float64 for every float dtype.
         """
         if not is_float(dtype):
             return dtype_of(dtype).numpy
@@ -331,8 +331,8 @@ class _Grid:
     def _transposed_view(self, array: Array, node: Read) -> Array | None:
         """Returns the values of a read as a transposed view of the array.
 
-        Returns None unless the indices are distinct axes of the stage, and each axis covers a whole
-        dimension of the array.
+        Such a view exists if the indices are distinct axes of the stage, and if each axis covers a
+        whole dimension of the array. Otherwise, returns None.
         """
         places = [self.places.get(id(index)) for index in node.indices]
         if None in places or len(set(places)) != len(places):

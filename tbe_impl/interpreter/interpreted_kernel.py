@@ -15,7 +15,9 @@ from tbe_impl.interpreter import evaluate
 
 @dataclass(frozen=True)
 class InterpretedKernel:
-    """A graph that is interpreted. The class implements `Planned` and `Compiled`.
+    """A graph that is interpreted.
+
+    The class implements `Planned` and `Compiled`.
 
     Attributes:
         inputs, outputs: the tensors of the graph.

@@ -71,7 +71,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def bytecode_cache(*places: str) -> Iterator[None]:
-    """Context manager during which modules below `places` are loaded with `CachedLoader`."""
+    """Context manager: its ``with`` body loads modules below `places` with `CachedLoader`."""
     finder = CachedFinder(places)
     sys.meta_path.insert(0, finder)
     try:

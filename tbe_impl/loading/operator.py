@@ -314,9 +314,9 @@ def _packages(name: str, file: Path) -> Iterator[tuple[str, Path]]:
 def _install_modules(
     modules: dict[str, types.ModuleType], search_path: Sequence[str]
 ) -> Iterator[None]:
-    """Context manager that puts an operator's modules into ``sys.modules`` during its block.
+    """Context manager: ``sys.modules`` contains an operator's modules in the ``with`` body.
 
-    Modules below `search_path` that are imported inside the block are added to `modules`.
+    Modules below `search_path` that are imported in the ``with`` body are added to `modules`.
     """
     with _import_lock:
         saved_path, saved = list(sys.path), {}

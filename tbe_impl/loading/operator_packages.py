@@ -86,7 +86,7 @@ def add_lazy_attributes(module: ModuleType, homes: Mapping[str, tuple[str, str]]
 
 @lru_cache(maxsize=64)
 def read_reexports(file: str, package: str) -> Mapping[str, tuple[str, str]]:
-    """Returns a dict from each name that an ``__init__`` re-exports to (module, name in it).
+    """Returns a dict: name that an ``__init__`` re-exports → (module, name in this module).
 
     The result is empty if the file contains other statements or fewer than `REEXPORT_THRESHOLD`
     re-exports.

@@ -20,7 +20,7 @@ def split_target(text: str) -> tuple[Path, str | None]:
 
 
 def check_operator_file(file: Path) -> None:
-    """Raises `InputError` unless the file exists."""
+    """Raises `InputError` if the file does not exist."""
     if file.is_dir():
         raise InputError("this is a directory", place=str(file), expected="FILE.py:operator")
     if not file.is_file():

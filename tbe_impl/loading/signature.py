@@ -138,7 +138,7 @@ def _last_build(name: str, session: Any) -> tuple[str, Sequence[Tensor], Any]:
 def _count_overwritten_inputs(schedule: Any, outputs: int) -> int:
     """Returns the number of leading outputs that overwrite inputs.
 
-    Operators of optimizers list each output that overwrites an input twice.
+    If an output overwrites an input, an optimizer's operator lists this output twice.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return 0  # reading an automatic schedule would trigger its planning
@@ -279,7 +279,7 @@ def _elements(shape: Sequence[int]) -> int:
 
 
 def normalize_argument(value: Any) -> Any:
-    """Copies an argument. In a tensor description, adds missing items such as the format."""
+    """Copies an argument; adds missing items, such as the format, to a tensor description."""
     if isinstance(value, (list, tuple)):
         return type(value)(normalize_argument(item) for item in value)
     if not isinstance(value, dict) or "shape" not in value:

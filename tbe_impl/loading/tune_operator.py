@@ -30,7 +30,8 @@ def tune(
         op: an operator, an operator function, or a built kernel.
         build_args, kw: arguments of `Operator.build`.
         steps: maximum number of measurements.
-        seconds: time limit in seconds. A compilation that is running at this time is completed.
+        seconds: time limit in seconds. A compilation that is running when the limit is reached is
+            completed.
         soc: the chip that the operator targets.
         progress: whether to show a progress bar when the error stream is a terminal.
         also: combinations of options to measure in addition to the default candidates.

@@ -14,7 +14,7 @@ def write_atomically(
 
     Args:
         path: the file.
-        content: its new content.
+        content: new content of the file.
         mode: the permissions of the new file.
         directory: directory for the temporary file, on the file system of `path`. By default, it is
             the directory of `path`.

@@ -72,7 +72,7 @@ def _find(chosen: str, path: str | None) -> Compiler | None:
 
 
 def find_compiler() -> Compiler:
-    """Returns the C compiler that `MS_FUSION_CC` names.
+    """Returns the C compiler that the environment variable `MS_FUSION_CC` names.
 
     If the variable is not set, returns the first installed compiler of cc, gcc, clang and ziglang.
 
@@ -106,7 +106,8 @@ _find(environment.COMPILER.read(), os.environ.get("PATH"))
 def march() -> str:
     """Returns the value of the compiler flag ``-march``, or "" for an unknown architecture.
 
-    The value is ``native``, or the architecture of the limit that `MS_FUSION_ISA` sets.
+    The value is ``native``, or the architecture to which the environment variable `MS_FUSION_ISA`
+    limits kernels.
     """
     limit = machine.instruction_limit()
     if limit is not None:
@@ -158,7 +159,9 @@ def build(
     symbols: Sequence[str] = (),
     cache: Store | None = None,
 ) -> Path:
-    """Returns the path of a generated text's shared library. Compiles the text on a cache miss.
+    """Returns the path of a generated text's shared library.
+
+    Compiles the text on a cache miss.
 
     Args:
         source: the generated text.

@@ -85,7 +85,7 @@ def libc() -> str:
 
 @lru_cache(maxsize=1)
 def identity() -> dict[str, object]:
-    """Returns the package version and the properties of the machine on which cache keys depend."""
+    """Returns the inputs that all cache keys share: package version and machine properties."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),

@@ -87,7 +87,10 @@ def _precompile(
 
 
 def use(found: Path, head: str, place: Path) -> list[str]:
-    """Links precompiled headers into a compile directory. Returns the flags for their use."""
+    """Links precompiled headers into a compile directory.
+
+    Returns the flags for their use.
+    """
     (place / NAME).write_text(head, "utf-8")
     (place / f"{NAME}.gch").symlink_to(found)
     return ["-include", NAME]

@@ -1,4 +1,4 @@
-"""Defines sequences of kernels that run one after the other, and links each to one C function.
+"""Defines sequences of kernels, and links each sequence to one C function.
 
 The type of the kernels in a `KernelSequence` shows the stage of the sequence. The docstring of
 `tbe_impl.runtime` lists the stages. `KernelSequence.convert` converts a sequence to its next stage.
@@ -26,7 +26,7 @@ OtherT = TypeVar("OtherT")
 
 
 class CFunction(NamedTuple):
-    """C function of a kernel, which returns 0 on success.
+    """A kernel's C function; the function returns 0 on success.
 
     Signature: ``int function(void **buffers, const int64_t *numbers, int64_t threads)``.
 
@@ -35,8 +35,8 @@ class CFunction(NamedTuple):
         order: for each entry of `buffers`, the index of its array among the kernel's inputs and
             outputs.
         numbers: integers that are passed to the function as its argument `numbers`.
-        state: address of the function's state, or 0 if it has none. A function with a state has
-            another signature: ``int function(void *state, void **buffers)``.
+        state: address of the function's state, or 0 for a function without state. A function with a
+            state has another signature: ``int function(void *state, void **buffers)``.
         kept: objects that must not be deleted while the function can still be called.
     """
 

@@ -12,12 +12,12 @@ hold for all entries:
   kind and key. `read_record` also checks the types of the content. An entry that fails a check is
   treated as absent, and the next write replaces it.
 - **Writing.** An entry is staged in ``<root>/work`` and renamed, so a reader sees a complete entry
-  or none. Directories have mode 0700, files 0600. Measured results are synced to disk, and so are
-  files for the loader and for the C compiler. A lock for each key prevents several processes from
+  or none. Directories have mode 0700, files 0600. Measured results, files for the loader and files
+  for the C compiler are also synced to disk. A lock for each key prevents several processes from
   building the same file. If a process holds the lock for too long, other processes ignore it.
 - **Size.** If the size exceeds `LIMIT_BYTES`, the least recently used entries of all kinds are
   removed. An entry is not removed while a process has it mapped, or in the minute after its last
-  use. Measured results are never removed for this reason.
+  use. Measured results are never removed to free space.
 - **Failure.** If the directory is unusable, a process warns once and builds into a private
   directory. The process removes this directory at exit. Measured results are not stored in it.
 """
@@ -130,7 +130,7 @@ def _canonicalize(value: Any) -> Any:
 
 
 def make_key(**parts: Any) -> str:
-    """Returns a key: the SHA-256 (64 hexadecimal digits) of everything that an entry depends on.
+    """Returns a cache key: the SHA-256, in 64 hexadecimal digits, of all inputs of an entry.
 
     The digest covers `parts`, the machine, the package version and the schema of the store.
 
@@ -148,7 +148,10 @@ def make_key(**parts: Any) -> str:
 
 
 def text_digest(source: str) -> str:
-    """Returns the SHA-256 of a generated text. It is part of the key of the text's library."""
+    """Returns the SHA-256 of a generated text.
+
+    The digest is part of the cache key of the library that is compiled from the text.
+    """
     return hashlib.sha256(source.encode()).hexdigest()
 
 
@@ -226,7 +229,10 @@ class Store:
             _say(f"{kind.content} is not kept: {error}", kind)
 
     def write_record(self, kind: Kind, key: str, record: Any) -> None:
-        """Stores a record as JSON. In all other respects, the function behaves like `write`."""
+        """Stores a record as JSON.
+
+        In all other respects, the function behaves like `write`.
+        """
         self.write(kind, key, msgspec.json.encode(record))
 
     def records(
@@ -239,9 +245,10 @@ class Store:
                 yield entry.key, record
 
     def get_or_build(self, kind: Kind, key: str, build: Build) -> Path:
-        """Returns the path of the entry of `key`. Builds and stores the entry if it is absent.
+        """Returns the path of the entry of `key`.
 
-        A lock for each key prevents several processes from building the same entry.
+        Builds and stores the entry if it is absent. A lock for each key prevents several processes
+        from building the same entry.
 
         Args:
             kind: a kind of files.
@@ -270,10 +277,11 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, key: str, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager that holds the lock of `key`. Only one process at a time holds the lock.
+        """Context manager that holds the lock of `key`.
 
-        If the lock is not free after `timeout_s` seconds, the ``with`` block is entered without the
-        lock, because the process that holds the lock may hang.
+        Only one process at a time holds the lock. The process that holds the lock may hang.
+        Therefore, if the lock is not free after `timeout_s` seconds, the ``with`` body runs without
+        the lock.
 
         Raises:
             CacheError, OSError: the store cannot be written.
@@ -316,14 +324,18 @@ class Store:
         return tuple(sorted(found, key=lambda entry: (entry.used, entry.key)))
 
     def digest(self, kind: Kind, key: str) -> str:
-        """Returns the SHA-256 of the entry of `key`. Raises `CacheError` for an invalid entry."""
+        """Returns the SHA-256 of the entry of `key`.
+
+        Raises `CacheError` for an invalid entry.
+        """
         self._path(kind, key)
         return digest_of(read_entry(f"{self._place}/{kind.name}", kind, key))
 
     def verify(self) -> tuple[tuple[Entry, str], ...]:
-        """Checks every entry. Returns a pair (entry, reason) for each invalid entry.
+        """Checks every entry.
 
-        `find` and `read` never return an invalid entry.
+        Returns a pair (entry, reason) for each invalid entry. `find` and `read` never return an
+        invalid entry.
         """
         wrong = []
         for entry in self.entries():
@@ -334,7 +346,10 @@ class Store:
         return tuple(wrong)
 
     def remove(self, kind: Kind, keys: Iterable[str]) -> int:
-        """Removes the entries of `keys`. Returns the number of removed entries."""
+        """Removes the entries of `keys`.
+
+        Returns the number of removed entries.
+        """
         return sum(_delete(Path(self._path(kind, key))) for key in keys)
 
     def clear(self, *kinds: Kind) -> tuple[Entry, ...]:
@@ -352,7 +367,10 @@ class Store:
         return removed
 
     def info(self) -> StoreInfo:
-        """Returns statistics of the store. Does not create the directory of the store."""
+        """Returns statistics of the store.
+
+        This method does not create the directory of the store.
+        """
         entries = self.entries()
         nearest = next(place for place in (self.root, *self.root.parents) if place.exists())
         problem = ""
@@ -382,7 +400,10 @@ class Store:
         return place
 
     def _read(self, kind: Kind, key: str) -> bytes | None:
-        """Marks an entry as used. Returns content and trailer, or None for an invalid entry."""
+        """Marks an entry as used.
+
+        Returns content and trailer, or None for an invalid entry.
+        """
         entry = self._path(kind, key)
         try:
             check_owner(self.root.stat(), self._place)
@@ -476,7 +497,10 @@ def user_store() -> Store:
 
 
 def _delete(path: Path) -> bool:
-    """Removes a file, a directory or a link (not its target). Returns whether this succeeded."""
+    """Removes a file, a directory or a link (not its target).
+
+    Returns whether the removal succeeded.
+    """
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -491,7 +515,10 @@ def _delete(path: Path) -> bool:
 
 
 def _say(text: str, kind: Kind) -> None:
-    """Logs that an entry cannot be used or stored. Warns once if the entry is a measured result."""
+    """Logs that an entry cannot be used or stored.
+
+    Warns once if the entry is a measured result.
+    """
     if not kind.is_measured:
         _log.info("%s", text)
     elif text not in _logged_messages:

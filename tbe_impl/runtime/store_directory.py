@@ -45,7 +45,11 @@ _warned_directories: set[str] = set()
 
 
 def check_place(root: Path) -> None:
-    """Creates the directory `root` if absent. Raises `CacheError` if it cannot hold kernels."""
+    """Creates the directory `root` if it does not exist.
+
+    Raises:
+        CacheError: the directory cannot hold kernels.
+    """
     check_utf8_path(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
 
 
 def check_owner(status: os.stat_result, place: Path | str) -> None:
-    """Raises `CacheError` unless the file belongs to this user and nobody else can write to it."""
+    """Raises `CacheError` if a file belongs to another user, or if other users can write to it."""
     if status.st_uid != os.geteuid():
         raise CacheError(
             "belongs to another user and is not used",
@@ -46,7 +46,10 @@ def check_owner(status: os.stat_result, place: Path | str) -> None:
 
 
 def open_directory(place: Path | str) -> int:
-    """Opens a directory without following links. Raises `CacheError` on failure."""
+    """Opens a directory without following links.
+
+    Raises `CacheError` on failure.
+    """
     try:
         return os.open(place, _OPEN_FLAGS | os.O_DIRECTORY)
     except OSError as error:

@@ -22,7 +22,10 @@ _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds the size of an entry. Returns the store's size, or None if a full count is due."""
+    """Adds the size of an entry.
+
+    Returns the store's size, or None if a full count is due.
+    """
     try:
         directory = open_directory(root)
     except CacheError:

@@ -144,7 +144,10 @@ def collect_requested_loops(
 
 
 def _drop_empty_loops(loops: Sequence[RequestedLoop]) -> list[RequestedLoop]:
-    """Drops loops that advance no axis. The next outer loop gets the `tiles` of a dropped loop."""
+    """Drops loops that advance no axis.
+
+    The next outer loop gets the `tiles` of a dropped loop.
+    """
     found: list[RequestedLoop] = []
     for loop in loops:
         if loop.parts:
@@ -302,7 +305,7 @@ def _split_text(split: Split) -> str:
 
 
 def roots_of(stage: StageRecord) -> dict[int, tuple[IterVar, ...]]:
-    """Finds the axes of the operation from which each axis and each loop of a stage is derived.
+    """Finds, for each axis and loop of a stage, the operation's axes that it is derived from.
 
     Returns:
         A dict from the ``id`` of an axis or a loop to a tuple of axes of the operation, outermost

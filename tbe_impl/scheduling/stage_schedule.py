@@ -150,7 +150,8 @@ class Stage:
     def fuse(self, *axes: Any) -> IterVar:
         """Fuses adjacent loops, which are given outermost first, and returns the fused loop.
 
-        Without arguments, the method adds an outermost loop of one iteration and returns it.
+        Without arguments, the method adds an outermost loop of one iteration, and returns this new
+        loop.
         """
         place = str(user_location())
         given = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [*axes]

@@ -187,8 +187,8 @@ class Regions:
     def position(self, stage: StageRecord, axis: IterVar) -> int:
         """Returns the position of the loop `axis` among the current loops of a stage.
 
-        If the loop was split or fused later, returns the position of the innermost loop that is
-        derived from it. Returns −1 if no loop is derived from it.
+        If `axis` was split or fused later, returns the position of the innermost loop that is
+        derived from `axis`. Returns −1 if no current loop is derived from `axis`.
         """
         parts = {id(axis)}
         for relation in stage.relations:

@@ -53,8 +53,8 @@ class TracedArray(NDArrayOperatorsMixin):
         weak: whether the array is weakly typed. A weakly typed array adopts the dtype of the other
             operand, like a Python scalar.
         shared: whether, in NumPy, the array would share memory with another array.
-        functions: the module `tbe_impl.tracing.functions`, which is written with traced arrays; the
-            room's `__init__` sets it.
+        functions: the module `tbe_impl.tracing.functions`. The module imports this class, so that
+            `tbe_impl.tracing` sets this attribute later.
     """
 
     functions: ClassVar[Any]

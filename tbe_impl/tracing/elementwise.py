@@ -54,7 +54,7 @@ _logical_xor = _make_elementwise("logical_xor", lambda x, y: make_binary("ne", x
 def _remainder(x: Expr, y: Expr) -> Any:
     """Returns x − floor(x / y)·y.
 
-    The result has the sign of y. For floats it is computed exactly.
+    The result has the sign of y. For floats, the result is exact.
     """
     if not is_float(x.dtype):
         return make_binary("floormod", x, y)
@@ -71,7 +71,7 @@ def _truncated_remainder(x: Expr, y: Expr) -> Any:
 def _has_sign_bit(x: Expr) -> Any:
     """Builds the condition that the sign bit of x is set.
 
-    The condition holds for −0. As an exception, the condition is false for every NaN.
+    The condition holds for −0. The condition is false for every NaN, whatever its sign bit is.
     """
     below = make_binary("lt", x, const(0, x.dtype))
     return make_binary("or", below, make_binary("lt", call("rec", x), const(0, x.dtype)))

@@ -30,9 +30,9 @@ def trace(function: Callable[..., Any], *tensors: Tensor, **attributes: Any) -> 
     """Traces a formula into a DSL graph.
 
     Args:
-        function: the formula. The function takes arrays, and `attributes` by name, and returns one
-            array or several. The function may use NumPy functions, operators, array methods and
-            elementwise functions of scipy.special.
+        function: the formula. Its positional parameters are arrays, its keyword parameters are
+            `attributes`, and its result is one array or several. The formula may use NumPy
+            functions, operators, array methods and elementwise functions of scipy.special.
         tensors: the tensors that are passed in place of arrays.
         attributes: further arguments of the formula, such as numbers.
 

@@ -125,8 +125,8 @@ class Bench:
     ) -> None:
         """Times every candidate and the reference once per round, in random order.
 
-        The reference is `other` if it is given, otherwise the default. No round starts after the
-        fraction `reserve` of the step limit or of the time limit is used.
+        The reference is `other` if it is given, otherwise the default. No round starts when the
+        fraction `reserve` of the step limit, or of the time limit, is used up.
         """
         reference = other or self.default
         for _ in range(rounds):

@@ -147,8 +147,8 @@ def single_changes(kernel: Kernel) -> list[Choice]:
 def _knobs(kernel: Kernel) -> list[tuple[str, tuple[Any, ...]]]:
     """Returns the entries of `KNOBS` that may affect a kernel.
 
-    If the kernel runs on one thread, the result does not contain `portions`, which is the number of
-    parts of a loop nest that are distributed over the threads.
+    The entry `portions` is the number of parts of a loop nest that are distributed over the
+    threads. If the kernel runs on one thread, the result does not contain this entry.
     """
     arguments = (*kernel.inputs, *kernel.outputs)
     elements = sum(prod(static_shape(item.tensor) or (0,)) for item in arguments)

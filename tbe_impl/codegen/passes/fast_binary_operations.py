@@ -65,9 +65,10 @@ def lower_binary(inside: Lowering, node: Binary, tag: str, a: Value, b: Value) -
 
 
 def _constant_value(expr: Expr) -> float:
-    """Returns the value of a constant expression. Returns 0 for any other expression.
+    """Returns the value of a constant expression.
 
-    A read of a stage is constant if the expression that the stage computes is constant.
+    Returns 0 for any other expression. A read of a stage is constant if the expression that the
+    stage computes is constant.
     """
     while isinstance(expr, Read) and len(expr.tensor.op.body) == 1:
         expr = expr.tensor.op.body[0]

@@ -85,9 +85,9 @@ def float16_domain(step: float) -> Array:
 
 
 def _cell_index(x: Array, step: float) -> Array:
-    """Returns the number of the cell of each value. A number may be out of range.
+    """Returns the number of the cell of each value.
 
-    As on the processor, 1 / step is rounded to float16.
+    A number may be out of range. As on the processor, 1 / step is rounded to float16.
     """
     return np.rint(x * float(np.float16(1 / step))) - FIRST_CELL
 

@@ -658,9 +658,10 @@ def stages_worth_buffering(outputs: Sequence[Tensor], stored: Container[int]) ->
 
 
 def operation_count(node: Expr) -> int:
-    """Counts the operations of an expression. A slow function counts as `SLOW_FUNCTION_COST`.
+    """Counts the operations of an expression.
 
-    The operations of stages that the expression reads are not counted.
+    A slow function counts as `SLOW_FUNCTION_COST`. The operations of stages that the expression
+    reads are not counted.
     """
     if isinstance(node, Read) or not node.children:
         return 0

@@ -113,11 +113,12 @@ def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, 
 
 
 def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Accesses) -> int | None:
-    """Chooses the level (loop) to vectorize. Returns None if no level is eligible.
+    """Chooses the level (loop) to vectorize.
 
-    The score of a level is the number of accesses that are contiguous along it, minus the number of
-    accesses that are strided along it. The level with the greatest score is chosen. If scores are
-    equal, data loops precede reduction loops, then inner loops precede outer loops.
+    Returns None if no level is eligible. The score of a level is the number of accesses that are
+    contiguous along it, minus the number of accesses that are strided along it. The level with the
+    greatest score is chosen. If scores are equal, data loops precede reduction loops, then inner
+    loops precede outer loops.
 
     Fused loops and block loops are not eligible. A reduction loop is eligible only if it encloses
     no data loop. If partial sums are kept in memory, a loop outside the outermost reduction loop is
