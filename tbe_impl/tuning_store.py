@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tbe_impl.kernel import Kernel
 
 UNREACHABLE_THRESHOLD = 1 << 62
-"""A threshold above every size."""
+"""A threshold for `Options` that is larger than every number of elements or bytes."""
 
 Threshold = Annotated[int, msgspec.Meta(ge=0, le=UNREACHABLE_THRESHOLD)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=16)]

@@ -1,4 +1,4 @@
-"""Compiles the host file of an operator and runs its tiling function for given shapes."""
+"""Compiles an operator's host file, and runs the tiling function of this file for given shapes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HostTiling:
     Attributes:
         operator: name of the operator.
         blocks: number of cores that the tiling function set; 0 if it set none.
-        key: the tiling key.
+        key: the tiling key, an integer that selects a variant of the kernel.
         workspace_bytes: size of the workspace.
         data: the tiling data.
         zero_outputs: whether the operator's definition fills an output with zeros before the

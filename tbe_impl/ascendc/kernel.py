@@ -89,7 +89,7 @@ class AscendcKernel:
         shared_library: path of the compiled library.
         blocks: number of cores that run the kernel.
         tiling: bytes of the tiling data.
-        tiling_key: the tiling key.
+        tiling_key: the tiling key, an integer that selects a variant of the kernel.
         workspace_bytes: size of the workspace.
         arguments: scalar parameter → its value as text.
         strict: whether warnings count as errors.

@@ -28,7 +28,7 @@ from tbe_impl.soc import Soc, find_soc, is_instruction_supported
 
 UB = "local.UB"
 REDUCTION_TILE = 128
-"""Tile size on the last axis if a reduction axis is split; one vector instruction processes it."""
+"""Tile size on the last axis if a reduction axis is split; one instruction processes a tile row."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ OTHER_FUNCTIONS = frozenset(
     "squeeze stack std sum swapaxes take transpose tril triu var where diff dot zeros_like "
     "ones_like".split()
 )
-"""Permitted NumPy functions besides the elementwise functions, all of which are permitted."""
+"""Permitted NumPy functions that are not elementwise; all elementwise functions are permitted."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
 _BINARY_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

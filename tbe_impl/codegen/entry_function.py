@@ -1,4 +1,4 @@
-"""Builds the entry function of a program, which callers of the library call."""
+"""Builds a program's entry function, which is the function that callers of the library call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTERS_AND_SIZES = tuple(ir.Parameter(item.name, item.kind) for item in (BUFFE
 
 
 def buffer_at(number: int, array: ir.Var = BUFFERS) -> ir.Element:
-    """Returns the pointer to a tensor."""
+    """Returns the expression for tensor pointer `number` in the array `array`."""
     return ir.Element(array.name, (ir.Int(number),), "void *")
 
 

@@ -205,8 +205,8 @@ def _may_pass_row_end(writer: Lowering, tensor: Tensor, last: Poly) -> bool:
 def _may_be_out_of_bounds(writer: Lowering, tensor: Tensor, address: Poly) -> bool:
     """Returns whether an address may be out of bounds.
 
-    If this is unknown, for example because of run-time sizes, returns True inside a select and
-    False elsewhere.
+    If the range of the address is unknown, for example because of run-time sizes, returns True
+    inside a select and False elsewhere.
     """
     bounds = (writer.joined or writer.ranges).bounds(address)
     if bounds is None or writer.buffers[id(tensor)].origin:

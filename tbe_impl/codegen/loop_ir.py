@@ -29,7 +29,8 @@ that the headers define, such as ``wide_sum``, or a pointer type, such as ``floa
     statement  = Let name value                 defines a variable; constant unless `is_mutable`
                | Assign target value
                | Reduce target operator value   combines an accumulator with one more value
-               | Store place value stride count condition of non-temporal stores
+               | Store place value stride count stream
+                                                stores lanes; non-temporal if `stream` holds
                | Accumulate place value count   adds float32 lanes to float64 elements
                | Prefetch place position
                | Evaluate call                  a call for its effect
@@ -621,7 +622,7 @@ def every(conditions: Iterable[Expr]) -> Expr | None:
 
 
 def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
-    """Yields nodes and all nodes inside them, each node before the nodes inside it."""
+    """Yields a node, or several nodes, and all nested nodes; each node before its nested nodes."""
     waiting: list[Any] = [item]
     while waiting:
         node = waiting.pop()

@@ -56,7 +56,7 @@ class Value(Record):
     """A vector that a loop level defines.
 
     Attributes:
-        expr: a variable or a constant.
+        expr: the variable or the constant that holds the vector.
         depth: number of the loop level that defines the vector.
     """
 
@@ -70,7 +70,7 @@ class Value(Record):
 
 
 class LoopRange(Record):
-    """The range of a loop that covers only a part of its index's values.
+    """The range of a loop that covers only some values of the loop's index.
 
     Attributes:
         begin: first value.
@@ -98,7 +98,7 @@ def loop_variables_in(indices: Iterable[object]) -> frozenset[int]:
 
 
 def polys_of(indices: Mapping[int, Index]) -> dict[int, Poly | None]:
-    """Returns the indices that are polynomials; None for each index that is a vector."""
+    """Returns a copy of `indices` with None in place of each index that is no polynomial."""
     return {key: item if isinstance(item, Poly) else None for key, item in indices.items()}
 
 

@@ -179,7 +179,7 @@ class Lowering:
         return found
 
     def pieces(self, serial: int, covered: LoopRange = WHOLE_RANGE) -> list[Piece]:
-        """Splits a loop into pieces in which the conditions on its variable are known."""
+        """Splits a loop into pieces in which each condition on the loop variable is decided."""
         first, behind = self.ranges.bounds_of_loop(serial)
         begin, whole = covered.begin, covered.begin == ir.ZERO and covered.end is None
         limit = covered.end or self.index_expr(self.extents[serial])
@@ -432,7 +432,7 @@ class Lowering:
     def hoist_reductions(
         self, node: Expr, environment: Mapping[int, Index], inner: frozenset[int]
     ) -> None:
-        """Computes the reductions in an expression whose results are constant in the loops `inner`.
+        """Computes those reductions in an expression that are constant in the loops `inner`.
 
         The caller emits the loops `inner` afterwards, so that the reductions run before them.
         """
@@ -517,7 +517,7 @@ class Lowering:
         return depth > 0 and not self.variables_down_to(depth) <= used
 
     def compute_stored_element(self, tensor: Tensor, indices: Sequence[Poly]) -> Value:
-        """Computes the element of a tensor that the nest stores.
+        """Computes a tensor element that the nest will store.
 
         Other expressions in the nest that read this element use the computed value.
         """

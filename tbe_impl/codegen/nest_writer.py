@@ -186,8 +186,8 @@ class NestWriter:
     def _is_stacked(self, at: int) -> bool:
         """Returns whether the second innermost loop is the vector loop.
 
-        This is so if the innermost loop is short and index-set splitting splits the innermost loop
-        into single iterations.
+        The second innermost loop is chosen if the innermost loop is short, and if index-set
+        splitting divides the innermost loop into single iterations.
         """
         nest, loops = self.nest, self.nest.loops[at:]
         if len(loops) != 2 or len(nest.levels) != len(nest.loops) or nest.along:
@@ -305,7 +305,7 @@ class NestWriter:
         parent.body.append(ir.For(first.name, begin, end, tile, steps))
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
-        """Emits reductions used in the loops `below` before these loops, where possible."""
+        """Emits, before the loops `below`, the reductions that these loops use, where possible."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
                 self.inside.hoist_reductions(_innermost_expression(root), root.axes, below)

@@ -453,7 +453,7 @@ class _ProgramWriter:
         )
 
     def _source(self, written: Sequence[NestCode]) -> str:
-        """Returns the C of all functions."""
+        """Returns the C text of all functions."""
         functions = [
             run_passes(function, code.facts) for code in written for function in code.functions
         ]

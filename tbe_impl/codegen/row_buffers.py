@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CACHE_LINE_BYTES = 64
 MAX_ROW_STEPS = 1 << 13
-"""Maximum length of a row buffer; a few row buffers fit the stack and the L1 cache."""
+"""Maximum length of a row buffer; a few such buffers fit the stack and the L1 cache."""
 
 
 def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:

@@ -21,7 +21,7 @@ SCAN_OPERATORS = {"cumsum": "sum", "cumprod": "prod"}
 def write_scan(op: Operation, *, name: str, options: Options) -> Program | None:
     """Generates the program of a cumulative sum or product; returns None for other stages.
 
-    Elements are accumulated in sequence, in the arithmetic dtype, as in the formula of the
+    The accumulation is sequential and uses the arithmetic dtype, like the NumPy formula of the
     operation.
     """
     word = op.dsl_call

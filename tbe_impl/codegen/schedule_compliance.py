@@ -1,4 +1,4 @@
-"""Reports for each request of a schedule whether it was applied on this processor, and why not."""
+"""Reports which requests of a schedule were applied on this processor, and why others were not."""
 
 from __future__ import annotations
 

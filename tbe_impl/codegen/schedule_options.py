@@ -178,7 +178,7 @@ def _loop_order(
 def _nondefault_choices(
     loops: Sequence[RequestedLoop], axes: Sequence[IterVar]
 ) -> tuple[LoopChoice, ...]:
-    """Converts axes of requested loops to axis positions; empty if these are the default loops.
+    """Converts axes of requested loops to positions; returns () if these are the default loops.
 
     The default is one loop for each axis, in the order of `axes`.
     """

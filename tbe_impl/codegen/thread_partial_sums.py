@@ -18,7 +18,7 @@ from tbe_impl.codegen.thread_partition import OWN
 
 ROWS, ROW_BYTES = ir.Var("rows", "char *"), ir.Var("row_bytes")
 USED = ir.Var("used", ir.INT)
-"""Memory of the first thread, its size, and the number of threads that use theirs."""
+"""C variables: first thread's memory, bytes per thread, number of threads that use their memory."""
 
 ROWS_PARAMETER = ir.Parameter(ROWS.name, ROWS.kind)
 

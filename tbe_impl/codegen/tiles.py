@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Span(Record):
-    """The range of an index: first value and number of values; some may be out of bounds."""
+    """The range of an index: first value and number of values; some values may be out of bounds."""
 
     first: Poly
     size: Poly

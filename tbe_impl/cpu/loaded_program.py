@@ -1,4 +1,4 @@
-"""Calls a loaded program on NumPy arrays, and allocates the arrays for its results."""
+"""Calls a loaded program on NumPy arrays, and allocates the arrays for the program's results."""
 
 from __future__ import annotations
 

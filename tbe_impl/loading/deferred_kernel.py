@@ -1,4 +1,4 @@
-"""Defines the kernel of an operator that can be built only when all sizes are known."""
+"""Defines the placeholder for the kernels of an operator that needs all sizes at build time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tbe_impl.kernel import Kernel
 
 @dataclass(frozen=True)
 class DeferredKernel(Kernel):
-    """Placeholder for the kernels of an operator that can be built only when all sizes are known.
+    """Placeholder for the kernels of an operator that needs all sizes at build time.
 
     The first call with arrays of certain shapes builds the kernel for these shapes. The attributes
     `inputs` and `outputs` of this object are empty.

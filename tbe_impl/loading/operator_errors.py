@@ -19,7 +19,7 @@ PYTHON_ERRORS = (
     TypeError,
     UnboundLocalError,
 )
-"""Exceptions that Python itself raises, but not the argument checks of operators."""
+"""Exceptions that Python itself raises, and that argument checks of operators do not raise."""
 PACKAGE_PREFIX = f"{Path(__file__).parent.parent}/"
 IMPORTS = {
     "tvm": "from te import tvm",

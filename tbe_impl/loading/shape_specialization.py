@@ -132,7 +132,7 @@ def _can_take_values(item: dict[str, Any]) -> bool:
 
 
 def _list_values(array: Any) -> tuple[int, ...] | None:
-    """Returns the values of an array that may be a list of axes or sizes, otherwise None."""
+    """Returns an array's values if the array may be a list of axes or sizes, otherwise None."""
     given = np.asarray(array)
     if given.dtype not in (np.int32, np.int64) or given.ndim > 1 or given.size > LIST_INPUT_LIMIT:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 WATCH = ("/bin/sh", "-c", 'read -r leader && { read -r _; kill -9 "-$leader"; }')
 """Watcher command, which reads a process group's id from a pipe.
 
-It kills the group when the other end of the pipe is closed.
+The watcher kills the group when the other end of the pipe is closed.
 """
 
 

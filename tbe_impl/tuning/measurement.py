@@ -40,7 +40,7 @@ The pauses spread the rounds over time, so that a single disturbance affects few
 """
 
 WAKE_S, LONG_S = 50e-6, 100e-6
-"""Maximum time to wake threads, and kernel time beside which it is negligible, both in seconds."""
+"""Seconds: maximum time to wake threads, and kernel time beside which that time is negligible."""
 
 
 @dataclass

@@ -1,10 +1,10 @@
 """Builds lookup tables for unary float16 functions, for processors with 32 lanes of float16.
 
 32 cells (intervals) of equal width surround 0. In the cell around c = n · step, the table computes
-y = hi · x + r, or y = hi + r if y(0) ≠ 0. Here r is a polynomial in x − c that is small compared to
-y. Therefore float16 roundings of r hardly matter, and y is effectively rounded once. The accuracy
-is verified, not estimated: every float16 input is evaluated as on the processor. A function whose
-error exceeds `MAX_ULP` for any input has no table.
+y = hi · x + r, or y = hi + r if y(0) ≠ 0. Here, hi is a constant of the cell, and r is a polynomial
+in x − c that is small compared to y. Therefore float16 roundings of r hardly matter, and y is
+effectively rounded once. The accuracy is verified, not estimated: every float16 input is evaluated
+as on the processor. A function whose error exceeds `MAX_ULP` for any input has no table.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class _Jam:
         self.defined: dict[ir.Expr | None, str] = {}
 
     def name_of(self, name: str, row: int) -> str:
-        """Returns the name of a variable or an array in a row."""
+        """Returns the name that a variable or an array has in the copy for a row."""
         own = f"{name}_r{row}" if row and name in self.varying else name
         return self.shared.get(own, own)
 
@@ -188,7 +188,7 @@ class _Jam:
             yield new
 
     def copy(self, item: ir.Item, row: int) -> ir.Item:
-        """Returns a copy for a row."""
+        """Returns the copy of a statement or an expression for a row."""
 
         def change(node: ir.Node) -> ir.Node:
             if isinstance(node, ir.Index):

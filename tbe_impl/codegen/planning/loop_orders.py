@@ -217,7 +217,7 @@ def collapse_loops(
 
 
 def contiguity_score(serial: int, found: Accesses) -> int:
-    """Returns the number of contiguous minus strided accesses along a loop."""
+    """Returns the number of contiguous accesses minus that of strided accesses along a loop."""
     steps = [address.coefficient(serial) for _, address in found.addresses]
     return sum(step == ONE for step in steps) - sum(step not in (ZERO, ONE) for step in steps)
 

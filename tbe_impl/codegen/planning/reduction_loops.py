@@ -116,7 +116,7 @@ def plan_requested_reduction(
 def _drop_short_blocks(
     loops: Sequence[LoopChoice], found: Accesses, refusals: list[Refusal]
 ) -> list[LoopChoice]:
-    """Drops a loop over short contiguous blocks if the next inner loop runs over their elements."""
+    """Drops a loop over short contiguous blocks if the next loop runs over a block's elements."""
     kept: list[LoopChoice] = []
     for loop in loops:
         before = kept[-1] if kept else None
