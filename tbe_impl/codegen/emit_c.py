@@ -457,7 +457,7 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
 def emit_statements(body: Sequence[Stmt], *, are_staged: bool = False, indent: str = INDENT) -> str:
     """Returns statements as C text.
 
-    If `are_staged` is true, comments name their stages.
+    If `are_staged` is true, comments name the stages of the statements.
     """
     return "\n".join(_Printer(are_staged=are_staged).lines(body, indent))
 

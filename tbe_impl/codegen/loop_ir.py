@@ -234,7 +234,7 @@ class Pointer(Expr):
 class Element(Expr):
     """An element of an array.
 
-    Without indices, it is the element that a pointer points to.
+    Without indices, the node is the element that a pointer points to.
     """
 
     array: str
@@ -292,7 +292,7 @@ class Load(Expr):
 class Gather(Expr):
     """A vector from memory.
 
-    The indices of its lanes are given by a vector.
+    A vector holds the index of the element for each lane.
     """
 
     kind: str
@@ -622,7 +622,7 @@ def every(conditions: Iterable[Expr]) -> Expr | None:
 
 
 def walk(item: Node | Iterable[Node]) -> Iterator[Node]:
-    """Yields a node, or several nodes, and all nested nodes; each node before its nested nodes."""
+    """Yields the given nodes and all nested nodes, each node before its nested nodes."""
     waiting: list[Any] = [item]
     while waiting:
         node = waiting.pop()

@@ -508,7 +508,8 @@ class Lowering:
     def is_recomputed(self, indices: Sequence[Index]) -> bool:
         """Returns whether an enclosing loop would compute the same element in each iteration.
 
-        Such a loop changes none of the element's `indices`, but contains a loop that changes some.
+        Such a loop changes none of the element's `indices`, but contains a loop that changes some
+        of these indices.
         """
         if not all(isinstance(item, Poly) for item in indices):
             return False

@@ -55,9 +55,8 @@ class NestCode(Record):
     """The code of a nest.
 
     Attributes:
-        functions: the nest's function before all passes. If they exist, the function that runs one
-            part of the nest on a thread and the function that merges partial results are also
-            included.
+        functions: the nest's function before all passes. If the nest needs them, two functions
+            follow: one runs a part of the nest on a thread, and one merges partial results.
         facts: what the passes know about the nest.
         calls: statements that run the nest.
         stored: the numbers of the tensors that the nest computes.

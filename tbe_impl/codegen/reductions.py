@@ -356,7 +356,8 @@ def accumulate(
 ) -> None:
     """Accumulates an element of a column reduction into its row of partial sums.
 
-    A float32 sum may have a row of float64 partial sums. Its elements are then added in float64.
+    A float32 sum may have a row of float64 partial sums. The elements of the sum are then added in
+    float64.
     """
     body = tensor.op.body[tensor.value_index]
     assert isinstance(body, Reduce)

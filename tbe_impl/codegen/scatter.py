@@ -51,7 +51,7 @@ class _Scatter:
 def write_scatter(op: Operation, *, name: str, options: Options) -> Program | None:
     """Generates the program of a scatter-like library stage.
 
-    Rows are updated in index order and in the arithmetic dtype, like in the NumPy formula of the
+    Rows are updated in index order and in the arithmetic dtype, as in the NumPy formula of the
     operation.
 
     Returns:

@@ -3,15 +3,16 @@
 Before: ``for r: vector i: v = p[64 * r + i]; q[64 * r + i] = v``.
 After: ``for r: vector i: prefetch p[64 * r + i + 1024]; v = p[64 * r + i]; q[64 * r + i] = v``.
 
-A loop that stores a row in a result or in a row buffer reads this row from memory for the last
-time, and prefetches. A loop that only reduces a row leaves the prefetch to a later loop. If a nest
-has only one loop, and this loop uses non-temporal stores, it prefetches its own later elements.
+A loop that stores a row, in a result or in a row buffer, is the last loop that reads this row from
+memory. Therefore, this loop prefetches a later row. A loop that only reduces a row leaves the
+prefetch to a later loop. If a nest has only one loop, and this loop uses non-temporal stores, the
+loop prefetches its own later elements.
 
-The pass pays on processors whose hardware prefetchers do not cross pages. On Zen 3, softmax takes
-half as long again without it. On Zen 4 and 5, prefetches cost 5 to 10 %. Therefore, the function
+The pass pays on processors whose hardware prefetchers do not cross pages. On Zen 3, softmax without
+this pass takes 50 % longer. On Zen 4 and 5, prefetches cost 5 to 10 %. Therefore, the function
 ``fetch`` of ``vector_types.h`` does nothing on these processors. Measured by `benchmarks.passes`.
-The prefetch instruction loads into all cache levels. The instruction ``prefetchnta``, which does
-not, made loops with non-temporal stores up to 2.5 times slower on some processors.
+The prefetch instruction loads into all cache levels. The instruction ``prefetchnta`` does not load
+into all levels. On some processors, it made loops with non-temporal stores up to 2.5 times slower.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _offset_of(node: ir.Stmt) -> ir.Index:
 
 
 def _loop_over_rows(loop: ir.VectorLoop, around: Sequence[ir.Stmt]) -> str:
-    """Returns the variable of the loop whose later iterations the last loop over a row prefetches.
+    """Returns the variable of the loop for whose later iterations `loop` prefetches.
 
     Returns "" if `loop` prefetches nothing.
     """

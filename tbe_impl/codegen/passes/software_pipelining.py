@@ -1,9 +1,9 @@
 """Software pipelining across rows: one loop reduces a row while another finishes the previous row.
 
 A softmax row takes three loops. The first loop is bound by loads, the second by arithmetic, the
-third by non-temporal stores. One fused loop runs the first loop at row t, the second loop at row t
-− 1 and the third loop at row t − 2. Loads, arithmetic and stores then overlap. Results are bitwise
-equal to those of sequential rows.
+third by non-temporal stores. One fused loop runs the first loop at row t, the second at row t − 1,
+and the third at row t − 2. Loads, arithmetic and stores then overlap. Results are bitwise equal to
+those of sequential rows.
 """
 
 from __future__ import annotations

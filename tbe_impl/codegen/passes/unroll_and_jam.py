@@ -7,8 +7,8 @@ a_r1 = a_r1 + v_r1; …``, then a loop over the remaining rows.
 A statement that depends on the row gets a copy for each row. All other statements, such as the load
 of a bias, occur once. A column reduction loads and stores its accumulators once for all rows. Each
 row has row buffers and accumulators of its own. A jammed loop has fewer accumulators for each row.
-The loop over the remaining rows has the same number of accumulators for a row, so that equal rows
-have bitwise equal sums.
+The loop over the remaining rows has the same, smaller number of accumulators for a row. Therefore,
+equal rows have bitwise equal sums.
 
 The pass pays for column reductions. It also pays for short rows, because a loop over a short row
 has a high start-up cost. Four short rows at once are 1.1 to 3 times as fast as one row at a time;
@@ -135,9 +135,9 @@ class _Jam:
     def _ends_part(self, node: ir.Stmt) -> bool:
         """Returns whether a part of the statements ends after `node`.
 
-        It ends after the definition of an accumulator, and after a definition that uses only
-        accumulators. It also ends after any other kind of statement, for example a store, that
-        accesses no row buffer.
+        A part ends after the definition of an accumulator, and after a definition that uses only
+        accumulators. A part also ends after a statement that is no definition, such as a store, if
+        the statement accesses no row buffer.
         """
         if isinstance(node, ir.Let):
             used = used_names(node)

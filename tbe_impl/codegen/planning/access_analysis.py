@@ -213,9 +213,9 @@ class Accesses:
         addresses: one pair (stored tensor, address of the element) for each access.
         unmergeable: loop variables whose axes cannot be merged, because the variable is used as a
             value or in an index that is not a polynomial.
-        conditions: one pair for each select that chooses between reads, if its condition may vary
-            in the loops. The pair is (condition, map from the serial number of an axis to its
-            index).
+        conditions: one pair for each select that chooses between reads, if the condition of the
+            select may vary in the loops. The pair is (condition, map from the serial number of an
+            axis to its index).
         divided: one pair (dividend, divisor) for each index that is a quotient or a remainder.
     """
 
@@ -228,7 +228,7 @@ class Accesses:
     def is_split_free(self) -> bool:
         """Returns whether the accesses require no index-set splitting of the loops.
 
-        Selects with conditions, quotients and remainders may require it.
+        Conditions of selects, quotients and remainders may require such splitting.
         """
         return not self.conditions and not self.divided
 
@@ -257,8 +257,8 @@ def accesses_of(
         environment: maps the serial number of an axis to its index.
         stored: ``id`` of the tensors in memory.
         verdict: function that decides the condition of a select. It returns True if the condition
-            always holds, False if it never holds, and None otherwise. The operand that such a
-            condition never selects is skipped.
+            always holds, False if it never holds, and None otherwise. If the condition is decided,
+            the operand that is never selected is skipped.
     """
     walker = _AccessWalker(frozenset(stored), verdict)
     for expression in expressions:
