@@ -144,9 +144,9 @@ def threads() -> int:
 def cache_dir() -> Path:
     """Returns the absolute path of the directory for compiled kernels and MindSpore's kernel files.
 
-    The directory need not exist. If its path is relative or starts with ``~``, the first call sets
-    the environment variable `CACHE_DIR` to the absolute path. Later calls and child processes thus
-    get the same directory, although their working directory may differ.
+    The directory need not exist. If the configured path is relative or starts with ``~``, the first
+    call sets the environment variable `CACHE_DIR` to the absolute path. Later calls and child
+    processes thus get the same directory, although their working directory may differ.
 
     Raises:
         InputError: the directory cannot be made absolute.
@@ -227,8 +227,8 @@ def _make_absolute(place: Path, variable: str) -> Path:
 def _user_cache(*_: str | None) -> Path:
     """Returns the user's cache directory.
 
-    The arguments are the values of HOME and XDG_CACHE_HOME. The function uses them only as the key
-    of `lru_cache`.
+    The arguments are the values of HOME and XDG_CACHE_HOME. The function uses these arguments only
+    as the key of `lru_cache`.
     """
     from platformdirs import user_cache_path
 

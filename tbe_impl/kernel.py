@@ -119,7 +119,7 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> CpuKernel:
-        """The compiled kernel, which is loaded from the cache if it was compiled before.
+        """The compiled kernel; a kernel that was compiled before is loaded from the cache.
 
         Raises:
             MissingError: there is no C compiler.

@@ -63,8 +63,8 @@ class KernelReport:
         threads: maximum number of threads.
         tuned: text with the tuned options and the gain in time; empty without tuning.
         code: the generated code.
-        schedules: a report for each schedule of the operator on the chip. It lists tiles, on-chip
-            bytes, alignment and traffic.
+        schedules: a report for each schedule of the operator on the chip. A report lists tiles,
+            on-chip bytes, alignment and traffic.
         problem: the reason why the schedule cannot be analysed; empty if the schedule was analysed.
         outcomes: for each request of a manual schedule (a call such as ``split``), whether the code
             for this processor follows the request.

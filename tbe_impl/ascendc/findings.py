@@ -1,4 +1,4 @@
-"""Defines records of the findings (faults and warnings) in a run; they name kernel variables."""
+"""Defines records of findings in a run: faults and warnings, with names of kernel variables."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class RunReport:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings of severity ``error``, which make the run fail."""
+        """The findings of severity ``error``; each of them makes the run fail."""
         return tuple(one for one in self.findings if one.severity == "error")
 
 

@@ -35,7 +35,7 @@ class HostTiling:
 
     Attributes:
         operator: name of the operator.
-        blocks: number of cores that the tiling function set; 0 if it set none.
+        blocks: number of cores that the tiling function set; 0 if the function set no number.
         key: the tiling key, an integer that selects a variant of the kernel.
         workspace_bytes: size of the workspace.
         data: the tiling data.
@@ -188,7 +188,7 @@ def run_host_tiling(
 
     Args:
         host: the host file.
-        kernel: name of the kernel function, which selects one of several operators of the file.
+        kernel: name of the kernel function. The name selects one of several operators of the file.
         inputs, outputs: shapes and dtypes.
         attributes: attribute of the operator → its value as text.
         soc: name of the chip. The two functions query properties of this chip.

@@ -35,7 +35,7 @@ def find_include_directories(path: Path, given: Sequence[Path], model: Path) -> 
     Args:
         path: the file.
         given: include directories of the user.
-        model: include directory of the host model, whose headers are not searched.
+        model: include directory of the host model. Headers of the host model are not searched.
     """
     directories = list(dict.fromkeys([path.resolve().parent, *(one.resolve() for one in given)]))
     _follow(path, directories, model, is_searching=True)

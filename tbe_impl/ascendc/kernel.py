@@ -206,7 +206,7 @@ class AscendcKernel:
     def report(self) -> RunReport:
         """Returns the report of the last call.
 
-        Before any call, it runs the kernel on zeros.
+        If the kernel was not called yet, this method runs the kernel on zeros.
         """
         if not self._last:
             self.run(*(np.zeros(one.shape, one.numpy) for one in self.inputs))
@@ -496,7 +496,7 @@ def _can_hold(cpp_type: str, text: str) -> bool:
 def _checked_aliases(
     aliases: Sequence[tuple[int, int]], inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]
 ) -> tuple[tuple[int, int], ...]:
-    """Returns the aliases whose output and input exist and have the same shape and dtype."""
+    """Returns the pairs (output, input) of aliases that exist and have the same shape and dtype."""
     return tuple(
         (output, place)
         for output, place in aliases

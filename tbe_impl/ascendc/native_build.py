@@ -124,7 +124,7 @@ def build_library(
 ) -> Path:
     """Returns the path of a translation unit's shared library.
 
-    Compiles it on a cache miss.
+    Compiles the library on a cache miss.
 
     Args:
         unit: the translation unit.
@@ -186,7 +186,7 @@ def build_library(
 
 
 def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Sequence[str]) -> str:
-    """Returns the preprocessed text of a file, which contains the headers but no comments.
+    """Returns the preprocessed text of a file, including its headers, but without comments.
 
     Raises:
         MissingError: there is no C++ compiler.

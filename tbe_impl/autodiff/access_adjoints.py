@@ -69,7 +69,7 @@ def scatter_add(places: ReadAccess, value: Expr, *, any_of: bool = False) -> Ten
         places: the read access of the stage.
         value: an expression of the axes of the stage; bool if `any_of`.
         any_of: whether the values that belong to one element are combined by a logical or. If
-            false, they are summed.
+            false, the values are summed.
 
     Returns:
         A tensor with the shape of the tensor that the stage reads.
@@ -122,8 +122,8 @@ class _Solution:
 
     Attributes:
         index: new axes that iterate over the elements of the tensor.
-        values: a dict from the ``id`` of each axis of the stage to the value of this axis, which is
-            an expression of `index` and `free`.
+        values: a dict from the ``id`` of each axis of the stage to the value of this axis. The
+            value is an expression of `index` and `free`.
         free: new axes whose values the element does not determine. The adjoint sums over these
             axes.
         conditions: predicates on `index` and `free`. The stage reads the element only where all

@@ -236,7 +236,7 @@ _LazyTerms = tuple[Callable[[], Term], ...]
 
 
 def _operand_terms(node: Expr, value: Expr, term: Term, rectifier: bool) -> _LazyTerms:
-    """Returns one function for each operand, which builds the adjoint term of the operand.
+    """Returns one function for each operand; the function builds the operand's adjoint term.
 
     Args:
         node: the node to differentiate.

@@ -99,8 +99,8 @@ class ReshapeElimination:
     """The result of `tbe_impl.cann.reshape_elimination.eliminate_reshapes`.
 
     Attributes:
-        shapes: ``id`` of each tensor whose shape changes → its new shape, which has the same number
-            of elements.
+        shapes: ``id`` of each tensor whose shape changes → the new shape, with the same number of
+            elements.
         eliminated: ``id`` of the result of each eliminated reshape.
         copied: the subset of `eliminated` whose reshapes are replaced by a copy. Without the copy,
             an output of the graph would be the same tensor as an input or as another output.
@@ -161,8 +161,8 @@ class _AssignmentWriter:
     def emit_graph(self, outputs: Sequence[Tensor], origin: Operation | None = None) -> None:
         """Emits assignments for all stages in the graph of `outputs` that have no name yet.
 
-        `origin` is the `Assignment.origin` of all these assignments. By default, it is the stage
-        for which an assignment is emitted.
+        `origin` is the `Assignment.origin` of all these assignments. By default, the origin is the
+        stage for which an assignment is emitted.
         """
         for op in stages_of(outputs, known=self.names):
             if op.kind != "placeholder" and not all(

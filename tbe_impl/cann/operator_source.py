@@ -51,8 +51,8 @@ class OperatorSource:
     Attributes:
         text: content of the file.
         stages: line number and stage of each line that computes a stage, or a part of it.
-        has_product: whether the file contains a matrix product, which most chips compute only in
-            float16.
+        has_product: whether the file contains a matrix product. Most chips compute matrix products
+            only in float16.
     """
 
     text: str

@@ -40,7 +40,7 @@ class Tiling:
     Attributes:
         order: positions of the axes of the main result in the order of the loops, outermost first.
         at: index in `order` of the axis that is split.
-        factor: split factor, which is the number of elements of the split axis per tile.
+        factor: split factor: the number of elements of the split axis in a tile.
         cores: number of cores that share the loops outside of the tile.
         reduce_at: index of the reduction axis that is split, because the input of the reduction
             does not fit the unified buffer. None if no reduction axis is split.

@@ -78,8 +78,8 @@ class ScheduleReport:
         memories: peak use of each memory of the chip that the schedule uses.
         bytes_read, bytes_written: bytes moved between main memory and the chip. None if known only
             at run time.
-        least_bytes: bytes moved if every input is read once and every output is written once, which
-            is a lower bound. None if known only at run time.
+        least_bytes: lower bound of the bytes moved: every input is read once, and every output is
+            written once. None if known only at run time.
         findings: errors and warnings.
     """
 

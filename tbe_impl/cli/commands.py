@@ -107,7 +107,8 @@ class RunResult:
     Attributes:
         operator, file, kernel, soc: names of the operator, its file, its kernel and the chip.
         backend: the back end that was used. Without a compiler, ``numpy`` replaces ``cpu``.
-        problem: the reason why the requested back end was not used. Empty if it was used.
+        problem: the reason why the requested back end was not used. Empty if that back end was
+            used.
         arrays: statistics of the inputs, then of the outputs.
         build_us: time to load and build the operator, in µs.
         first_us, warm_us: time of the first call, and median time of later calls, in µs.
@@ -192,7 +193,10 @@ def _resolve_sizes(item: ArrayDescription) -> ArrayDescription:
 
 
 def _array_of(item: ArrayDescription) -> np.ndarray:
-    """Returns the array of a description, or a read-only array of zeros if it has no array."""
+    """Returns the array of a description.
+
+    Without an array, returns a read-only array of zeros.
+    """
     return (
         item.array
         if item.array is not None

@@ -48,7 +48,7 @@ class BenchResult:
         threads: maximum number of threads.
         bytes_moved: bytes moved if every input is read once and every output is written once.
         timings: times of the kernel (``cpu``), of its definition (``numpy``) and of a copy
-            (``copy``), which measures the memory bandwidth limit.
+            (``copy``). The copy measures the limit of the memory bandwidth.
     """
 
     operator: str

@@ -140,7 +140,7 @@ def _emit_clipped_gather(writer: Lowering, tensor: Tensor, indices: Sequence[Ind
 def _emit_indexed_row_load(
     writer: Lowering, tensor: Tensor, indices: Sequence[Index]
 ) -> Value | None:
-    """Loads a contiguous vector from a row whose index may itself be loaded from memory.
+    """Loads a contiguous vector from a row; the row index may itself be loaded from memory.
 
     This is the access of an embedding lookup. Returns None if the read has another form.
     """

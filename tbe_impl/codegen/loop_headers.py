@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def range_of(inside: Lowering, serial: int) -> LoopRange:
     """Returns the range of an index.
 
-    In a parallel loop, this is the range of one thread. Inside block loops, it is the range of the
-    current block.
+    In a parallel loop, the result is the range of one thread. Inside block loops, the result is the
+    range of the current block.
     """
     return inside.parts.get(serial, WHOLE_RANGE)
 

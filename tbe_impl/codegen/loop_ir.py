@@ -397,7 +397,7 @@ class For(Stmt):
 
     Attributes:
         begin: first value of the loop variable. None if the variable is already defined and the
-            loop continues from its value.
+            loop continues from the variable's value.
         step: increment.
         room: number of elements that an iteration needs; the loop ends when fewer are left.
         unroll: unroll factor; 0 to let the compiler decide.

@@ -74,7 +74,7 @@ class LoopRange(Record):
 
     Attributes:
         begin: first value.
-        end: exclusive end; None for the extent of the index.
+        end: exclusive end; None if the range ends at the extent of the index.
         block: number of values if the range is one block of a block loop, else 0.
     """
 

@@ -434,7 +434,8 @@ class Lowering:
     ) -> None:
         """Computes those reductions in an expression that are constant in the loops `inner`.
 
-        The caller emits the loops `inner` afterwards, so that the reductions run before them.
+        The caller emits the loops `inner` afterwards, so that the reductions run before these
+        loops.
         """
         if isinstance(node, Read):
             known = polys_of(environment)
@@ -472,8 +473,8 @@ class Lowering:
     def _decide_condition(self, condition: Expr, environment: Mapping[int, Index]) -> bool | None:
         """Decides a condition for the current ranges of the loops.
 
-        Returns True if it always holds, False if it never holds, and None if it varies or is
-        unknown.
+        Returns True if the condition always holds, False if it never holds, and None in all other
+        cases.
         """
         return self.ranges.decide_condition(condition, polys_of(environment))
 
@@ -574,7 +575,8 @@ class Lowering:
     def _lower_scalar(self, node: Var) -> Value:
         """Returns a scalar argument of the kernel as a vector with equal lanes.
 
-        The argument is passed as float64 and is rounded to the dtype of its arithmetic.
+        The caller passes the argument as float64. The generated code rounds it to the dtype of the
+        arithmetic that uses it.
         """
         key, memo = (node.serial, ()), self.chain[0].memo
         if key not in memo:

@@ -230,8 +230,8 @@ class NestWriter:
     def _jam_factor(self, at: int, piece: Piece) -> int:
         """Returns the unroll-and-jam factor of a loop around rows; 0 for none.
 
-        Rows are jammed only if together they fit into the L1 cache, or if all results are column
-        reductions.
+        Rows are jammed only if the jammed rows together fit into the L1 cache, or if all results
+        are column reductions.
         """
         nest = self.nest
         innermost = at == len(nest.levels) - (1 if nest.along else 2)
@@ -253,8 +253,8 @@ class NestWriter:
     def _can_jam(self, *, sums: bool) -> bool:
         """Returns whether all rows can be jammed (computed several at once).
 
-        The loops over the rows must need no index-set splitting. The rows must be short, unless all
-        results are column reductions (`sums`).
+        The loops over the rows must need no index-set splitting. The rows must also be short, or
+        all results must be column reductions (`sums`).
         """
         asked = self.inside.accesses()
         is_one = not asked.conditions and not asked.divided
@@ -347,8 +347,9 @@ class NestWriter:
     def _streaming_condition(self) -> ir.Expr | None:
         """Returns the condition under which the nest uses non-temporal stores.
 
-        It holds if the outputs are large and their rows are aligned. Returns None if it never
-        holds. The condition uses the parameters ``b`` and ``s`` of the program's function.
+        The condition holds if the outputs are large and the rows of the outputs are aligned.
+        Returns None if the condition never holds. The condition uses the parameters ``b`` and ``s``
+        of the program's function.
         """
         nest = self.nest
         if nest.along or nest.transposed or not nest.loops:

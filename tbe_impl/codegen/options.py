@@ -34,8 +34,8 @@ class LoopOrder:
         stage: number of the result; see `tbe_impl.codegen.program.numbered_results`.
         loops: the loops over the data axes. Each axis has one loop with step 1, inside the loops
             over its blocks. Empty for the default order.
-        sums: the loops over the reduced axes, in the same form. They run inside all data loops or
-            outside all data loops, whichever is faster; see
+        sums: the loops over the reduced axes, in the same form. These loops run inside all data
+            loops or outside all data loops, whichever is faster; see
             `tbe_impl.codegen.planning.reduction_loops`.
         exact: the loops over data and reduced axes in one order, instead of `loops` and `sums`.
             Positions of reduced axes follow those of data axes; see
@@ -62,16 +62,16 @@ class Options:
             step computes much.
         unroll: vectors per iteration of the innermost loop of an elementwise nest.
         jam_factor: unroll-and-jam factor, the number of rows computed at once. Jammed rows share
-            common loads, and the sums of one row hide the latency of those of another row. The
-            accumulators of one row are divided among the jammed rows. 0 means four for short rows
-            and for column reductions, else one.
+            common loads. The additions of one row hide the latency of the additions of another row.
+            The accumulators of one row are divided among the jammed rows. 0 means four for short
+            rows and for column reductions, else one.
         keep_rows: whether the first loop over a row stores the values of costly stages in a row
-            buffer, from which later loops over this row load them.
+            buffer. Later loops over this row load these values from the buffer.
         prefetch: whether to prefetch the next row while a row is processed.
         offset: number of bytes between the start of a cache line and the first element of an array.
-            It is 16 for memory from ``malloc``, as for MindSpore's tensors. The loop of a sum along
-            a row first peels the elements before the next cache line, so that no later vector load
-            crosses a cache line.
+            The offset is 16 for memory from ``malloc``, and also for MindSpore's tensors. The loop
+            of a sum along a row first peels the elements before the next cache line, so that no
+            later vector load crosses a cache line.
         stream_bytes: minimum size in bytes of an output for non-temporal stores.
         software_pipelining: whether to use software pipelining across rows, where rows use
             non-temporal stores and vector registers have at least 32 bytes; see

@@ -32,7 +32,7 @@ Body = tuple[Stmt, ...]
 
 
 class NestFacts(Record):
-    """What passes know about a nest besides its statements.
+    """Facts about a nest that passes use, in addition to the statements of the nest.
 
     Attributes:
         options: code generation options.

@@ -73,17 +73,18 @@ class Program:
     """Generated C and its calling convention.
 
     Attributes:
-        text: returns the C text. A program restored from the codegen cache generates it on demand.
+        text: returns the C text. A program restored from the codegen cache generates the text on
+            demand.
         symbol: name of ``int symbol(void **buffers, const int64_t *sizes, int64_t threads)``. The
-            function returns 0, or 1 when out of memory. With 0 threads, it runs on one thread.
+            function returns 0, or 1 when out of memory. With 0 threads, the function runs on one
+            thread.
         inputs, outputs: the tensors whose arrays the C function expects in ``buffers``, in this
             order.
         sizes, scalars: the values that the C function expects in ``sizes``: first the integer
             sizes, then the float64 bits of each scalar.
         result_shapes: shape and NumPy dtype of each output.
         overwritten: the input that the first output overwrites; None if there is none.
-        mark: digest of the graph, which is part of the name of an exported constant; empty for
-            none.
+        mark: digest of the graph. The name of an exported constant contains it. Empty for none.
     """
 
     text: Callable[[], str]
@@ -114,7 +115,8 @@ class Layout:
     Attributes:
         nests: the loop nests, in execution order.
         kept: ``id`` of the stages that have a row buffer.
-        sums: maps the ``id`` of a reduction with requested loops to its loops inside a nest.
+        sums: maps the ``id`` of a reduction with requested loops to the loops that it has inside a
+            nest.
         tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
             in loops of another stage.
         codes: the code of each nest.
@@ -148,7 +150,8 @@ def write_program(
         outputs: tensors to compute.
         inputs: tensors that the caller passes. They are placeholders or results of earlier library
             stages.
-        name: readable name; it is part of the symbol, so that a crash shows the operator.
+        name: readable name. The symbol contains this name, so that the report of a crash shows the
+            operator.
         options: code generation options.
         mark: digest of the graph.
 
@@ -236,7 +239,7 @@ def _write_to_fixed_point(
 def include_directives(options: Options) -> str:
     """Returns the first lines of every C text.
 
-    They include the headers, and define the vector width if the options request one.
+    These lines include the headers, and define the vector width if the options request one.
     """
     wanted = [f"#define LANES {options.vector_bits // 32}"] if options.vector_bits else []
     return "\n".join([*wanted, '#include "vector_math.h"', '#include "runtime.h"'])
@@ -568,7 +571,8 @@ class _ProgramWriter:
         """Lets the first output overwrite the first input of the same shape and dtype.
 
         Raises:
-            CompileError: there is no such input, or it would be overwritten before its last read.
+            CompileError: there is no such input, or the output would overwrite the input before its
+                last read.
         """
         target = self.outputs[0]
         for source in self.inputs:

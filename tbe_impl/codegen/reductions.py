@@ -60,7 +60,7 @@ def lower_reduction(
     """Lowers a reduction.
 
     If the lanes of a vector are different elements of the result, the reduction runs lane by lane.
-    Otherwise, it runs along a row.
+    Otherwise, the reduction runs along a row.
 
     Args:
         writer: lowering of the nest.
@@ -143,7 +143,10 @@ def reduce_of(tensor: Tensor) -> Reduce:
 def _has_row_per_lane(
     writer: Lowering, body: Reduce, inner: Mapping[int, Index], loops: ReductionLoops
 ) -> bool:
-    """Returns whether each lane reads a long row of its own; reducing along rows is then faster."""
+    """Returns whether each lane reads its own long row.
+
+    If so, a reduction along rows is faster.
+    """
     assert writer.vector is not None
     ((last, _),) = loops.levels[loops.vector].parts
     length = writer.extents[last].constant

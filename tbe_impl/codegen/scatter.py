@@ -37,7 +37,7 @@ class _Scatter:
         rows: the update rows.
         numbers: indices of the updated rows: a tensor, or constants.
         fill: value of the rows without an update; None if such rows keep their initial value.
-        is_mean: whether each row is divided by its number of updates.
+        is_mean: whether each row is divided by the number of updates of this row.
     """
 
     change: str

@@ -63,7 +63,7 @@ def outcomes(
         record: the schedule.
         layout: loop structure of the program that was generated with `options`.
         options: code generation options.
-        has_memories: whether the schedule targets a chip with memories of its own.
+        has_memories: whether the schedule targets a chip with on-chip memories.
     """
     judge = _Judge(record, layout, options, has_memories=has_memories)
     return tuple(

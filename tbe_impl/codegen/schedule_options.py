@@ -59,7 +59,7 @@ def options_of(
         outputs, inputs: tensors of the kernel. The returned options apply to the graph of the
             outputs that `outputs_of` returns.
         base: options without the requests.
-        has_memories: whether the schedule targets a chip with memories of its own.
+        has_memories: whether the schedule targets a chip with on-chip memories.
     """
     if not _is_for_this_processor(record, outputs, has_memories):
         return base

@@ -48,8 +48,8 @@ def instantiate_template(
             template.
         inputs, result: the tensors.
         extents: variables that the entry function defines before the call.
-        counted: the variables whose product is the number of elements, which decides whether the
-            call uses several threads.
+        counted: the variables whose product is the number of elements. This number decides whether
+            the call uses several threads.
         calls: statements that call the template and end the entry function.
     """
     shapes = [size for tensor in (*inputs, result) for size in tensor.shape]
@@ -81,7 +81,7 @@ def instantiate_template(
 
 
 def product_of(sizes: Sequence[Expr]) -> Poly | None:
-    """Returns the product of sizes; None if one of them is no polynomial."""
+    """Returns the product of sizes; None if a size is no polynomial."""
     extents = [extent for size in sizes if (extent := size_poly(size)) is not None]
     return math.prod(extents, start=ONE) if len(extents) == len(sizes) else None
 

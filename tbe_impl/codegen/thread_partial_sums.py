@@ -100,7 +100,7 @@ class ThreadRows:
         Args:
             steps, grain: trip count and grain of the partition; see
                 `partition_among_threads`.
-            arguments, part_arguments: further arguments of the nest's function, which precede the
+            arguments, part_arguments: further arguments of the nest's function. They precede the
                 pointer to the rows.
             fields: further fields of ``struct shared_nest``.
         """

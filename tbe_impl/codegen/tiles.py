@@ -38,7 +38,7 @@ def tile_of(
     Args:
         tensor: the tensor.
         inside: lowering that knows the loops and their enclosing blocks.
-        source: the reading expression, which may read the tensor through unstored stages.
+        source: the expression that reads the tensor, directly or through unstored stages.
         axes: maps the serial number of an axis of `source` to its index.
         settled: variables of the loops around the tile.
     """

@@ -98,8 +98,9 @@ def binary_with_scalar(op: str, tag: str, value: Expr, number: float) -> Expr | 
     """Returns a cheaper form of ``max`` or ``min`` with a scalar, or of a product with −1.
 
     Returns None if there is no such form. The cheaper form of ``max`` or ``min`` is one
-    instruction, which returns the second operand when one operand is NaN or both are 0. The product
-    becomes a negation, which folds into the next instruction.
+    instruction. It returns the second operand when one operand is NaN or both operands are 0. The
+    cheaper form of the product is a negation. The C compiler folds the negation into the next
+    instruction.
     """
     if op == "mul" and tag[0] == "f" and number == -1:
         return Op("neg", (value,), tag)

@@ -82,8 +82,8 @@ class Operator:
             arguments, keywords: attributes of the operator, and one dict for each tensor. The dict
                 has the keys ``shape`` and ``dtype``, and optionally the format, original shape and
                 original format. ``kernel_name`` may be omitted. ``inplace``, ``threads`` and
-                ``vector_bits`` are options for `Kernel.with_options`, unless the operator has a
-                parameter of this name.
+                ``vector_bits`` are options for `Kernel.with_options`. If the operator has a
+                parameter of such a name, the value is passed to the operator instead.
             soc: the chip that the operator targets. ``cpu`` has no limits.
 
         Raises:
@@ -258,8 +258,8 @@ def _break_import_cycle(
 ) -> types.ModuleType | None:
     """Imports a file that is part of an import cycle.
 
-    The function tries other modules of the cycle as the first import. If all attempts fail, it
-    returns None.
+    The function tries other modules of the cycle as the first import. If all attempts fail, the
+    function returns None.
     """
     tried: set[str] = set()
     waiting = _modules_in_progress(error)

@@ -44,7 +44,7 @@ class ShapeSpecializer:
         self._kernels: dict[tuple[tuple[Shape, ...], Values], Any] = {}
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """Returns the kernel for these arrays, or None if they cannot be inputs of the operator.
+        """Returns the kernel for these arrays, or None if the operator cannot take these arrays.
 
         Raises:
             FusionError: the operator rejects the sizes of the arrays.

@@ -20,8 +20,8 @@ from tbe_impl.scheduling.schedule import Schedule
 def make_kernel(name: str, session: Any, declared: Sequence[tuple[int, ...]]) -> Kernel:
     """Returns the kernel that an operator builds.
 
-    The kernel computes the tensors of the last build request. If there is no build request, it
-    computes the outputs of the last schedule.
+    The kernel computes the tensors of the last build request. If there is no build request, the
+    kernel computes the outputs of the last schedule.
 
     Args:
         name: name of the kernel if the build request contains no name.

@@ -16,7 +16,7 @@ def write_atomically(
         path: the file.
         content: new content of the file.
         mode: the permissions of the new file.
-        directory: directory for the temporary file, on the file system of `path`. By default, it is
+        directory: directory for the temporary file, on the file system of `path`. The default is
             the directory of `path`.
 
     Raises:

@@ -32,7 +32,7 @@ os.register_at_fork(after_in_child=_mark_child)
 
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """Returns a new uninitialised array whose data is aligned to a cache line."""
+    """Returns a new uninitialised array with its data aligned to a cache line."""
     count = math.prod(shape)
     raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT

@@ -133,7 +133,7 @@ def recipe(digest: str, *, options: Sequence[str] = ()) -> Recipe:
     """Returns the compiler, the flags and the cache key for a generated text.
 
     Args:
-        digest: SHA-256 of the text, which is C and may include the headers in `INCLUDE`.
+        digest: SHA-256 of the text. The text is C and may include the headers in `INCLUDE`.
         options: further compiler flags, such as ``-ffp-contract=fast`` or ``-march=x86-64-v3``.
 
     Raises:
@@ -212,8 +212,8 @@ def build_together(
 ) -> None:
     """Compiles several texts into one library, and caches it under the key of each text.
 
-    This saves time, because the start of a compiler and the parsing of the headers take as long as
-    the compilation of a small kernel.
+    One compilation for several texts saves time: the start of a compiler and the parsing of the
+    headers take as long as the compilation of a small kernel.
 
     Args:
         texts: generated texts, each with the symbols that it defines. `can_be_together` must hold
@@ -236,8 +236,8 @@ def build_together(
 def can_be_together(texts: Sequence[tuple[str, Sequence[str]]]) -> bool:
     """Returns whether `build_together` can compile the texts into one library.
 
-    The texts must have disjoint symbols and equal include lines. After the include lines, they may
-    contain no preprocessor directive except ``#pragma``.
+    The texts must have disjoint symbols and equal include lines. After the include lines, the texts
+    may contain no preprocessor directive except ``#pragma``.
     """
     symbols = [one for _, own in texts for one in own]
     heads, bodies = zip(*(_parts(source) for source, _ in texts), strict=True)

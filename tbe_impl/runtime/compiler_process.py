@@ -26,7 +26,8 @@ class Compiler(Record):
 
     Attributes:
         command: the command line prefix.
-        identity: path, size and time stamp of the compiler. They change if the compiler is updated.
+        identity: path, size and time stamp of the compiler. These values change if the compiler is
+            updated.
     """
 
     command: tuple[str, ...]

@@ -89,7 +89,7 @@ def _precompile(
 def use(found: Path, head: str, place: Path) -> list[str]:
     """Links precompiled headers into a compile directory.
 
-    Returns the flags for their use.
+    Returns the compiler flags that make the compiler use these headers.
     """
     (place / NAME).write_text(head, "utf-8")
     (place / f"{NAME}.gch").symlink_to(found)

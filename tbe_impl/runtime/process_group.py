@@ -33,10 +33,10 @@ def child_group(command: Sequence[str], **options: Any) -> Iterator[subprocess.P
     """Starts a child process as the leader of a new session and process group.
 
     The group is killed when the ``with`` block ends. Because of the new session, Ctrl-C and a
-    closed terminal reach only the parent. The parent kills the group when it exits. If the parent
-    is killed, a watcher process kills the group. The watcher reads from a pipe. The other end of
-    the pipe stays open until the parent and all its forked copies have ended. Processes started by
-    the child may inherit the child's pipes, so the child's output must go to a file.
+    closed terminal reach only the parent. The parent kills the group when the parent exits. If the
+    parent is killed, a watcher process kills the group. The watcher reads from a pipe. The other
+    end of the pipe stays open until the parent and all its forked copies have ended. Processes
+    started by the child may inherit the child's pipes, so the child's output must go to a file.
 
     Args:
         command: the command to run.

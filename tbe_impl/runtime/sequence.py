@@ -147,7 +147,7 @@ def link(sequence: KernelSequence[CFunction | None]) -> CFunction | None:
     Returns None if a step of the sequence has no C function.
 
     The buffers that the C function takes are those of the inputs, followed by those of the outputs.
-    The scratch memory stays allocated, so that the next call of any sequence can use it.
+    The scratch memory stays allocated, so that the next call of any sequence can use this memory.
 
     Raises:
         MissingError: there is no C compiler.

@@ -17,7 +17,7 @@ class Kind(Record):
         bytes_max: largest size of the content.
         suffix: suffix of the file name, after the key. A suffix is needed, because MindSpore treats
             a library whose file name ends in ``cc`` as C++ source code.
-        is_file: whether the content is used as a file, which the process loads or the C compiler
+        is_file: whether the content is used as a file that the process loads or the C compiler
             reads.
         is_measured: whether the content was measured at the user's request. An entry of such a kind
             is removed only by an explicit call. A failure to read or write the entry causes a

@@ -125,9 +125,9 @@ def factor_reduction(
     Args:
         op: a reduction.
         leaves: the loops of the stage of `op`, outermost first.
-        relations: the splits and fusions from which the loops resulted.
-        loop: a reduction loop. The first step keeps this loop as a data axis, and the second step
-            reduces over it.
+        relations: the splits and fusions that created the loops.
+        loop: a reduction loop. The first step keeps this loop as a data axis. The second step
+            reduces over this axis.
         position: position of the new data axis among the axes of the first step; a negative
             position counts from the end.
 

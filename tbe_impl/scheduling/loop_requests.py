@@ -237,7 +237,7 @@ def _expand_fused(loop: RequestedLoop, fused: IterVar, parts: Sequence[LoopIndex
 def _drop_covered_blocks(parts: Sequence[LoopIndex]) -> tuple[LoopIndex, ...]:
     """Drops each index of a fused loop that is directly followed by an index of the same axis.
 
-    The following index has a smaller step. It therefore covers the values of both indices.
+    The following index has a smaller step, and therefore covers the values of both indices.
     """
     following = (*parts[1:], None)
     return tuple(

@@ -45,8 +45,8 @@ class Schedule:
         """
         Args:
             outputs: output tensors of the kernel.
-            plan: a function that makes all decisions of an automatic schedule. It is called when
-                the schedule is accessed for the first time.
+            plan: a function that makes all decisions of an automatic schedule. The function is
+                called when the schedule is accessed for the first time.
         """
         self._outputs = tuple(outputs)
         self._plan, self._place = plan, user_location()

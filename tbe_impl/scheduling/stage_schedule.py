@@ -148,7 +148,7 @@ class Stage:
         return outer, inner
 
     def fuse(self, *axes: Any) -> IterVar:
-        """Fuses adjacent loops, which are given outermost first, and returns the fused loop.
+        """Fuses adjacent loops, given outermost first, and returns the fused loop.
 
         Without arguments, the method adds an outermost loop of one iteration, and returns this new
         loop.

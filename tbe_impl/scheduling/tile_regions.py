@@ -347,8 +347,8 @@ def interval(expression: Expr, steps: Mapping[int, int]) -> Interval | None:
 
     Args:
         expression: the index.
-        steps: a dict from the ``id`` of an axis to the number n of its values, which are 0 to n −
-            1. Every axis that is not in the dict and every run-time scalar counts as 0.
+        steps: a dict from the ``id`` of an axis to n, the number of its values. The values are 0 to
+            n − 1. Every axis that is not in the dict and every run-time scalar counts as 0.
     """
     if isinstance(expression, Const):
         return (int(expression.value), int(expression.value))

@@ -467,9 +467,9 @@ def assign_output(target: Any, found: Any) -> Any:
     """Replaces the tensor of `target` by `found`, the result of an operator such as ``+=``.
 
     Raises:
-        InputError: `target` has a view, which NumPy would also change. Also raised if `target` is a
-            NumPy array, or `found` cannot be cast to the dtype of `target` or broadcast to its
-            shape.
+        InputError: `target` has a view, and NumPy would also change this view. Also raised if
+            `target` is a NumPy array, or `found` cannot be cast to the dtype of `target` or
+            broadcast to its shape.
     """
     if not isinstance(target, TracedArray):
         raise trace_error("a formula cannot write tensors into NumPy arrays")

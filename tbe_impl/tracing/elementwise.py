@@ -54,7 +54,8 @@ _logical_xor = _make_elementwise("logical_xor", lambda x, y: make_binary("ne", x
 def _remainder(x: Expr, y: Expr) -> Any:
     """Returns x − floor(x / y)·y.
 
-    The result has the sign of y. For floats, the result is exact.
+    The result has the sign of y. For floats, the result is the remainder of ``fmod``, plus y if the
+    signs of the remainder and of y differ.
     """
     if not is_float(x.dtype):
         return make_binary("floormod", x, y)

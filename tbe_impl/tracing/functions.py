@@ -172,7 +172,7 @@ def _reduce(word: str, a: Any, axis: Any, keepdims: bool, dtype: Any = None) -> 
 
 
 def _drop_axes(tensor: Tensor, axes: Sequence[int], keepdims: bool) -> TracedArray:
-    """Drops the reduced `axes`, which have size 1, from the result unless `keepdims` is true."""
+    """Drops the reduced `axes`, which have size 1, from the result if `keepdims` is false."""
     if keepdims:
         return TracedArray(tensor)
     return TracedArray(

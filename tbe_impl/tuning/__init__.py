@@ -72,7 +72,7 @@ def tune_kernel(
 def tune_at_build(kernel: Kernel) -> Kernel:
     """Tunes `kernel` if ``tbe.auto_tune`` is enabled and no tuning result is stored for its graph.
 
-    Returns the tuned kernel, or `kernel` itself if it is not tuned. A kernel is never tuned if
+    Returns the tuned kernel, or `kernel` itself if no tuning is done. A kernel is never tuned if
     sizes are known only at call time, or if the user chose its options.
     """
     limits = AUTO_TUNE.limits()

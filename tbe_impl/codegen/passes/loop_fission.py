@@ -38,11 +38,11 @@ def fission_into_strips(loop: ir.VectorLoop) -> ir.VectorLoop:
     """Splits a loop into strips of a few vectors, and computes each strip with two loops.
 
     Returns:
-        A copy of the loop. The statements in `strips` of this copy process all whole strips, and
-        its other statements process the remaining elements. The loop is returned unchanged if it is
-        unrolled, has too many statements, contains control flow, or calls no function that can be
-        split. It is also unchanged if the second loop would be too short, or if the first loop
-        would store too many vectors.
+        A copy of the loop. The statements in `strips` of this copy process all whole strips. The
+        other statements of the copy process the remaining elements. The loop is returned unchanged
+        if it is unrolled, has too many statements, contains control flow, or calls no function that
+        can be split. It is also unchanged if the second loop would be too short, or if the first
+        loop would store too many vectors.
     """
     body = _straight_line_statements(loop)
     halved = _independent_calls(body)

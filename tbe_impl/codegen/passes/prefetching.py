@@ -12,7 +12,8 @@ The pass pays on processors whose hardware prefetchers do not cross pages. On Ze
 this pass takes 50 % longer. On Zen 4 and 5, prefetches cost 5 to 10 %. Therefore, the function
 ``fetch`` of ``vector_types.h`` does nothing on these processors. Measured by `benchmarks.passes`.
 The prefetch instruction loads into all cache levels. The instruction ``prefetchnta`` does not load
-into all levels. On some processors, it made loops with non-temporal stores up to 2.5 times slower.
+into all levels. On some processors, this instruction made loops with non-temporal stores up to 2.5
+times slower.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class _SoftmaxRow(NamedTuple):
 
     Attributes:
         largest: the max reduction.
-        numbers: operand of the max reduction, which is a read of one element of the row.
+        numbers: operand of the max reduction. The operand is a read of one element of the row.
     """
 
     largest: Reduce

@@ -44,7 +44,7 @@ def _is_softmax_exponential(node: Expr) -> bool:
 
 
 def is_shifted_by_maximum(node: Expr) -> bool:
-    """Returns whether a value is x − m, where m is a maximum over values that include x."""
+    """Returns whether a value is x − m, where m is a maximum over several values, one of them x."""
     *_, difference = follow_reads(node)
     if not isinstance(difference, Binary) or difference.op != "sub":
         return False

@@ -91,8 +91,8 @@ def pipeline_loop(loop: ir.For, buffers: Mapping[str, RowBuffer]) -> ir.Block | 
     """Pipelines the loops inside a loop over rows.
 
     The body must be a sequence of vector loops of equal length. Only definitions, stores and
-    prefetches may stand between them. The last vector loop must use non-temporal stores. Returns
-    None if one of these conditions does not hold.
+    prefetches may stand between these loops. The last vector loop must use non-temporal stores.
+    Returns None if one of these conditions does not hold.
 
     Args:
         loop: the loop over rows.

@@ -59,8 +59,8 @@ def _edge_store(
     """Returns a statement that stores the elements at the start or at the end of a row.
 
     Args:
-        store: the partial store of these elements. It is returned unchanged if the rows are not
-            contiguous.
+        store: the partial store of these elements. This store is returned unchanged if the rows are
+            not contiguous.
         rows, loop: the loop over rows and the loop over a row.
         edges: receives the definition of the register that keeps the end of a row.
         is_head: whether the elements are the first of the row.

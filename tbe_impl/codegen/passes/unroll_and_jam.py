@@ -62,8 +62,8 @@ def jam_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 def _is_jammable(rows: ir.For) -> bool:
     """Returns whether a loop over rows can be jammed.
 
-    All loops inside it must have the same bounds in each row. Its body must contain no condition,
-    block or packed tile.
+    All inner loops must have the same bounds in each row. The body of the loop must contain no
+    condition, block or packed tile.
     """
     for node in ir.walk(rows.body):
         if isinstance(node, (ir.If, ir.Block, ir.PackTile)):

@@ -211,8 +211,8 @@ class Accesses:
 
     Attributes:
         addresses: one pair (stored tensor, address of the element) for each access.
-        unmergeable: loop variables whose axes cannot be merged, because the variable is used as a
-            value or in an index that is not a polynomial.
+        unmergeable: loop variables whose axes cannot be merged. Such a variable is used as a value,
+            or in an index that is not a polynomial.
         conditions: one pair for each select that chooses between reads, if the condition of the
             select may vary in the loops. The pair is (condition, map from the serial number of an
             axis to its index).

@@ -1,7 +1,7 @@
 """Tracks ranges of loop variables, and splits index sets where a condition changes.
 
-A loop whose body tests ``i < n`` is split at n. In each resulting piece the value of the condition
-is known, so a select costs nothing and its reads are contiguous.
+A loop whose body tests ``i < n`` is split at n. In each resulting piece, the value of the condition
+is known. A select therefore costs nothing, and the reads of its operands are contiguous.
 """
 
 from __future__ import annotations

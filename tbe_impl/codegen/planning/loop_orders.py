@@ -112,9 +112,9 @@ def plan_natural_order(axes: Sequence[tuple[int, Poly]], found: Accesses) -> Loo
 def refuse_order(plan: LoopPlan, choices: Sequence[LoopChoice], why: str) -> LoopPlan:
     """Returns a copy of `plan` whose refusals say that the requested loop order is not followed.
 
-    The copy has one refusal for each schedule method in `ORDER_VERBS`. It also has one for
-    ``parallel`` and one for ``unroll`` if `choices` request them. `why` is the reason in every
-    refusal.
+    The copy has one refusal for each schedule method in `ORDER_VERBS`. The copy also has one
+    refusal for ``parallel`` and one for ``unroll``, if `choices` request these. `why` is the reason
+    in every refusal.
     """
     verbs = [*ORDER_VERBS]
     verbs += ["parallel"] if any(choice.shared for choice in choices) else []
@@ -261,7 +261,7 @@ class _OrderPlanner:
     def _drop_short_blocks(self, loops: Sequence[LoopChoice]) -> list[LoopChoice]:
         """Drops a block loop over the innermost axis if its block size is no multiple of 64.
 
-        It is also dropped if its blocks are short.
+        The loop is also dropped if its blocks are short.
         """
         kept = []
         for loop in loops:
@@ -423,10 +423,10 @@ class _OrderPlanner:
     def _parallel_level(self, levels: Sequence[Level], wanted: int) -> int:
         """Returns the level to run in parallel.
 
-        `wanted` is the requested level. If it is the element loop inside a block loop over the same
-        indices, the outermost loop over exactly these indices runs in parallel. If an outer loop
-        changes only some of these indices, or also changes other indices, the request is refused.
-        Level 0 then runs in parallel.
+        `wanted` is the requested level. If `wanted` is the element loop inside a block loop over
+        the same indices, the outermost loop over exactly these indices runs in parallel. If an
+        outer loop changes only some of these indices, or also changes other indices, the request is
+        refused. Level 0 then runs in parallel.
         """
         moved = levels[wanted].variables
         first = next(number for number, level in enumerate(levels) if level.variables & moved)

@@ -1,6 +1,6 @@
 """Partitions a graph: decides which tensors are stored and which stages share a loop nest.
 
-This module exceeds 500 lines because the partitioning algorithm and its cost rules belong together.
+This module exceeds 500 lines because the partitioning algorithm and the cost rules belong together.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class LoopNest(Record):
             loops. The order of the block loops has no influence.
         levels: the loops, outermost first. There are more levels than `loops` when some levels
             iterate over blocks.
-        along: whether the vectorized loop runs over a reduced axis. Otherwise it is a loop of the
-            nest itself.
+        along: whether the vectorized loop runs over a reduced axis. Otherwise, the vectorized loop
+            is a loop of the nest itself.
         transposed: whether an input is contiguous along the second innermost loop and strided along
             the innermost loop.
         shared: position in `levels` of the parallel loop.
@@ -138,8 +138,8 @@ def sibling_full_reductions(
     """If `tensor` is a full reduction, yields all full reductions that a nest reads.
 
     A full reduction is a reduction to one element. Each full reduction has its own nest, so the
-    caller can compute all of them before `nest`. A full reduction is left out if it depends on
-    another full reduction that is not stored yet.
+    caller can compute all of them before `nest`. A full reduction that depends on another unstored
+    full reduction is left out.
 
     Args:
         tensor: a tensor that the nest reads and that must be stored before it.
@@ -274,8 +274,8 @@ def loops_of(tensor: Tensor, known: Collection[int]) -> list[tuple[int, Poly]]:
 def is_column_reduction(tensor: Tensor, known: Collection[int]) -> bool:
     """Returns whether a tensor is a column reduction.
 
-    A column reduction reduces leading axes, so that it can read its input row by row. If the number
-    of elements of its result is known, this number is at most `MAX_THREAD_ROW_ELEMENTS`.
+    A column reduction reduces leading axes, so that it can read its input row by row. If the
+    element count of the result is known, this count is at most `MAX_THREAD_ROW_ELEMENTS`.
     """
     body, own = tensor.op.body[tensor.value_index], extents_of(tensor)
     if not isinstance(body, Reduce) or body.condition is not None or not own:

@@ -76,8 +76,8 @@ def plan_requested_reduction(
     """Plans the loops that `choices` request, with axes named by serial number.
 
     Adjacent loops over axes without block loops still merge where one loop can cover both. If
-    `choices` do not cover every axis completely, the loops are those of `plan_natural_reduction`,
-    and `ReductionLoops.refusals` contains the reason.
+    `choices` do not cover every axis completely, the result has the loops of
+    `plan_natural_reduction`, and `ReductionLoops.refusals` contains the reason.
     """
     plain = plan_natural_reduction(axes, found)
     extents = {serial: extent for serial, extent in axes if extent != ONE}

@@ -33,9 +33,10 @@ class ScheduledLoops(Record):
         first_sum: position of the outermost reduction level. If there is none, this is the number
             of levels.
         vector: position of the vectorized level.
-        has_private_sums: whether each thread has its own partial sums, which are added at the end.
+        has_private_sums: whether each thread has its own partial sums. The partial sums of all
+            threads are added at the end.
         jumps: whether some reads depend on the index of the vectorized level, but none of these
-            reads is contiguous along it.
+            reads is contiguous along this level.
     """
 
     inside: int
@@ -48,7 +49,7 @@ class ScheduledLoops(Record):
     def has_rows_in_memory(self) -> bool:
         """Returns whether partial sums are kept in memory.
 
-        They are kept in memory if data loops run inside a reduction loop.
+        Partial sums are kept in memory if data loops run inside a reduction loop.
         """
         return self.first_sum < self.inside
 
