@@ -37,8 +37,8 @@ class HostTiling:
         operator: name of the operator.
         blocks: number of cores that the tiling function set; 0 if the function set no number.
         key: the tiling key, an integer that selects a variant of the kernel.
-        workspace_bytes: size of the workspace.
-        data: the tiling data.
+        workspace_bytes: size of the workspace in bytes.
+        data: bytes of the tiling data.
         zero_outputs: whether the operator's definition fills an output with zeros before the
             kernel.
         template_values: values of the kernel's template arguments, if the tiling function chose
@@ -187,9 +187,9 @@ def run_host_tiling(
     """Runs the tiling function, and the shape function if there is one.
 
     Args:
-        host: the host file.
+        host: path of the operator's host file.
         kernel: name of the kernel function. The name selects one of several operators of the file.
-        inputs, outputs: shapes and dtypes.
+        inputs, outputs: shapes and dtypes of the arrays, in the order of the kernel's parameters.
         attributes: attribute of the operator → its value as text.
         soc: name of the chip. The two functions query properties of this chip.
         include, defines: include directories and macro definitions for the compiler.

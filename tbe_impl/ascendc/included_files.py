@@ -33,7 +33,7 @@ def find_include_directories(path: Path, given: Sequence[Path], model: Path) -> 
     below this parent contain the header, the directory with most of the missing headers is used.
 
     Args:
-        path: the file.
+        path: the Ascend C file.
         given: include directories of the user.
         model: include directory of the host model. Headers of the host model are not searched.
     """

@@ -90,7 +90,7 @@ class AscendcKernel:
         blocks: number of cores that run the kernel.
         tiling: bytes of the tiling data.
         tiling_key: the tiling key, an integer that selects a variant of the kernel.
-        workspace_bytes: size of the workspace.
+        workspace_bytes: size of the workspace in bytes.
         arguments: scalar parameter → its value as text.
         strict: whether warnings count as errors.
         vector_cores_per_block: 2 if the kernel uses a cube core with two vector cores per block.
@@ -310,9 +310,9 @@ class AscendcOperator:
             arguments: scalar parameter of the kernel → its value.
             blocks: number of cores; by default the number that the tiling function sets, or all
                 vector cores of the chip.
-            workspace: bytes of workspace.
+            workspace: size of the workspace in bytes.
             defines: definitions for the compiler, ``NAME`` or ``NAME=VALUE``.
-            include: directories of included files.
+            include: include directories.
             soc: the chip.
             strict: whether warnings count as errors.
 

@@ -64,7 +64,7 @@ class LaunchArgument:
         kind: INPUT, OUTPUT, WORKSPACE, TILING or SCALAR.
         array: the array to which a pointer parameter points; None for a scalar or a null pointer.
         is_defined: whether the kernel may read the initial values of an output.
-        text: value of a scalar.
+        text: value of a scalar, as text.
     """
 
     name: str

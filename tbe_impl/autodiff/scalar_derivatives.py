@@ -44,7 +44,7 @@ class Gate:
     when `expression` is called.
 
     Attributes:
-        make: builds the condition.
+        make: function that builds the condition.
         holds: the truth value that opens the gate.
     """
 

@@ -77,8 +77,8 @@ class Assignment:
     """One assignment of the generated source.
 
     Attributes:
-        name: the assigned name.
-        value: the expression.
+        name: name of the assigned Python variable.
+        value: the assigned expression as Python source.
         reads: names in the expression.
         origin: the stage of the graph that the assignment implements, completely or in part.
         is_raw: whether the value is a ``tvm.compute``. Automatic schedules do not support such a

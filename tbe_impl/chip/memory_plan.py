@@ -50,7 +50,7 @@ class MemoryPeak(Record):
     """The peak use of a memory.
 
     Attributes:
-        scope: the memory.
+        scope: name of the memory, such as ``local.UB``.
         bytes: occupied bytes at the peak.
         buffers: buffers that are live at the peak.
     """

@@ -72,7 +72,7 @@ class OperatorCall:
     """Arguments of an operator function.
 
     Attributes:
-        positional, keywords: the arguments.
+        positional, keywords: positional arguments, and keyword arguments by name.
         inputs, outputs: the array descriptions among the arguments, named after their parameters.
         attributes: dict from the name of each attribute to its value, including default values.
     """

@@ -33,8 +33,9 @@ class AscendcRequest:
         arguments: dict from each scalar parameter of the kernel to its value as text.
         attributes: dict from each attribute of the operator to its value as text.
         host: the file with the tiling function, or None if there is no such file.
+        tiling_key: the tiling key, an integer that selects a variant of the kernel.
         blocks: number of cores, or None for the default.
-        workspace: bytes of workspace, or None for the default.
+        workspace: size of the workspace in bytes, or None for the default.
         defines, include: preprocessor definitions and include directories for the compiler.
         soc: the chip.
         strict: whether warnings count as errors.

@@ -18,7 +18,7 @@ def show(request: Request, *, ir: bool = False, passes: bool = False) -> str:
     """Returns the graph, loop nests, C code and report of an operator as sections of plain text.
 
     Args:
-        request: the operator.
+        request: the operator and its build arguments.
         ir: whether to include the loop IR before all passes.
         passes: whether to include the loop IR and the changes of each pass.
     """

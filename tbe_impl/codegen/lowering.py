@@ -644,7 +644,7 @@ class Lowering:
         """Stores an element of a tensor.
 
         Args:
-            tensor, indices: the element.
+            tensor, indices: the tensor, and the indices of the element to store.
             value: the vector to store.
             stream: condition for non-temporal stores; None for none.
         """

@@ -85,7 +85,7 @@ class NestFunction:
     Args:
         number: number of the nest; part of C names.
         nest: the nest.
-        around: properties of the program.
+        around: properties of the program that contains the nest.
     """
 
     def __init__(self, number: int, nest: LoopNest, around: ProgramContext):
@@ -105,7 +105,7 @@ class NestFunction:
         Args:
             parameters: parameters after the pointers ``b`` and the sizes ``s``.
             starts: statements before the loops.
-            body: the loops.
+            body: statements of the loops.
             name: name of the function; by default the name of the nest.
         """
         unused = ("b", "s", *("begin", "end") * (BEGIN_AND_END[0] in parameters))

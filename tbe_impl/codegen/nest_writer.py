@@ -68,7 +68,7 @@ class NestWriter:
     Args:
         number: number of the nest; part of C names.
         nest: the nest.
-        around: properties of the program.
+        around: properties of the program that contains the nest.
         readable: ``id`` of the tensors that are complete before the nest.
     """
 

@@ -50,7 +50,7 @@ class Pass(Record):
 
     Attributes:
         name: name of the pass.
-        transform: the transformation.
+        transform: function from the statements of a nest and its `NestFacts` to new statements.
         is_asked: returns whether the options and the nest ask for the pass. None if the pass always
             runs, because the code needs it.
         macro: macro of the headers that limits the pass to some processors; empty for none.

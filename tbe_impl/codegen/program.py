@@ -153,7 +153,7 @@ def write_program(
         name: readable name. The symbol contains this name, so that the report of a crash shows the
             operator.
         options: code generation options.
-        mark: digest of the graph.
+        mark: digest of the graph, from `tbe_impl.codegen.codegen_cache.graph_mark`; empty for none.
 
     Raises:
         CompileError: the graph contains an expression that cannot be lowered.

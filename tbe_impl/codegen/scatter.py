@@ -34,7 +34,7 @@ class _Scatter:
     Attributes:
         change: kind of update: ``sum``, ``prod``, ``max``, ``min``, ``sub``, ``div`` or ``update``.
         var: the updated tensor; None if each row starts with the identity of the update.
-        rows: the update rows.
+        rows: tensor with the update rows.
         numbers: indices of the updated rows: a tensor, or constants.
         fill: value of the rows without an update; None if such rows keep their initial value.
         is_mean: whether each row is divided by the number of updates of this row.

@@ -60,7 +60,7 @@ def outcomes(
     """Returns the outcome of each request of a schedule.
 
     Args:
-        record: the schedule.
+        record: record of the schedule.
         layout: loop structure of the program that was generated with `options`.
         options: code generation options.
         has_memories: whether the schedule targets a chip with on-chip memories.

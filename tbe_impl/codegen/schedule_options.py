@@ -55,7 +55,7 @@ def options_of(
     Returns `base` itself if the schedule is for the device or the graph has library stages.
 
     Args:
-        record: the schedule.
+        record: record of the schedule.
         outputs, inputs: tensors of the kernel. The returned options apply to the graph of the
             outputs that `outputs_of` returns.
         base: options without the requests.

@@ -48,7 +48,7 @@ class ScheduledStageWriter:
     Args:
         inside: lowering of the loop bodies; the loop variables are already declared.
         memory: the memory areas of a thread.
-        around: properties of the program.
+        around: properties of the program that contains the stage.
         root: the stage's result.
         levels, exact: the loops and their roles.
         shared: position of the parallel loop; None in a tile.

@@ -46,7 +46,7 @@ def instantiate_template(
         name, options: as for `write_program`.
         definitions: C macros that the template requires, and the ``#include`` directive of the
             template.
-        inputs, result: the tensors.
+        inputs, result: the input tensors, and the result tensor.
         extents: variables that the entry function defines before the call.
         counted: the variables whose product is the number of elements. This number decides whether
             the call uses several threads.

@@ -27,7 +27,7 @@ class ThreadRows:
     """Memory of one thread: the partial-sum rows of some results, then other areas.
 
     Args:
-        function: function of the nest.
+        function: the emitter of the nest's function.
         roots: the results with partial-sum rows.
         may_be_wide: whether long float32 sums use float64 rows.
     """

@@ -34,7 +34,7 @@ def partition_among_threads(
 
     Args:
         name: name of the nest's function.
-        extent: trip count.
+        extent: trip count of the partitioned loop.
         grain: number of consecutive iterations that stay on one thread.
         condition: condition for using several threads.
         arguments: further arguments of the sequential call.

@@ -36,7 +36,7 @@ def tile_of(
     determined.
 
     Args:
-        tensor: the tensor.
+        tensor: the tensor whose region is inferred.
         inside: lowering that knows the loops and their enclosing blocks.
         source: the expression that reads the tensor, directly or through unstored stages.
         axes: maps the serial number of an axis of `source` to its index.

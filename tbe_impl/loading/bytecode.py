@@ -52,7 +52,7 @@ class CachedFinder(importlib.abc.MetaPathFinder):
     """Finds source modules below some directories and loads them with `CachedLoader`.
 
     Args:
-        places: the directories.
+        places: directories whose modules are loaded with `CachedLoader`.
     """
 
     def __init__(self, places: Sequence[str]):

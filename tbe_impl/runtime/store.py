@@ -174,8 +174,8 @@ class Store:
         """Checks the entry of `key` and returns its path, or None if there is no valid entry.
 
         Args:
-            kind: a kind of files.
-            key: from `make_key`.
+            kind: a kind with `Kind.is_file`.
+            key: key of the entry, from `make_key`.
             sha256: the `digest` that the entry must have. An empty string accepts any digest.
         """
         whole = self._read(kind, key)
@@ -251,8 +251,8 @@ class Store:
         from building the same entry.
 
         Args:
-            kind: a kind of files.
-            key: from `make_key`.
+            kind: a kind with `Kind.is_file`.
+            key: key of the entry, from `make_key`.
             build: function that writes the content to the given path. Other files that `build`
                 writes to the directory of this path are deleted.
 

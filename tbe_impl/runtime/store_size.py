@@ -55,7 +55,7 @@ def store(root: Path, counted: int, work: Path) -> None:
 
     Args:
         root: the directory of the store.
-        counted: the full count.
+        counted: size of the store in bytes, from a full count.
         work: the directory for temporary files.
     """
     with contextlib.suppress(OSError):

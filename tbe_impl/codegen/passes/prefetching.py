@@ -112,9 +112,9 @@ def _distance(offset: ir.Index, row: str, size: int, rows: ir.For | None) -> int
     """Returns by how many iterations of loop `row` a prefetch is ahead of its load.
 
     Args:
-        offset: offset of the load.
-        row: variable of the loop.
-        size: bytes of an element.
+        offset: offset of the load in elements, as a polynomial.
+        row: variable of the loop for whose later iterations to prefetch.
+        size: size of an element in bytes.
         rows: the loop with the variable `row`; None if that loop is the vector loop.
     """
     ahead = rows.step.value if rows is not None and isinstance(rows.step, ir.Int) else 1

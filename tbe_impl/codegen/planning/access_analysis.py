@@ -341,7 +341,7 @@ def merge_axes(axes: Sequence[tuple[int, Poly]], found: Accesses) -> list[list[t
 
     Args:
         axes: one pair (serial number, extent) for each axis, outermost first.
-        found: the memory accesses.
+        found: the memory accesses of the loops.
     """
     groups: list[list[tuple[int, Poly]]] = []
     for serial, extent in axes:

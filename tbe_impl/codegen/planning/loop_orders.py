@@ -65,9 +65,9 @@ class Refusal(Record):
     """A schedule request that is not followed.
 
     Attributes:
-        verb: the schedule method.
+        verb: name of the schedule method, such as ``split``.
         axis: serial number of the axis; None if the request concerns all axes.
-        why: the reason.
+        why: the reason, as text.
     """
 
     verb: str

@@ -472,9 +472,9 @@ def plan_scheduled_nest(
     axis, or if no loop can be vectorized.
 
     Args:
-        tensor: the result.
+        tensor: the result that the nest computes.
         readable: ``id`` of the tensors in memory.
-        choices: the requested loops.
+        choices: the requested loops, with axes named by serial number.
         whatever: whether to try one loop for each axis if the requested loops are unusable.
     """
     body = tensor.op.body[tensor.value_index]
