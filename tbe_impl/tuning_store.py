@@ -144,8 +144,8 @@ def apply_record(kernel: Kernel, record: Tuning) -> Kernel:
 def key_of(kernel: Kernel) -> str:
     """Returns the key of a kernel's tuning record.
 
-    The key is the SHA-256 of the graph with its shapes and dtypes, the processor, the C compiler,
-    the number of threads and the options that tuning does not choose.
+    The key is a SHA-256 digest. It covers the graph with its shapes and dtypes, the processor, the
+    C compiler, and the number of threads. It also covers the options that tuning does not choose.
 
     Raises:
         MissingError: there is no C compiler.

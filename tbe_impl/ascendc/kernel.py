@@ -87,6 +87,7 @@ class AscendcKernel:
         soc: name of the chip.
         inputs, outputs: the arrays, in the order of the kernel's parameters.
         shared_library: path of the compiled library.
+        function: the kernel function in the file.
         blocks: number of cores that run the kernel.
         tiling: bytes of the tiling data.
         tiling_key: the tiling key, an integer that selects a variant of the kernel.

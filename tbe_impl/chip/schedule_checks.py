@@ -491,8 +491,8 @@ def check_alignment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 def _is_accessed_by_row(regions: Regions, stage: StageRecord, tile: tuple[int, ...]) -> bool:
     """Whether instructions access the rows of a stage one by one.
 
-    Instructions access single rows if a tile contains only a part of each row, if a reduction along
-    the rows reads the stage, or if the stage broadcasts its input.
+    Instructions access single rows in three cases: a tile contains only a part of each row, a
+    reduction along the rows reads the stage, or the stage broadcasts its input.
     """
     if not tile or tile[-1] != regions.full_shape(stage)[-1]:
         return True

@@ -37,8 +37,8 @@ def make_inputs(
     """Creates one array per input of a kernel.
 
     The descriptions supply the sizes that are unknown in the kernel. Floats have a standard normal
-    distribution, signed integers range from −50 to 50, unsigned integers range from 0 to 100,
-    booleans are 0 or 1, and indices are within bounds.
+    distribution. Signed integers range from −50 to 50, and unsigned integers from 0 to 100.
+    Booleans are 0 or 1. Indices are within bounds.
 
     Args:
         kernel: a kernel with inputs.

@@ -116,8 +116,9 @@ def _is_for_this_processor(
 def is_read_repeatedly(record: ScheduleRecord, stage: StageRecord) -> bool:
     """Returns whether an element of a stage may be read more than once.
 
-    Returns False only if exactly one other stage reads the elements, each element of that stage
-    reads only the element with the same indices, and neither stage is a reduction.
+    Returns False if three conditions hold, and True otherwise. First, exactly one other stage reads
+    the elements. Second, each element of that stage reads only the element with the same indices.
+    Third, neither stage is a reduction.
     """
     made = {id(tensor) for op in stage.versions for tensor in op.outputs}
     readers = [one for one in record.stages if any(id(t) in made for t in one.op.input_tensors)]

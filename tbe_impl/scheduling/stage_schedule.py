@@ -414,8 +414,8 @@ class Stage:
     def replace(self, op: Operation) -> None:
         """Replaces the operation of the stage by `op`, which has the same data axes.
 
-        If `op` does not have all reduction axes of the old operation, the loops and splits of the
-        old reduction axes are dropped, and each reduction axis of `op` becomes a loop.
+        If `op` lacks a reduction axis of the old operation, the loops and splits of the old
+        reduction axes are dropped. Each reduction axis of `op` then becomes a loop.
         """
         kept = {id(axis) for axis in op.reduce_axis}
         if any(id(axis) not in kept for axis in self.op.reduce_axis):

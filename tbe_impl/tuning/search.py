@@ -1,9 +1,10 @@
 """Searches the fastest options of a kernel in four phases.
 
-The phases try single changes of the default, combinations of the changes that do not clearly slow
-the kernel down, neighbours of the best candidate, and other thread counts. Candidates differ from
-the default in the fields of `KNOBS`, in the thread options, and in the stored stages (intermediate
-stages whose results are stored in memory).
+The first phase tries single changes of the default. The second phase combines the changes that do
+not clearly slow the kernel down. The third phase tries neighbours of the best candidate, and the
+fourth phase tries other thread counts. Candidates differ from the default in the fields of `KNOBS`,
+in the thread options, and in the stored stages (intermediate stages whose results are stored in
+memory).
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def find_softmax_exponentials(outputs: Sequence[Tensor]) -> frozenset[int]:
 def find_softmax_quotients(outputs: Sequence[Tensor]) -> frozenset[int]:
     """Returns the ``id`` of each quotient exp(x − m) / y in a graph.
 
-    `find_softmax_exponentials` defines m. Such a quotient may be computed as a product with 1 / y,
-    because the additional error is smaller than the error that comes from rounding x − m.
+    `find_softmax_exponentials` defines m. Such a quotient may be computed as a product with 1 / y.
+    The additional error is smaller than the error that comes from rounding x − m.
     """
     return frozenset(
         id(node)

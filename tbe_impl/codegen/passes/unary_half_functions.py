@@ -50,9 +50,9 @@ A single rounded operation, computed in float32, is more accurate than a table.
 def unary_function_of(tensor: Tensor, stored: Container[int]) -> Function | None:
     """Returns the function that computes an element of a result from one float16 input element.
 
-    Returns None in these cases: the result has several inputs or an input of another dtype; its
-    computation contains a reduction or an intermediate rounding; the computation is too cheap for a
-    table. The caller must check that all reads have the same address.
+    Returns None if the result has several inputs, or an input of another dtype. Returns None if the
+    computation of the result contains a reduction or an intermediate rounding, or is too cheap for
+    a table. The caller must check that all reads have the same address.
 
     Args:
         tensor: the result, a float16 tensor.

@@ -589,8 +589,8 @@ def may_overwrite(
 
     Each element of `target` must be written after the last read of `source` at the same position.
     Therefore, the nest that writes `target` may read `source` in two ways: at the position that is
-    written, or in a reduction over the same row, because the reduction is complete before the row
-    is written. Later nests must not read `source`.
+    written, or in a reduction over the same row. Such a reduction is complete before the row is
+    written. Later nests must not read `source`.
     """
     readable, written = set(known), False
     for nest in nests:
