@@ -49,8 +49,8 @@ class Compiled(Protocol):
             arrays: one array for each input, with the dtype and shape of that input.
             values: maps the ``id`` of each size or scalar known only at run time to its value.
             threads: maximum number of threads.
-            results: dense arrays, with the dtypes of the outputs, to which the outputs are written.
-                By default, new arrays are allocated.
+            results: dense arrays that receive the outputs. They have the dtypes of the outputs. By
+                default, new arrays are allocated.
 
         Raises:
             InputError: the back end cannot run on this processor.

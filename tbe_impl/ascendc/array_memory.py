@@ -1,4 +1,4 @@
-"""Allocates arrays as the chip's runtime allocates tensors: aligned, with padding behind them."""
+"""Allocates arrays as the chip's runtime allocates tensors: aligned, and followed by padding."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def preprocess(text: str, source: Path, include: Sequence[Path], definitions: Se
 
 
 def _run_with_empty_headers(compiler: Compiler, arguments: Sequence[str], place: Path) -> None:
-    """Runs the compiler, with an empty file in place of each included file that does not exist.
+    """Runs the compiler; an empty file replaces each included file that does not exist.
 
     Host files include many headers of CANN that they do not use. The error of a failed compilation
     names one missing file. This file is created in `place`/``empty``, and the compilation is

@@ -363,7 +363,7 @@ def _upper_bound(base: Expr) -> int | None:
 
 
 def _scatter_by_segments(places: ReadAccess, value: Expr, *, any_of: bool) -> Tensor:
-    """Lowers the scatter-add to a segment sum, with the flat element position as the segment id.
+    """Lowers the scatter-add to a segment sum; the segment id is the flat element position.
 
     Values with an out-of-range index are dropped.
     """

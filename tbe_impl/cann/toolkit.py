@@ -48,8 +48,8 @@ def build(
 
     Raises:
         MissingError: no toolkit is installed.
-        CompileError: the toolkit rejects the operator (the error contains the toolkit's message)
-            or writes nothing.
+        CompileError: the toolkit rejects the operator, or writes nothing. If it rejects the
+            operator, the error contains the toolkit's message.
     """
     if not is_installed():
         raise MissingError(

@@ -88,7 +88,7 @@ def check(
 ) -> tuple[Finding, ...]:
     """Checks a schedule for a chip; returns the findings in stage order.
 
-    For ``cpu``, only errors that do not depend on a device are found.
+    For ``cpu``, the function finds only errors that are independent of a device.
 
     Args:
         schedule: a schedule or its record.

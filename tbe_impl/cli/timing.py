@@ -61,7 +61,7 @@ class BenchResult:
 
 
 def bench(request: Request, *, loop: int = 1000) -> BenchResult:
-    """Times a compiled kernel that was already called once, with preallocated outputs.
+    """Times a compiled kernel after a first call; the outputs are preallocated.
 
     Args:
         request: the operator and its build arguments.

@@ -165,8 +165,8 @@ class AttachedTile(Record):
 class MissingBuffer(Exception):
     """Raised when a loop nest cannot be generated unless further tensors are stored in memory.
 
-    The argument `tensors` contains these tensors. The caller then plans the program again, with
-    these tensors stored in memory.
+    The argument `tensors` contains these tensors. The caller then plans the program again, and
+    stores these tensors in memory.
     """
 
     def __init__(self, *tensors: Tensor):

@@ -527,7 +527,7 @@ class _ProgramWriter:
         return tuple(written)
 
     def _emit_calls(self, written: Sequence[NestCode], dtypes: Sequence[str]) -> list[ir.Stmt]:
-        """Returns the calls of the nests, with allocation and release of temporaries.
+        """Returns the calls of the nests, and the allocation and release of temporaries.
 
         A temporary is allocated before its first use and released after its last use.
         """

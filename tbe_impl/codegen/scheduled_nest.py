@@ -1,4 +1,4 @@
-"""Lowers a stage whose loops a schedule fixes, with the tiles that it computes inside its loops.
+"""Lowers a stage with scheduled loops, and the tiles that are computed inside these loops.
 
 When a reduction loop encloses data loops, the partial results are stored in rows in memory:
 
@@ -109,7 +109,7 @@ class ScheduledStageWriter:
     # loops
 
     def _open(self, at: int) -> None:
-        """Emits the loops from level `at` on, with their body."""
+        """Emits the loops from level `at` on, and the body of the innermost loop."""
         exact, inside = self.exact, self.inside
         has_row = at == exact.first_sum and exact.has_rows_in_memory and not exact.has_private_sums
         if has_row:

@@ -117,8 +117,8 @@ class CpuKernel(Record):
             arrays: one array for each input, with the dtype and shape of that input.
             values: maps the ``id`` of each size or scalar known only at run time to its value.
             threads: maximum number of threads; a loop uses several threads if this is profitable.
-            results: dense arrays, with the dtypes of the outputs, to which the outputs are written.
-                By default, new arrays are allocated.
+            results: dense arrays that receive the outputs. They have the dtypes of the outputs. By
+                default, new arrays are allocated.
         """
         names = self.sequence.names
         inputs, outputs = names[: len(self.inputs)], names[len(self.inputs) :]

@@ -99,7 +99,7 @@ def run_stage(
 
 
 class _Evaluation:
-    """The state of one evaluation of a graph, with the arrays that are computed so far."""
+    """The state of one evaluation of a graph: the arrays that are computed so far."""
 
     def __init__(
         self, given: Mapping[int, Array], values: Mapping[int, Any], rounding: str, bodies: bool

@@ -1,4 +1,4 @@
-"""Loads operator files, with the modules that `tbe_impl.compat` provides, and builds their kernels.
+"""Loads operator files, whose imports `tbe_impl.compat` provides, and builds their kernels.
 
 In: a Python file of TBE operators, and the shapes, dtypes and attributes of a call.
 Out: kernels with their signature.

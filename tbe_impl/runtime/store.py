@@ -304,7 +304,7 @@ class Store:
         return (self.root / kind.name).is_dir()
 
     def entries(self, *kinds: Kind) -> tuple[Entry, ...]:
-        """Returns the entries of `kinds`, by default of all kinds, without checking the entries.
+        """Returns the entries of `kinds`, by default of all kinds, and does not check the entries.
 
         The least recently used entry comes first.
         """

@@ -22,7 +22,7 @@ Maker = Callable[..., Tensor]
 
 
 def compute_elementwise(name: str, scalar: Callable[..., Any], *tensors: Tensor) -> Tensor:
-    """Builds an elementwise stage from the function `scalar`, without a DSL operation."""
+    """Builds an elementwise stage from the function `scalar`; the stage has no DSL operation."""
     return compute(
         tensors[0].shape, lambda *i: scalar(*(tensor(*i) for tensor in tensors)), fresh_name(name)
     )

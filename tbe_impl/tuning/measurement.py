@@ -192,8 +192,8 @@ class Bench:
         """Compiles the choices (sets of options) that were not tried yet; returns the candidates.
 
         A choice is dropped if it cannot be compiled, if its code and number of threads equal those
-        of an earlier choice, or if its results are wrong. No compilation starts after the fraction
-        `share` of the limit of compilations or of the time limit is used.
+        of an earlier choice, or if its results are wrong. No compilation starts when the fraction
+        `share` of the compilation limit, or of the time limit, is used up.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)

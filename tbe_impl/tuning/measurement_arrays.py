@@ -18,7 +18,7 @@ SEED = 20250101
 
 
 def sample_arrays(kernel: Kernel) -> list[np.ndarray]:
-    """Returns random input arrays of the declared shapes, generated from a fixed seed.
+    """Returns random input arrays of the declared shapes; the seed of the generator is fixed.
 
     Floats are between 0.1 and 1, integers are between 0 and 7, and bool elements are 0 or 1.
 

@@ -136,7 +136,7 @@ def plan_requested_order(
     Args:
         axes: one pair (serial number, extent) for each axis longer than one.
         found: the memory accesses of the nest.
-        choices: the requested loops, with axes named by serial number.
+        choices: the requested loops. They identify axes by serial number.
         vector: whether the innermost loop is vectorized.
     """
     plain = plan_natural_order(axes, found)

@@ -36,7 +36,7 @@ Each thread keeps its own partial sum for each of these elements.
 
 
 class Root(Record):
-    """A tensor that a nest stores, with its indices in terms of the nest's loops.
+    """A tensor that a nest stores, and the tensor's indices in terms of the nest's loops.
 
     Attributes:
         tensor: the stored tensor.
@@ -474,7 +474,7 @@ def plan_scheduled_nest(
     Args:
         tensor: the result that the nest computes.
         readable: ``id`` of the tensors in memory.
-        choices: the requested loops, with axes named by serial number.
+        choices: the requested loops. They identify axes by serial number.
         whatever: whether to try one loop for each axis if the requested loops are unusable.
     """
     body = tensor.op.body[tensor.value_index]

@@ -73,7 +73,7 @@ def plan_natural_reduction(axes: AxisExtents, found: Accesses) -> ReductionLoops
 def plan_requested_reduction(
     choices: Sequence[LoopChoice], axes: AxisExtents, found: Accesses
 ) -> ReductionLoops:
-    """Plans the loops that `choices` request, with axes named by serial number.
+    """Plans the loops that `choices` request; `choices` identify axes by serial number.
 
     Adjacent loops over axes without block loops still merge where one loop can cover both. If
     `choices` do not cover every axis completely, the result has the loops of

@@ -68,7 +68,7 @@ def plan_scheduled_loops(
     Args:
         axes: one pair (serial number, extent) for each data axis.
         summed: one such pair for each reduced axis.
-        choices: the requested loops, with axes named by serial number.
+        choices: the requested loops. They identify axes by serial number.
         found: the memory accesses of the stage.
     """
     extents = {serial: extent for serial, extent in (*axes, *summed) if extent != ONE}
