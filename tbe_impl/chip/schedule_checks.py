@@ -605,7 +605,7 @@ def check_capacities(regions: Regions, chip: Soc) -> Iterator[Finding]:
             continue
         largest = max(use.buffers, key=lambda buffer: buffer.total_bytes)
         over = use.bytes > limit
-        # If operands of the matrix unit fit without double buffering, the device drops it.
+        # If operands of the matrix unit fit without double buffering, the device does not use it.
         once = (
             peak((replace(buffer, copies=1) for buffer in buffers), scope).bytes
             if scope in _OPERANDS

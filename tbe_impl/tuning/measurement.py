@@ -193,7 +193,7 @@ class Bench:
 
         A choice is dropped if it cannot be compiled, if its code and number of threads equal those
         of an earlier choice, or if its results are wrong. No compilation starts when the fraction
-        `share` of the compilation limit, or of the time limit, is used up.
+        `share` of the step limit, or of the time limit, is used up.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)
