@@ -1,7 +1,7 @@
 """Converts ONNX models to fused models with kernels (`fuse`) and to MindSpore Cells (`cell`).
 
-In: an ONNX file. Out: a fused model and its kernels, or a Cell. Must not trust the file: native
-code reads it only in a child process.
+In: an ONNX file. Out: a fused model and its kernels, or a Cell. The file may be hostile. Therefore
+native code reads the file only in a child process.
 """
 
 from importlib.util import find_spec

@@ -1,7 +1,7 @@
 """Defines one record for each operator type; all tables of operators are derived from them.
 
-In: nothing. Out: `OPERATORS` and selections from it. Must not read files, import MindSpore or
-depend on the way in which other packages use a record.
+In: nothing. Out: `OPERATORS` and selections from `OPERATORS`. This package must not read files,
+must not import MindSpore, and must not depend on how other packages use a record.
 
 Each module describes one family of operators: their formulas, lowering rules and records.
 """

@@ -110,7 +110,7 @@ def bias_axis(node: Node, ndim: int) -> int:
 
 
 def _cast_factor(x: Array, factor: Any) -> Any:
-    """Returns `factor`, which is cast to the dtype of `x` if `x` is integer or bool.
+    """Returns `factor`; casts it to the dtype of `x` if `x` is integer or bool.
 
     MindSpore casts the factor in the same way.
     """
@@ -118,7 +118,7 @@ def _cast_factor(x: Array, factor: Any) -> Any:
 
 
 def _subtract_scaled(x: Array, y: Array, factor: Any) -> Any:
-    """Computes x − factor · y; the result for bool `x` is whether this difference is not 0."""
+    """Computes x − factor · y; for bool `x`, returns whether this difference is nonzero."""
     away = _cast_factor(x, factor) * y
     return x != away if x.dtype == bool else x - away
 
@@ -157,7 +157,7 @@ def _quotient_from_onnx(call: Call) -> Call:
 
 
 def _modulo_from_onnx(call: Call) -> Call:
-    """Selects Mod for floats or if the attribute `fmod` is set, else FloorMod.
+    """Rewrites ONNX's Mod as Mod for floats or if the attribute `fmod` is set, else as FloorMod.
 
     The remainder of Mod has the sign of the dividend. The remainder of FloorMod has the sign of the
     divisor.

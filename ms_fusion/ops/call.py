@@ -72,7 +72,7 @@ class Call(msgspec.Struct, frozen=True):
         sizes: tuple[Any, ...] | None = None,
         **attributes: Any,
     ) -> Call:
-        """Returns a copy of the call with a new operator type, new inputs or more attributes."""
+        """Returns a copy of the call with another operator type, other inputs or new attributes."""
         from dataclasses import replace
 
         attrs = tuple(sorted({**dict(self.node.attrs), **attributes}.items()))
@@ -167,9 +167,10 @@ def pointwise(function: Callable[[float], float]) -> Formula:
 
 
 def static_result_shape(call: Call) -> tuple[Any, ...]:
-    """Returns the sizes of the result: the sizes in the call, or else those in the graph.
+    """Returns the sizes of the result: the sizes in the call, or else the sizes in the graph.
 
-    If neither has static sizes, returns the call's argument `shape`.
+    If the call has no sizes and the sizes in the graph are dynamic, returns the argument `shape` of
+    the operator.
     """
     if call.sizes is not None:
         return call.sizes

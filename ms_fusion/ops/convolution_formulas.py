@@ -50,12 +50,12 @@ def transposed_convolution(
 
 
 def gradient_of_x(node: Node, grad: Array, weight: Array, shape: Sequence[int]) -> Array:
-    """Returns the gradient of a convolution with respect to x, whose shape is `shape`."""
+    """Returns the gradient of a convolution with respect to x; `shape` is the shape of x."""
     (found,) = backward(_geometry(node, shape, weight.shape), ("x",), grad, weight)
     return found
 
 
 def gradient_of_weight(node: Node, grad: Array, x: Array, shape: Sequence[int]) -> Array:
-    """Returns the gradient of a convolution with respect to the weight, whose shape is `shape`."""
+    """Returns the gradient of a convolution with respect to the weight; `shape` is its shape."""
     (found,) = backward(_geometry(node, x.shape, shape), ("weight",), grad, None, x)
     return found

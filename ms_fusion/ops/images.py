@@ -56,7 +56,7 @@ def _resize_formula(
 
 
 def _max_pool_windows(call: Call, pooled: Array | Value) -> pooling_windows.PoolingWindows:
-    """Returns the windows of max pooling; `pooled` is an array of the shape of the result."""
+    """Returns the windows of max pooling; `pooled` has the shape of the pooling result."""
     return pooling_windows.windows(call.node, call.inputs[0].shape, pooled.shape)
 
 

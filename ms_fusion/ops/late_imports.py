@@ -12,7 +12,7 @@ from typing import Any
 
 
 class LateName:
-    """Stands for a function or class of a module that is imported at the first call.
+    """Proxy of a function or class; its module is imported at the first call of the proxy.
 
     Args:
         module: name of the module.

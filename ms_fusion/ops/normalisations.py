@@ -106,9 +106,9 @@ def _instance_norm(call: Call, root: Root = _reciprocal_root) -> Any:
 
 
 def _softmax_from_onnx(call: Call) -> Call:
-    """Refuses a softmax over several axes.
+    """Returns the call unchanged; raises `InputError` for a softmax over several axes.
 
-    Before opset 13, an ONNX softmax is computed over all axes from `axis` to the last.
+    Before opset 13, ONNX computes a softmax over all axes from `axis` to the last.
     """
     axis, ndim = int(call.attribute("axis")), call.inputs[0].ndim
     if call.number(ONNX_VERSION) < 13 and axis % max(ndim, 1) != ndim - 1:

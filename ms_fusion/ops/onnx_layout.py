@@ -19,10 +19,10 @@ def view(
     """Returns a function that rewrites an ONNX operator as a Reshape or BroadcastTo.
 
     Args:
-        sizes_of: function of the `Call` and the sizes of its first operand. It returns the sizes of
-            the result; one size may be −1. If constants do not determine the sizes, it returns
-            None. Then the sizes in the graph are used. They are not preferred, because a file may
-            declare wrong shapes.
+        sizes_of: function of the `Call` and the sizes of its first operand. The function returns
+            the sizes of the result; one size may be −1. If constants do not determine the sizes,
+            the function returns None, and the sizes in the graph are used. Sizes from constants are
+            preferred to sizes in the graph, because a file may declare wrong shapes.
     """
 
     def adapter(call: Call) -> Call:

@@ -13,7 +13,7 @@ from tbe_impl.errors import InputError
 
 
 def place_windows(call: Call, spans: Sequence[int], sizes: Sequence[Any]) -> PoolingWindows:
-    """Returns the windows of a convolution or pooling, without the number of windows.
+    """Returns the windows of a convolution or pooling; the field `counts` is empty.
 
     Args:
         call: the `Call` of the operator, with ONNX's attributes.
@@ -22,7 +22,8 @@ def place_windows(call: Call, spans: Sequence[int], sizes: Sequence[Any]) -> Poo
             1, the size of this axis must be an integer.
 
     Raises:
-        InputError: the paddings depend on an unknown size, or an attribute has too few numbers.
+        InputError: the paddings depend on an unknown size, or the number of strides, dilations or
+            pads does not match the number of axes.
     """
     rank = len(spans)
     pads = call.integers("pads") or (0,) * (2 * rank)

@@ -39,8 +39,8 @@ class Trait(enum.Flag):
         CONTROL: calls another graph.
         RANDOM: the results are random and differ in each run.
         COMMUTATIVE: the two operands may be swapped.
-        CORRECTLY_ROUNDED: the result is correctly rounded. So fusion changes the result only by
-            contraction (a product and a sum become one fused multiply-add).
+        CORRECTLY_ROUNDED: the result is correctly rounded. Fusion therefore changes the result only
+            if the compiler contracts it (turns a product and a sum into one fused multiply-add).
         REDUCTION: sums or compares along axes.
         ROW_REDUCTION: needs a whole row before it produces a result.
         MATRIX_UNIT: runs on the device's matrix unit.
@@ -65,7 +65,7 @@ class Trait(enum.Flag):
         NON_NEGATIVE: the result is never negative.
         KEEPS_NON_NEGATIVE: the result is non-negative if the first input is non-negative.
         KEEPS_ALL_NON_NEGATIVE: the result is non-negative if all inputs are non-negative.
-        IDENTITY_ON_NON_NEGATIVE: the result is the first input if it is non-negative.
+        IDENTITY_ON_NON_NEGATIVE: the result equals the first input if this input is non-negative.
         LINEAR: linear in one operand if the other operands are constants.
         FLAG_INPUT: has a flag as its third input. MindSpore's JSON of a fused kernel does not
             contain the value of this flag.
@@ -191,17 +191,18 @@ class Split(enum.Flag):
 
 
 class SourceExpansion(msgspec.Struct, frozen=True, kw_only=True):
-    """The expansion of an operator with a scalar argument when MindSpore parses a net.
+    """Expansion of an operator with a scalar argument into basic operators.
 
-    Our presets (named sets of MindSpore's fusion flags) apply this expansion.
-
-    An operator with a scalar argument cannot be clustered, since MindSpore's description of a
-    kernel lacks the scalar.
+    MindSpore cannot cluster an operator with a scalar argument, since MindSpore's description of a
+    kernel lacks the scalar. Our presets (named sets of MindSpore's fusion flags) therefore expand
+    the operator while MindSpore parses a net.
 
     Attributes:
-        formula: function of (x, scalar) that MindSpore parses. Its code uses `np` as the name of
-            `mindspore.ops`, which has the functions `where`, `abs`, `exp`, `maximum` … of NumPy.
-        function: qualified name of MindSpore's function of (x, scalar).
+        formula: function of (x, scalar) that MindSpore parses. In its code, the name `np` stands
+            for `mindspore.ops`, which has functions such as `where`, `abs`, `exp` and `maximum`
+            under NumPy's names.
+        function: qualified name of MindSpore's function that takes (x, scalar) and calls this
+            operator.
         cells: a pair for each of MindSpore's Cells with this operator: the qualified name of the
             Cell, and the attribute path of the scalar in an instance.
         least_scalar: smallest scalar for which the operator is expanded.
@@ -230,8 +231,8 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
         split: properties that limit the neighbours with which the operator can be in one kernel.
         constants: indices of the inputs that must be constants, such as axes and shapes.
         expands_float16: whether the operator is expanded in float16.
-        ignores_expand_flag: True if the operator is not expanded even if a flag such as
-            `--enable_expand_ops` names it.
+        ignores_expand_flag: whether MindSpore leaves the operator unexpanded although a flag such
+            as `--enable_expand_ops` names it.
         becomes: operator type into which MindSpore's simplification may change the operator; empty
             if the type is never changed.
         source_expansion: expansion by our presets when MindSpore parses a net, or None if our
@@ -401,9 +402,9 @@ class OnnxOperator(msgspec.Struct, frozen=True):
     Attributes:
         name: operator type in ONNX.
         adapter: function that rewrites a `Call` with ONNX's inputs and attributes into a `Call`
-            with the inputs and attributes of the record, or None if they are the same. The operator
-            type of the new `Call` may select another record. The function raises `InputError` for a
-            call that a generated kernel cannot compute.
+            with the inputs and attributes of the record. None if ONNX and the record have the same
+            inputs and attributes. The operator type of the new `Call` may select another record.
+            The function raises `InputError` for a call that a generated kernel cannot compute.
     """
 
     name: str
@@ -419,8 +420,8 @@ class OpInfo(msgspec.Struct, frozen=True):
             is a string if the ONNX operator has the same inputs and attributes as the record, else
             an `OnnxOperator`.
         formula: NumPy formula that defines the operator in float64, or None if there is none.
-        lowering: rule that lowers the operator to DSL operations, if the rule results in better
-            code than tracing `formula` does. None if `formula` is traced instead.
+        lowering: rule that lowers the operator to DSL operations. It exists only if the rule
+            results in better code than tracing `formula` does. None if `formula` is traced instead.
         traits: yes-or-no properties.
         work: rule by which bytes and FLOPs are counted.
         flops: FLOPs per element; `work` defines which elements are counted. None if `work` does not

@@ -22,8 +22,8 @@ def _window_elements(
 ) -> Iterator[tuple[tuple[Any, ...], Array]]:
     """Yields (slices, values) for each position within a window.
 
-    `values` is an array of the elements of the padded x at this position of all windows. The tuple
-    `slices` selects these elements in the padded x. The padding has the value `filler`.
+    `values` has, for every window, the element of the padded x at this position. The tuple `slices`
+    selects these elements in the padded x. The padding has the value `filler`.
     """
     padded, _ = _pad(where, x, filler)
     dilations = where.dilations or (1,) * len(where.spans)
@@ -40,7 +40,7 @@ def _window_elements(
 
 
 def _pad(where: PoolingWindows, x: Array, filler: Any) -> tuple[Array, tuple[Any, ...]]:
-    """Returns (padded x, slices that select x in it)."""
+    """Returns (padded x, slices that select x in the padded x)."""
     shape, inner = list(x.shape), [slice(None)] * x.ndim
     for axis, size, (before, _), count, step, reach in zip(
         where.axes,
@@ -93,7 +93,10 @@ def average_pool(where: PoolingWindows, x: Array) -> Array:
 
 
 def average_pool_gradient(where: PoolingWindows, x: Array, gradient: Array) -> Array:
-    """Returns the gradient of average pooling: a window distributes its gradient evenly."""
+    """Returns the gradient of average pooling.
+
+    Each window distributes its gradient evenly over its elements.
+    """
     total, inner = _pad(where, np.zeros_like(x), 0)
     share = gradient / window_divisors(where, x.ndim)
     for at, _ in _window_elements(where, x, 0):

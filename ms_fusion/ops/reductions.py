@@ -68,7 +68,7 @@ def _composed_reduction(
     before: Callable[[Any], Any] = lambda x: x,
     after: Callable[[Any], Any] = lambda x: x,
 ) -> Formula:
-    """Returns the formula after(function(before(x))), in which `function` reduces over the axes."""
+    """Returns the formula after(function(before(x))); `function` reduces the operator's axes."""
 
     def formula(call: Call) -> Any:
         x, axes = before(call.inputs[0]), _reduction_axes(call)

@@ -120,8 +120,8 @@ def resize_nearest_gradient(call: Call) -> TracedArray:
 def _check_integer_indices(how: ResizeSizes, call: Call) -> ResizeSizes:
     """Returns `how`; raises `InputError` if MindSpore and the DSL would select different elements.
 
-    MindSpore computes the index of the nearest element in float32, but the DSL computes it in
-    integers. Because of rounding, these two indices may differ.
+    MindSpore computes the index of the nearest element in float32, but the DSL computes this index
+    in integers. Because of rounding, the two indices may differ.
     """
     for size, count in zip(how.large, how.small, strict=True):
         if any(

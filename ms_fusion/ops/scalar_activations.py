@@ -1,7 +1,7 @@
 """Activation functions with a scalar argument that MindSpore's description of a kernel lacks.
 
-These operators cannot be clustered. So our presets (sets of fusion flags) expand MindSpore's
-functions and Cells that use these operators.
+MindSpore cannot cluster these operators. Our presets (named sets of MindSpore's fusion flags)
+therefore expand MindSpore's functions and Cells that use these operators.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _celu_with_operand(call: Call) -> Call:
 
 
 def _shrink_gradient(dy: Array, x: Array, threshold: Any) -> Any:
-    """Computes the gradient of SoftShrink and HShrink: dy if |x| > threshold, else 0."""
+    """Computes the gradient of SoftShrink or HShrink: dy if |x| > threshold, else 0."""
     return np.where((x >= -threshold) & (x <= threshold), 0 * dy, dy)
 
 

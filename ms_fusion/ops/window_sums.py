@@ -24,7 +24,7 @@ def conjunction(one: Expr | None, other: Expr) -> Expr:
 
 
 def divide_by_count(given: Tensor, elements: Callable[..., Any]) -> Tensor:
-    """Divides each element by the number that `elements` returns for the element's index."""
+    """Divides each element of `x` by the number that `elements` returns for the element's index."""
 
     def body(*index: Expr) -> Any:
         return given(*index) / dsl.cast(given.dtype, elements(*index))

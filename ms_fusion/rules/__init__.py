@@ -1,7 +1,7 @@
 """Defines the fusion rules; `DEFAULT_RULES` lists the rules in the order of matching.
 
-In: a `Graph`. Out: matches, each with a reason if a check refuses it. Must not depend on a
-framework.
+In: a `Graph`. Out: matches, each with a reason if a check refuses the match. This package must not
+depend on a framework.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matches elementwise activations that are one operator, or are decomposed into several."""
+"""Matches elementwise activations, as one operator or as several basic operators."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def check_last_axis(match: Match) -> str:
 def _axes_of(node: Node, graph: Graph) -> tuple[int, ...]:
     """Returns the axes of a reduction or softmax, counted from 0, or an empty tuple if unknown.
 
-    The axes are the second input, or the attribute ``axes`` or ``axis``.
+    The axes are read from the second input, or from the attribute ``axes`` or ``axis``.
     """
     given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 else None
     if given is None:

@@ -11,9 +11,9 @@ SOFTMAX_AXIS = is_over_last_axes("softmax")
 def masked_softmax(scores: Pattern) -> Op:
     """Returns the pattern of softmax(scores · scale + mask), with a scale, a mask, or both.
 
-    A boolean mask may also select between the scores and a fill value. If a boolean mask is true at
-    the scores that remain, the pattern binds it to ``"kept"``. If it is true at the scores that the
-    fill value replaces, the pattern binds it to ``"left"``.
+    A boolean mask may also select between the scores and a fill value. The pattern binds a boolean
+    mask to ``"kept"`` if true means that the score remains. The pattern binds a boolean mask to
+    ``"left"`` if true means that the fill value replaces the score.
     """
     scaled = Op("Div|Mul", scores, "scale")
     inner = OneOf(*_mask_patterns(scaled), scaled, *_mask_patterns(scores))

@@ -3,7 +3,7 @@
 For each version there is one JSON file, which `ms_fusion.vocabulary.build` has extracted from
 MindSpore's libraries and Python files.
 
-In: a version, a device. Out: sets of names. Must not import MindSpore.
+In: a version and a device. Out: sets of names. This package must not import MindSpore.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def versions() -> tuple[str, ...]:
 
 
 def vocabulary(version: str | None = None) -> Vocabulary:
-    """Returns the names of a MindSpore version, or of the newest known version if it is unknown.
+    """Returns the names of a MindSpore version; an unknown version gets the newest known names.
 
     Args:
         version: version of MindSpore. The default is the installed version.

@@ -1,7 +1,7 @@
 """Simplifies ONNX models in place; the passes insert only standard ONNX operators.
 
-In: an onnx-ir model. Out: the same model, simplified. Must not rename an output of the model or
-remove a value that a node reads.
+In: an onnx-ir model. Out: the same model, simplified. A pass must not rename an output of the
+model, and must not remove a value that a node reads.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class CleanupResult:
     Attributes:
         steps: one pair (name of a kind of clean-up, number of removed nodes) for each kind that
             removed nodes.
-        notes: sentences for the report. They name the operators that were lowered (replaced by
-            simpler operators), the clean-up steps that failed, and failures of shape inference.
+        notes: sentences for the report. The sentences name the lowered operators (operators that
+            simpler operators replaced), the failed clean-up steps, and failures of shape inference.
     """
 
     steps: tuple[tuple[str, int], ...]
@@ -105,11 +105,11 @@ def clean(
 ) -> CleanupResult:
     """Cleans a model in place; its inputs and outputs keep their names, shapes and order.
 
-    If `keeps_weights` is true, large weights are neither merged nor folded, so that they keep their
-    names too.
+    If `keeps_weights` is true, the large weights keep their names too, because they are neither
+    merged nor folded.
 
-    Operators that the device does not support, and operators whose type is in `lowered`, are
-    lowered: they are replaced by simpler operators.
+    An operator is lowered (replaced by simpler operators) if the device does not support it, or if
+    its type is in `lowered`.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -200,8 +200,8 @@ def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
     """Returns True if an operator is folded regardless of the size limits, otherwise None.
 
     Two kinds of operators are folded regardless of the limits: a ConstantOfShape with a small
-    result, which may be used as a shape, and a layout operator on weights. None leaves the decision
-    to the folding library.
+    result, because this result may be used as a shape, and a layout operator on weights. If the
+    function returns None, the folding library decides.
     """
     if is_op(node, *WEIGHT_LAYOUTS):
         return True if not keeps_weights and _keeps_size(node) else None
@@ -218,9 +218,9 @@ def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
 def _keeps_size(node: ir.Node) -> bool:
     """Returns whether a layout operator on weights can be folded without enlarging the model.
 
-    This requires that only layout operators read the weights, because the original weights can then
-    be removed from the model. The results of these operators must not be larger together than the
-    weights.
+    A weight can be folded if only layout operators read it, because the original weight can then be
+    removed from the model. The total size of the results of these operators must not exceed the
+    size of the weight. A small constant can always be folded.
     """
     return all(
         value is None or (is_constant(value) and (_is_small(value) or _is_split_up(value)))
@@ -254,7 +254,8 @@ def _is_static(shape: Sequence[object]) -> bool:
 def _remove_same_shape_operators(model: ir.Model) -> None:
     """Removes reshaping operators whose result has the same shape as their input.
 
-    If the result is an output of the model, the operator's input gets the name of this output.
+    If the result of such an operator is an output of the model, the operator's input gets the name
+    of this output.
     """
     results = set(model.graph.outputs)
     for node in list(model.graph):

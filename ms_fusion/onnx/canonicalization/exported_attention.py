@@ -1,8 +1,10 @@
 """Rewrites torch's export of nn.MultiheadAttention to the usual form of attention.
 
-torch packs queries, keys and values by a transposed stack, and multiplies heads as batches of
-three axes. With a dynamic batch it transposes keys as batches of three axes. The usual spelling
-splits the packed tensor, and multiplies tensors of (batch, heads, tokens, size).
+The export stacks queries, keys and values on a new axis and moves this axis to the front. The usual
+form applies a Split to the packed tensor instead. The export also multiplies tensors of three axes,
+in which batch and heads are one axis. The usual form multiplies tensors of (batch, heads, tokens,
+size). If the batch size is dynamic, the export transposes the keys as a tensor of three axes. The
+usual form transposes a tensor of four axes.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ STACKED = 3
 
 
 def rewrite_exported_attention(model: ir.Model) -> None:
-    """Rewrites transposed keys, stacks of queries, keys and values, and attentions of one batch."""
+    """Rewrites the attentions of a model in place: key transposes, packed tensors, and heads.
+
+    The heads are rewritten only in attentions with the batch size 1.
+    """
     for node in list(model.graph):
         if is_op(node, "Reshape") and node.graph is model.graph:
             _transpose_matrices(model, node)
@@ -41,9 +46,10 @@ def rewrite_exported_attention(model: ir.Model) -> None:
 
 
 def _sizes(value: ir.Value | None) -> Sequence[int | tuple[ir.Value, int]] | None:
-    """Returns the elements of a shape: numbers, and pairs of a tensor and an axis for its size.
+    """Returns the sizes in a tensor that holds a shape.
 
-    Returns None if an element is computed in another way.
+    A constant size is an integer. A size that an operator reads from a tensor is a pair (tensor,
+    axis). Returns None if a size is computed in another way.
     """
     known = small_constant(value)
     if known is not None:
@@ -124,7 +130,8 @@ def _split_stack(model: ir.Model, squeeze: ir.Node) -> None:
     """Replaces Gather(Squeeze(Transpose(Unsqueeze(Reshape(x)))), i) by the parts of Split(x).
 
     x has the shape (…, 3 · d), and the Reshape changes it to (…, 3, d). The operators after the
-    Reshape only move the axis of size 3 to the front. Each Gather selects one index of this axis.
+    Reshape only move the axis of size 3 to the front. Then each Gather selects one index of this
+    axis.
     """
     turned = _producer(squeeze.inputs[0], "Transpose")
     wide = _producer(turned.inputs[0], "Unsqueeze") if turned else None
@@ -177,8 +184,8 @@ def _split_stack(model: ir.Model, squeeze: ir.Node) -> None:
 def _separate_heads(model: ir.Model, product: ir.Node) -> None:
     """Rewrites softmax(q kᵀ) v with tensors of (heads, tokens, size) to tensors of four axes.
 
-    Each operand is computed from a tensor (tokens, 1, heads · size) by a Reshape to (tokens, heads,
-    size) and a Transpose. A Transpose and a Reshape convert the result back.
+    A Reshape to (tokens, heads, size) and a Transpose compute each operand from a tensor (tokens,
+    1, heads · size). A Transpose and a Reshape convert the result of the attention back.
     """
     softmax = _producer(product.inputs[0], "Softmax")
     scores = _producer(softmax.inputs[0], "MatMul") if softmax else None
@@ -241,7 +248,8 @@ class _Operand:
         source: the tensor of (tokens, 1, heads · size).
         heads: number of heads.
         width: heads · size.
-        scale: operator and constant that scale the operand; None if it is not scaled.
+        scale: a pair: the type of the operator that scales the operand (``Mul`` or ``Div``), and
+            the constant factor or divisor. None if the operand is not scaled.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Fuses an addition into a matrix product: a @ b + c = Gemm(a, b, c).
 
-If a Gemm already adds a product d @ e, the addition is fused into that product:
+If a Gemm already adds a product d @ e, the addition is fused into the product d @ e:
 
 Gemm(a, b, d @ e) + c = Gemm(a, b, Gemm(d, e, c)).
 """
@@ -55,8 +55,8 @@ def fuse_add_into_gemm(model: ir.Model) -> None:
 def _single_use_producer(value: ir.Value | None) -> ir.Node | None:
     """Returns the producer of `value` if exactly one node input reads the value.
 
-    Returns None if several inputs read the value, if it is an output of the model, or if it has no
-    producer.
+    Returns None if several inputs read the value, if the value is an output of the model, or if the
+    value has no producer.
     """
     if value is None or value.is_graph_output() or len(value.uses()) != 1:
         return None
@@ -75,8 +75,8 @@ def _is_product(node: ir.Node) -> bool:
 def _product_addend(node: ir.Node) -> ir.Node | None:
     """Returns the MatMul that computes the addend of a Gemm.
 
-    `node` must be a Gemm with beta = 1, whose addend is the result of a MatMul of two matrices that
-    no other node reads. For any other node, returns None.
+    The Gemm must have beta = 1, the MatMul must multiply two matrices, and no other node may read
+    the result of the MatMul. Returns None for any other `node`.
     """
     if (
         not is_op(node, "Gemm")
@@ -89,7 +89,7 @@ def _product_addend(node: ir.Node) -> ir.Node | None:
 
 
 def _is_valid_addend(added: ir.Value, product: ir.Node) -> bool:
-    """Returns whether `added` has the product's shape, or is a vector with one value per column."""
+    """Returns whether `added` has the product's shape or is a vector of one value per column."""
     left, right = (shape_of(one) for one in product.inputs)
     assert left is not None
     assert right is not None

@@ -52,7 +52,7 @@ def fuse_layer_norms(model: ir.Model) -> None:
 
 
 def _check(match: Match) -> str:
-    """Returns the reason why a match is not replaced, or an empty string if it is replaced."""
+    """Returns the reason why a match is not replaced, or "" if the match is replaced."""
     *rest, _ = match.nodes
     if match.value("x").dtype not in DTYPES:
         return "its dtype has no operator"

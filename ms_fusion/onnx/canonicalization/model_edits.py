@@ -39,7 +39,7 @@ def is_constant(value: ir.Value | None) -> bool:
 def shape_of(value: ir.Value | None) -> tuple[Any, ...] | None:
     """Returns a tuple with the size of each axis of a value, or None if the rank is unknown.
 
-    A size is an integer or a name, or None if it is unknown.
+    A size is an integer, the name of a dynamic size, or None if the size is unknown.
     """
     if value is None or value.shape is None:
         return None

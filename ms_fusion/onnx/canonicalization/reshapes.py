@@ -48,10 +48,10 @@ def _keeps_order(node: ir.Node) -> bool:
 
 
 def _replace_by_reshape(model: ir.Model, node: ir.Node, given: ir.Value | None) -> None:
-    """Replaces a node by a Reshape of `given` to the shape of the node's result if possible.
+    """Replaces a node by a Reshape of `given` to the shape of the node's result.
 
-    A Reshape can copy an unknown size from the same axis of `given`. One further unknown size
-    follows from the number of elements.
+    A Reshape can copy an unknown size from the same axis of `given`. One further unknown size can
+    follow from the number of elements. If more sizes are unknown, the node is left unchanged.
     """
     before, after = shape_of(given), shape_of(node.outputs[0])
     if given is None or before is None or after is None:
@@ -64,7 +64,7 @@ def _replace_by_reshape(model: ir.Model, node: ir.Node, given: ir.Value | None) 
 
 
 def _sizes(model: ir.Model, name: str, target: Sequence[int]) -> ir.Value:
-    """Adds a constant with the sizes that a Reshape reads."""
+    """Adds an int64 constant with the sizes `target` to the model, and returns the constant."""
     while name in model.graph.initializers:
         name += "_"
     sizes = ir.Value(name=name, const_value=ir.tensor(np.array(target, np.int64), name=name))
@@ -118,7 +118,7 @@ def _is_int(size: Any) -> bool:
 
 
 def _reads_rows(node: ir.Node) -> bool:
-    """Returns whether a node computes each row of its result from one row of its first input."""
+    """Returns whether each row of the node's result depends on only one row of its first input."""
     if is_op(node, "Split"):
         shape = shape_of(node.inputs[0])
         axis = node.attributes.get_int("axis", 0)

@@ -53,7 +53,11 @@ def _fit(nodes: Sequence[ir.Node]) -> bool:
 
 
 def _bias_of(node: ir.Node) -> tuple[ir.Node, ir.Value] | None:
-    """Returns (Add after a product, its constant vector), or None if there is no such Add."""
+    """Returns (Add, bias): the Add after a product, and the constant vector that the Add adds.
+
+    Returns None if no such Add follows the product, or if another node reads the product or the
+    bias.
+    """
     made = node.outputs[0]
     uses = made.uses()
     if len(uses) != 1 or made.is_graph_output():

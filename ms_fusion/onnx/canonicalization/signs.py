@@ -44,7 +44,7 @@ def remove_redundant_signs(model: ir.Model) -> None:
 def _is_redundant(node: ir.Node, positive: set[ir.Value]) -> bool:
     """Returns whether the node's result equals its first input.
 
-    `positive` contains the values that are known to be non-negative.
+    `positive` is the set of values that are known to be non-negative.
     """
     if is_op(node, "Max", "Min"):
         return len(set(node.inputs)) == 1
@@ -77,7 +77,7 @@ def _is_non_negative_constant(value: ir.Value) -> bool:
 
 
 def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
-    """Rewrites an operator that reads a negated value −y, so that it reads y.
+    """Rewrites an operator that reads a negated value −y, so that the operator reads y.
 
     For example, x + (−y) becomes x − y. A negated difference −(x − y) becomes y − x. A Neg
     whose result is no longer read is removed later as dead code.
@@ -105,7 +105,7 @@ def _absorb_sign(model: ir.Model, node: ir.Node) -> None:
 def _negated_operand(value: ir.Value | None) -> ir.Value | None:
     """Returns the operand of the Neg that produces `value`.
 
-    Returns None if no Neg produces it.
+    Returns None if no Neg produces `value`.
     """
     node = None if value is None else value.producer()
     return node.inputs[0] if node is not None and is_op(node, "Neg") else None

@@ -43,8 +43,8 @@ def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str
             `ms_fusion.onnx.fuse.arguments.LOWERABLE_OPERATORS`.
 
     Returns:
-        A list with one sentence for each operator to lower. The sentence names the operators that
-        replace it, or the reason why it was left unchanged.
+        A list with one sentence for each operator to lower. The sentence names the operators
+        that replace the operator, or the reason why the operator was left unchanged.
     """
     told = []
     version = version_of(model)

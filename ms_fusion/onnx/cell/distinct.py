@@ -37,13 +37,14 @@ def unique(use: OperatorUse) -> str:
 def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[Any, Any, Any, Any]:
     """Finds the distinct slices of `x` along `axis`, or the distinct elements if `axis` is None.
 
-    They are sorted if `is_sorted` is true. Otherwise they are in the order of their first
-    occurrence.
+    The distinct slices or elements are sorted if `is_sorted` is true. Otherwise they are in the
+    order of their first occurrence.
 
     Returns:
-        A tuple of four tensors: the distinct slices; for each distinct slice, the index of its
-        first occurrence; for each slice of `x`, the index of the equal distinct slice; and for each
-        distinct slice, the number of its occurrences.
+        A tuple (distinct, first, inverse, counts) of tensors. ``distinct`` has the distinct slices.
+        ``first`` has, for each distinct slice, the index of its first occurrence in `x`.
+        ``inverse`` has, for each slice of `x`, the index of the equal distinct slice. ``counts``
+        has the number of occurrences of each distinct slice.
     """
     dtype, x = x.dtype, ops.cast(x, keys)
     x = flip_sign_bit(x) if dtype == mindspore.uint64 else x

@@ -1,4 +1,8 @@
-"""Emits ONNX ``Einsum`` as a chain of MindSpore matrix products, one for each further operand."""
+"""Emits ONNX ``Einsum`` as a chain of MindSpore matrix products.
+
+The first product contracts the first two operands. Each further product contracts the result with
+the next operand.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,8 @@ def einsum(use: OperatorUse) -> str:
 def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
     """Returns the axis labels of each operand and of the result.
 
-    The axes that ``...`` stands for get decimal numbers as labels, counted from the last axis.
+    An axis that ``...`` stands for gets a decimal number as its label. The last of these axes has
+    the number 0.
     """
     equation = str(use.attr("equation")).replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -60,7 +65,7 @@ def labels_of(use: OperatorUse) -> tuple[list[Labels], Labels]:
 
 
 def _merge_repeated_labels(text: str, labels: Labels) -> tuple[str, Labels]:
-    """Replaces axes with the same label by their diagonal. Returns the new expression and labels.
+    """Replaces axes with the same label by their diagonal; returns the new expression and labels.
 
     `text` is the expression of an operand, and `labels` are the labels of its axes.
     """
@@ -129,9 +134,9 @@ def contract(
     Shared axes occur in both operands and in the result. Summed axes occur in both operands, but
     not in the result. Own axes occur in one operand and in the result.
 
-    `order_a` permutes the axes of `a` to (shared, own, summed), and `order_b` permutes the axes of
-    `b` to (shared, summed, own). `counts` holds the numbers of shared axes, of own axes of `a`, and
-    of summed axes.
+    `order_a` permutes the axes of `a` to (shared, own, summed). `order_b` permutes the axes of `b`
+    to (shared, summed, own). `counts` is a tuple of three numbers of axes: shared, own axes of `a`,
+    and summed. An empty `order_a` or `order_b` means no permutation.
     """
     a = ops.transpose(a, order_a) if order_a else a
     b = ops.transpose(b, order_b) if order_b else b

@@ -38,11 +38,12 @@ def from_onnx(path: Path | str) -> nn.Cell:
     model that `auto_fuse` did not write becomes a Cell of MindSpore's operators only; `enable` can
     fuse them.
 
-    The model's floating-point constants become Parameters under their names. The inputs of the Cell
-    are in the model's order. The Cell returns one tensor, or a tuple if the model has several
-    outputs. The Cell runs in graph mode, in PyNative mode, and under `enable`. `enable` does not
-    replace the generated kernels. After ``set_train()``, a group with a convolution or a pooling
-    runs as MindSpore's operators, because its kernel has no gradient.
+    Each floating-point constant of the model becomes a Parameter with the name of the constant. The
+    inputs of the Cell are in the model's order. The Cell returns one tensor, or a tuple if the
+    model has several outputs. The Cell runs in graph mode, in PyNative mode, and under `enable`.
+    `enable` does not replace the generated kernels. The kernel of a group with a convolution or a
+    pooling has no gradient. After ``set_train()``, such a group therefore runs as MindSpore's
+    operators.
 
     Args:
         path: path of the model file, which `auto_fuse` may have written.

@@ -1,4 +1,7 @@
-"""Implements ONNX operators that need several MindSpore functions; generated nets call them."""
+"""Implements ONNX operators that need several MindSpore functions.
+
+Generated nets call the functions of this module.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def matmul(a: Any, b: Any) -> Any:
 def widen_half(x: Any) -> Any:
     """Casts float16 and bfloat16 to float32; returns other dtypes unchanged.
 
-    Norms are computed in float32 (ONNX's ``stash_type``), because squares overflow in half
+    The callers compute norms in float32 (ONNX's ``stash_type``), because squares overflow in half
     precision.
     """
     return (
@@ -125,12 +128,12 @@ def group_norm(x: Any, scale: Any, shift: Any, groups: int, epsilon: float, of_g
 
 
 def mean_of(x: Any, axes: tuple[int, ...]) -> Any:
-    """Returns the mean over `axes`, which keep size 1."""
+    """Returns the mean over `axes`; the result keeps these axes with size 1."""
     return ops.mean(widen_half(x), axes, True)
 
 
 def deviation_of(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
-    """Returns 1 / √(variance + epsilon), with the variance over `axes`, which keep size 1."""
+    """Returns 1 / √(variance over `axes` + epsilon); the result keeps these axes with size 1."""
     given = widen_half(x)
     centred = given - ops.mean(given, axes, True)
     return ops.rsqrt(ops.mean(centred * centred, axes, True) + epsilon)
@@ -247,7 +250,10 @@ def flatten(x: Any, axis: int) -> Any:
 
 
 def unsqueeze(x: Any, places: tuple[int, ...]) -> Any:
-    """Inserts axes of size 1 at the positions `places` of the result, given in ascending order."""
+    """Inserts axes of size 1.
+
+    `places` lists the indices of these axes in the result, in ascending order.
+    """
     for place in places:
         x = ops.expand_dims(x, place)
     return x
@@ -283,8 +289,8 @@ def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
     """Returns the index of the maximum (`word` = argmax) or minimum (argmin) along an axis.
 
-    If several elements are equal extrema, the index of the first one is returned, or of the last
-    one if `last` is true.
+    If several elements are equal extrema, the result is the index of the first extremum. If `last`
+    is true, the result is the index of the last extremum.
     """
     given = ops.flip(x, (axis,)) if last else x
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
@@ -312,8 +318,8 @@ def floored_remainder(y: Any, left: Any) -> Any:
 def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
     """Shifts the bits of integers.
 
-    A shift by `bits` or more gives 0, except for a right shift of signed integers, which sets all
-    bits to the sign bit.
+    `bits` is the number of bits of the dtype. A shift by `bits` or more gives 0. There is one
+    exception: a right shift of signed integers sets all bits to the sign bit.
     """
     by = ops.cast(by, mindspore.int64)
     inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
@@ -436,8 +442,8 @@ def transposed_convolution(
 ) -> Any:
     """Computes a transposed convolution by the primitive `call` and adds the bias.
 
-    `channels` is the number of output channels. If a spatial axis of `x` has size n, this axis of
-    the result has size (n − 1) · stride + `more`.
+    `channels` is the number of output channels. `more` has one integer for each spatial axis. If a
+    spatial axis of `x` has size n, this axis of the result has size (n − 1) · stride + `more`.
     """
     flat = x.ndim == 3
     if flat:

@@ -45,8 +45,8 @@ def is_differentiable(group: Node) -> bool:
 def spec_of(group: Node) -> OpSpec:
     """Builds the operator of `custom_ops` that computes a fused group.
 
-    The operator has the group's inputs in the group's order, except inputs of which only the shape
-    is read.
+    The operator has the group's inputs in the group's order. If the group reads only the shape of
+    an input, the operator does not have this input.
     """
     body = group.fused_body
     read = inputs_with_data(body)

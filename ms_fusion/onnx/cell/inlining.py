@@ -23,11 +23,11 @@ AXES_INPUT_OPSET = 13
 
 
 def inline(model: ir.Model, native: NativeWorkers, known: Collection[str]) -> bool:
-    """Inlines function bodies and unrolls loops in place. Returns whether the model changed.
+    """Inlines function bodies and unrolls loops in place, and returns whether the model changed.
 
-    If the type of an operator is not in `known`, the operator is replaced by the function body that
-    ONNX defines for it, if any. A ``Loop`` or ``Scan`` with a known trip count is unrolled. Other
-    operators are left unchanged.
+    `known` is a set of operator types. If ONNX defines a function body for an operator type that is
+    not in `known`, this body replaces the operators of this type. A ``Loop`` or ``Scan`` with a
+    known trip count is unrolled. Other operators are left unchanged.
     """
     changed = False
     for _ in range(NESTING_MAX):
@@ -134,7 +134,7 @@ def _add_constant(model: ir.Model, array: np.ndarray, names: _Names) -> ir.Value
 def _splice_body(
     model: ir.Model, body: ir.Graph, given: Sequence[ir.Value | None], node: ir.Node, names: _Names
 ) -> list[ir.Value]:
-    """Moves the operators of `body` in front of `node`. Returns the results of `body`.
+    """Moves the operators of `body` in front of `node`, and returns the results of `body`.
 
     The values `given` replace the inputs of `body`.
     """
@@ -194,7 +194,7 @@ def _has_true_condition(body: ir.Graph) -> bool:
 
 
 def _unrollable_body(node: ir.Node, count: int) -> ir.Graph | None:
-    """Returns the body of a loop if `count` copies of it have at most `NODES_MAX` operators.
+    """Returns the body of a loop if `count` copies of the body have at most `NODES_MAX` operators.
 
     Returns None if the copies have more operators, or if `count` is not positive.
     """
@@ -275,7 +275,7 @@ def _unroll_scan(model: ir.Model, node: ir.Node, names: _Names) -> list[ir.Value
 def _stack_values(
     model: ir.Model, values: Sequence[ir.Value], axis: int, node: ir.Node, names: _Names
 ) -> ir.Value:
-    """Inserts operators in front of `node` that stack values on a new axis. Returns the stack."""
+    """Stacks values on a new axis and returns the stack; inserts the operators before `node`."""
     assert node.graph is not None
     parts = []
     for value in values:

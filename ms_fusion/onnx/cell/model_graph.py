@@ -36,8 +36,8 @@ class CellModel:
         graph: the graph of all operators, including the operators in groups.
         units: the nodes in execution order: single operators, and fused groups with a body.
         tensors: the model's constants by name.
-        bodies: maps the name of an operator, and then the name of an attribute, to the subgraph in
-            this attribute.
+        bodies: maps the name of an operator to a dict. This dict maps the name of an attribute of
+            the operator to the subgraph in this attribute.
         is_fused: whether `auto_fuse` wrote the model.
     """
 
@@ -96,7 +96,7 @@ def read_model(path: Path) -> CellModel:
 
 
 def _inline_group_functions(model: ir.Model) -> list[tuple[str, list[ir.Node]]]:
-    """Inlines the functions of the ms_fusion domain; each of them is a fused group.
+    """Inlines the functions of the ms_fusion domain; each function is a fused group.
 
     Returns one pair (function name, inlined operators without Constant nodes) for each call of a
     function. Calls in bodies of other operators are inlined too, but are not in the result.

@@ -186,7 +186,7 @@ class _Writer:
     def open_block(self, graph: Graph) -> Iterator[None]:
         """Context manager that writes the lines of an operator's subgraph as an indented block.
 
-        Lines that are written within the ``with`` statement are added to the block.
+        Lines that the caller writes before it leaves the context are added to the end of the block.
         """
         outside, self.graph, self.indent = self.graph, graph, f"{self.indent}    "
         for node in graph.nodes:
@@ -198,7 +198,7 @@ class _Writer:
         return ", ".join(map(self.result, names))
 
     def result(self, name: str) -> str:
-        """Returns the expression of an output of a graph. A scalar constant becomes a tensor."""
+        """Returns the Python expression of a graph output; a scalar constant becomes a tensor."""
         value = self.graph.values[name]
         if value.kind != "constant" or value.shape:
             return self.text(name)
@@ -320,8 +320,8 @@ class _Writer:
     def size(self, node: Node) -> bool:
         """Writes an operator of shape arithmetic as an expression of Python tuples and integers.
 
-        Returns True if it was written. Returns False and writes nothing if the result must be
-        computed as a tensor.
+        Returns True if the expression was written. Returns False and writes nothing if the result
+        must be computed as a tensor.
         """
         found = size_text(node, self.graph, self.sizes, self.texts)
         if found is not None:

@@ -143,8 +143,8 @@ class OperatorUse:
     def numbers(self, name: str, position: int | None = None) -> tuple[Any, ...] | None:
         """Returns the elements of the input at `position`, or of the attribute `name`.
 
-        The attribute is read only if the input is absent. Returns None if both are absent. Raises
-        `InputError` if the input is present but not constant.
+        The function reads the attribute only if the input is absent. Returns None if the input and
+        the attribute are absent. Raises `InputError` if the input is present but not constant.
         """
         found = self.attr(name)
         if position is not None and self.has(position):
@@ -163,7 +163,7 @@ class OperatorUse:
         return None if found is None else tuple(map(int, found))
 
     def axis(self, default: int, rank: int | None = None) -> int:
-        """Returns the ``axis`` attribute as a non-negative number."""
+        """Returns the ``axis`` attribute as a non-negative integer."""
         return int(self.attr("axis", default)) % max(rank or self.rank(), 1)
 
     def axes(self, position: int = 1, name: str = "axes") -> tuple[int, ...]:

@@ -104,8 +104,8 @@ def _reduction(word: str, before: str = "{}", after: str = "{}", room: str = "op
 def _softmax(made: Callable[[int], Any]) -> Emitter:
     """Returns a function that emits a call of a generated softmax kernel.
 
-    `made` builds the kernel for a given axis. The kernel is needed because MindSpore's own softmax
-    corrupts the row after a row of −∞.
+    `made` is a function that builds the kernel for a given axis. MindSpore's own softmax is not
+    used, because it corrupts the row after a row of −∞.
     """
 
     def emit(use: OperatorUse) -> str:
@@ -407,7 +407,8 @@ def _refuse_loop(use: OperatorUse) -> str:
 def _bounds(use: OperatorUse, name: str, position: int) -> Sequence[Any]:
     """Returns the starts or the ends of a Slice.
 
-    Each of them is an integer, or a Python expression if it is the result of shape arithmetic.
+    Each element is an integer, or a Python expression if the element is the result of shape
+    arithmetic.
     """
     told = use.sizes.get(use.node.inputs[position]) if position < len(use.node.inputs) else None
     if told is None:

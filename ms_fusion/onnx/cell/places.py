@@ -85,8 +85,8 @@ def eye_like(use: OperatorUse) -> str:
 def pad(use: OperatorUse) -> str:
     """Emits a ``Pad`` that `functions.pad` does not support.
 
-    These are Pads with a mode other than constant, with negative or computed pads, or with axes.
-    Computed pads must be known when the net is compiled.
+    Such a ``Pad`` has a mode other than ``constant``, negative pads, computed pads, or the input
+    ``axes``. Computed pads must be known when the net is compiled.
     """
     told = use.sizes.get(use.node.inputs[1]) if use.has(1) else None
     pads = () if told else use.integers("pads", 1) or ()
@@ -154,7 +154,10 @@ def pad_unknown_sizes(
 
 
 def padding_sources(mode: str, size: int, before: int, behind: int) -> np.ndarray:
-    """Returns the source index of each position of a padded axis, −1 for the padding constant."""
+    """Returns the source index of each position of a padded axis.
+
+    The index is −1 at positions with the padding constant.
+    """
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return np.clip(at, 0, size - 1)
@@ -176,8 +179,8 @@ def normalize_indices(places: Any, size: Any) -> Any:
 def gather_along_axis(x: Any, places: Any, axis: int) -> Any:
     """Gathers elements of `x` along `axis`, as ONNX's ``GatherElements`` does.
 
-    Each element of `places` is an index along `axis`. The element's own position gives the indices
-    along the other axes.
+    Each element of `places` is an index along `axis`. The position of the element in `places` gives
+    the indices along the other axes.
     """
     return ops.gather_elements(x, axis, normalize_indices(places, x.shape[axis]))
 
@@ -201,8 +204,8 @@ def gather_slices(x: Any, places: Any, batches: int) -> Any:
 def scatter_along_axis(x: Any, places: Any, updates: Any, axis: int, reduction: str) -> Any:
     """Scatters `updates` along `axis`, as ONNX's ``ScatterElements`` does.
 
-    Each element of `places` is an index along `axis`. The element's own position gives the indices
-    along the other axes.
+    Each element of `places` is an index along `axis`. The position of the element in `places` gives
+    the indices along the other axes.
     """
     rows = []
     for other in range(x.ndim):
@@ -235,10 +238,11 @@ def scatter_slices(x: Any, places: Any, updates: Any, reduction: str) -> Any:
 
 
 def overwrite_along_axis(x: Any, fresh: Any, starts: Any, axis: int, is_circular: bool) -> Any:
-    """Overwrites a part of an axis of `x` by `fresh`, from an index that `starts` gives per batch.
+    """Overwrites a part of `x` along an axis by `fresh`.
 
-    If `starts` is None, the part starts at index 0. If `is_circular` is true, positions wrap around
-    at the end of the axis.
+    `starts` has the index at which the part begins, for each sample of the batch. If `starts` is
+    None, the part begins at index 0. If `is_circular` is true, positions wrap around at the end of
+    the axis.
     """
     size, count = x.shape[axis], fresh.shape[axis]
     place = ops.expand_dims(ops.arange(size), 0)

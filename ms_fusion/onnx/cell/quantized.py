@@ -91,7 +91,7 @@ def qlinear_matmul(use: OperatorUse) -> str:
 
 
 def integer_matmul(a: Any, b: Any, zero_a: Any, zero_b: Any) -> Any:
-    """Returns (a − zero_a) · (b − zero_b), which is exact if it fits into int32."""
+    """Returns (a − zero_a) · (b − zero_b); the product is exact if it fits into int32."""
     wide = mindspore.float64
     found = ops.matmul(
         ops.cast(a, wide) - to_float(zero_a, wide), ops.cast(b, wide) - to_float(zero_b, wide)

@@ -39,7 +39,7 @@ def _shared_arguments(use: OperatorUse) -> str:
 
 
 def _select_results(use: OperatorUse, made: str) -> str:
-    """Emits an expression that selects the first results of a call, one per output of the node.
+    """Emits an expression that selects as many results of a call as the node has outputs.
 
     `made` is the Python expression of the call.
     """
@@ -220,7 +220,7 @@ def clip_values(x: Any, clip: Any) -> Any:
 def stack_steps(steps: list[Any], is_back: bool) -> Any:
     """Stacks the states of all steps in the order of the sequence.
 
-    If `is_back` is true, the steps were computed in reverse order.
+    `is_back` states that the steps were computed in reverse order.
     """
     found = ops.stack(steps)
     return ops.flip(found, (0,)) if is_back else found

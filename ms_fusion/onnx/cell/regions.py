@@ -52,7 +52,9 @@ def align_regions(
     is_half: bool,
     is_largest: bool,
 ) -> Any:
-    """Divides each box into a grid of bins. A bin is the mean of samples² bilinear samples.
+    """Divides each box into a grid of bins, and returns the value of each bin.
+
+    The value of a bin is the mean of `samples` · `samples` bilinear samples.
 
     Args:
         x: tensor (images, channels, height, width).
@@ -63,7 +65,8 @@ def align_regions(
         scale: factor by which the box coordinates are multiplied.
         is_half: whether coordinates are shifted by half a pixel. If not, a box has at least the
             size of a pixel.
-        is_largest: whether a bin is the maximum of the weighted pixels instead of the mean.
+        is_largest: whether the value of a bin is the maximum of the weighted pixels of all samples,
+            instead of the mean.
     """
     start, reach = box_extents(boxes, scale, is_half)
     high, wide = x.shape[2:]
@@ -104,8 +107,8 @@ def average_regions(
 
     In each direction, the number of samples of a bin is the bin's size in pixels, rounded up. The
     weight of a pixel is the product of a row weight and a column weight. Therefore two matrix
-    products compute the result, and their sizes do not depend on the coordinates of the boxes. The
-    arguments are those of `align_regions`.
+    products compute the result. The sizes of these products do not depend on the coordinates of the
+    boxes. The arguments are those of `align_regions`.
     """
     images_count, channels, high, wide = x.shape
     start, reach = box_extents(boxes, scale, is_half)
@@ -124,7 +127,7 @@ def average_regions(
 
 
 def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
-    """Returns the weight of each pixel of an axis in the mean of each bin.
+    """Returns the weights of the pixels along one axis in the mean of each bin.
 
     The result has the shape (boxes, bins, pixels).
     """
@@ -152,8 +155,8 @@ def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
 def linear_taps(start: Any, reach: Any, count: int, size: int) -> list[tuple[Any, Any]]:
     """Returns the two pixels next to each of `count` equally spaced samples, with their weights.
 
-    The samples are in an interval of length `reach` that begins at `start`. The weights are 0 for
-    samples that are more than a pixel outside of the image.
+    The samples are in an interval of length `reach` that begins at `start`. If a sample is more
+    than a pixel outside of the image, both weights are 0.
     """
     at = start + (ops.arange(count) + 0.5) / count * reach
     is_inside = ops.cast(ops.logical_and(at >= -1.0, at <= size), at.dtype)
@@ -184,20 +187,20 @@ def convolve_deformable(
     apart: Sequence[int],
     groups: tuple[int, int],
 ) -> Any:
-    """Convolves windows whose elements are sampled bilinearly at shifted coordinates.
+    """Computes a convolution that samples the elements of each window at shifted coordinates.
 
-    The samples are multiplied by the mask.
+    The samples are interpolated bilinearly and multiplied by the mask.
 
     Args:
         x: tensor (images, channels, spatial sizes …).
-        weight: tensor (output channels, channels of a group, spans …).
+        weight: tensor (output channels, channels of a group, sizes of a window …).
         shifts: tensor (images, shift groups · elements of a window · axes, output sizes …).
         bias: one value for each output channel, or None.
         mask: tensor (images, shift groups · elements of a window, output sizes …), or None.
         strides: stride of each axis.
         before: padding in front of each axis.
         apart: dilation of each axis.
-        groups: number of channel groups, and number of shift groups.
+        groups: a pair (number of channel groups, number of shift groups).
     """
     images_count, channels, *sides = x.shape
     spans, results = weight.shape[2:], shifts.shape[2:]

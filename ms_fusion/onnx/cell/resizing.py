@@ -103,8 +103,8 @@ def table(
 ) -> np.ndarray:
     """Returns the table by which an axis is resized.
 
-    In the mode ``nearest``, the table holds gather indices. In other modes, it is the matrix by
-    which the axis is multiplied.
+    In the mode ``nearest``, the table holds gather indices. In the other modes, the table is the
+    weight matrix by which the axis is multiplied.
     """
     if way.mode == "nearest":
         return np.clip(ROUNDING_MODES[way.nearest](at), 0, old - 1).astype(np.int64)
@@ -125,8 +125,8 @@ def plan(
         axes: the axes to which `factors` or `sizes` refer.
         factors: the scale of each axis in `axes`; None if `sizes` is given.
         sizes: the target size of each axis in `axes`.
-        policy: ``stretch``, or another one of ONNX's policies. Under all policies except
-            ``stretch``, all axes share one scale.
+        policy: ``stretch``, ``not_larger`` or ``not_smaller``. Under ``not_larger`` and
+            ``not_smaller``, all axes share one scale.
     """
     if factors:
         told = {axis: float(one) for axis, one in zip(axes, factors, strict=True) if one != 1}
@@ -260,7 +260,7 @@ def _emit_crop_and_resize(
 def changed_axes(*told: Any) -> tuple[int, ...]:
     """Returns the axes whose size a resize changes. The function runs while a net is compiled.
 
-    `told` contains the arguments of `plan`.
+    `told` is the tuple of the arguments of `plan`.
     """
     return tuple(plan(*told))
 

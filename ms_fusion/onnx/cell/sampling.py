@@ -83,7 +83,7 @@ def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: 
 
 
 def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tuple[Any, Any]]:
-    """Returns the pixels that contribute to samples on an axis, as pairs (index, weight)."""
+    """Returns pairs (index, weight) of the pixels along one axis that contribute to each sample."""
     first = ops.round(at) if mode == "nearest" else ops.floor(at)
     part = at - first
     if mode == "nearest":

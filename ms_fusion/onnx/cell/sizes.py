@@ -116,8 +116,8 @@ def size_text(
 def _rearrange_text(node: Node, text: str, graph: Graph) -> str | None:
     """Returns the expression of a permuted, reshaped or sliced tensor of sizes.
 
-    A matrix is written as a tuple of tuples. Returns None if a shape is not static, or if the
-    tensor is too large to write out.
+    A matrix becomes a tuple of tuples. Returns None if a shape is not static, or if the tensor is
+    too large to be written as a tuple.
     """
     (result,) = graph.outputs_of(node)
     old, new = graph.values[node.inputs[0]].shape, result.shape
@@ -170,7 +170,7 @@ def _tuple_text(elements: np.ndarray | str) -> str:
 def _arithmetic_text(
     op: str, given: Sequence[Any], shapes: Sequence[tuple[Any, ...]]
 ) -> str | None:
-    """Returns the expression of integer arithmetic, elementwise on vectors of sizes.
+    """Returns the expression of an elementwise integer operation on sizes or vectors of sizes.
 
     Returns None if the operation cannot be written on Python integers.
     """

@@ -71,7 +71,9 @@ def fourier_transform(
 def short_time_transform(
     x: Any, step: int, window: Any, length: int | None, is_one_sided: bool
 ) -> Any:
-    """Returns the Fourier transform of each frame of a signal; `step` separates frame starts.
+    """Returns the Fourier transform of each frame of a signal.
+
+    A frame starts every `step` elements.
 
     The result is a tensor (batch, frames, frequencies, 2).
     """

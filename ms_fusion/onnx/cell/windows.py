@@ -26,13 +26,13 @@ def table(
     *,
     up: bool,
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Builds an index table of all windows of an image, with one row per window, and its mask.
+    """Builds an index table with one row for each window of an image, and a mask of the table.
 
     Returns:
         A tuple (table, mask, number of windows along each axis). The table contains the flat index
-        in the image for each element of each window. If the position is outside of the image, this
-        index is the number of elements of the image. The mask is true at positions in the image or
-        its padding.
+        in the image for each element of each window. If the position of an element is outside of
+        the image, this index is the number of elements of the image. The mask is true at positions
+        in the image or its padding.
     """
     places, padded = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
     inside, counts = padded, []
@@ -55,7 +55,7 @@ def table(
 def _kronecker_product(one: np.ndarray, other: np.ndarray, function: Any) -> np.ndarray:
     """Combines each element of one matrix with each element of the other, as a Kronecker product.
 
-    `function` replaces the multiplication.
+    `function` combines two elements; a Kronecker product would multiply them.
     """
     made = function(one[:, None, :, None], other[None, :, None, :])
     return made.reshape(one.shape[0] * other.shape[0], -1)
@@ -118,7 +118,7 @@ def largest_of(x: Any, places: Any, counts: tuple[int, ...], lowest: float) -> A
 def largest_and_place(
     x: Any, places: Any, numbers: Any, counts: tuple[int, ...], lowest: float
 ) -> Any:
-    """Returns a pair: the maximum of each window, and the flat index of the maximum in the tensor.
+    """Returns a pair: the maximum of each window, and the flat index of the maximum in `x`.
 
     `numbers` maps the row-major index of an element in the image to the element's index in the
     order that ONNX's attribute ``storage_order`` selects.
@@ -166,7 +166,7 @@ def col2im(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
 def transposed_convolution(
     x: Any, weight: Any, places: Any, sizes: tuple[int, ...], groups: int, bias: Any = None
 ) -> Any:
-    """Computes a transposed convolution by weighted windows, which `col2im` sums."""
+    """Computes a transposed convolution: a matrix product gives windows, which `col2im` sums."""
     given = ops.reshape(x, (x.shape[0], groups, x.shape[1] // groups, -1))
     factors = ops.reshape(weight, (groups, weight.shape[0] // groups, -1))
     rows = ops.matmul(ops.swapaxes(factors, 1, 2), given)

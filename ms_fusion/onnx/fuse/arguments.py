@@ -173,8 +173,8 @@ def _check_sizes(assume: Mapping[str, Any]) -> dict[str, int]:
 def _check_output(source: Path, output: Path | str | None) -> Path:
     """Returns the path of the fused model.
 
-    Raises `InputError` in these cases: no path is given, the path is the input's path, it exists
-    and is not a regular file, or its directory does not exist.
+    Raises `InputError` in these cases: no path is given, the path is the input's path, something
+    other than a regular file exists at the path, or the directory of the path does not exist.
     """
     if output is None:
         raise InputError(

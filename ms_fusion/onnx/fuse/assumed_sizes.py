@@ -46,7 +46,7 @@ def assume_sizes(
         projection: the graph of the model, with maps to the model's nodes and values.
         sizes: maps the symbol of a dynamic size to its assumed value.
         native: child processes that infer shapes.
-        others: the assumed value of all symbols that are in an input's shape but not in `sizes`.
+        others: the assumed value of each symbol that occurs in an input's shape but not in `sizes`.
     """
     graph = projection.graph
     told = {symbol: sizes.get(symbol, others) for symbol in _symbols_of_inputs(graph)}

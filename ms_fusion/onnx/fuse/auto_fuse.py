@@ -75,13 +75,15 @@ def auto_fuse(
         device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b``,
             ``ascend310p``, or the path of a JSON file that describes a device
             (`ms_fusion.devices.read_device`).
-        target: ``any`` gives a model that every ONNX runtime loads, with kernels beside it. ``ort``
-            gives a model without kernels, which uses ONNX Runtime's own fused operators where they
-            exist and are not slower. ``ort-kernels`` gives a model for ONNX Runtime with custom
-            operators of ours, and ``kernels/libms_fusion_ort.so``, which a session registers. Only
-            groups that were measured faster in the installed ONNX Runtime are replaced.
+        target: ``any`` gives a model that every ONNX runtime loads, and kernels in a separate
+            directory. ``ort`` gives a model without kernels. This model uses ONNX Runtime's own
+            fused operators if these exist and are not slower. ``ort-kernels`` gives a model that
+            calls our custom operators, and the library ``kernels/libms_fusion_ort.so`` that
+            implements these operators. The session of ONNX Runtime has to register this library. A
+            group is replaced only if a measurement in the installed ONNX Runtime shows that the
+            replacement is faster.
         assume: values that the cost model uses for dynamic sizes of inputs. A size without a name
-            is called ``INPUT.AXIS``, and has this name in the fused model. All other dynamic
+            gets the name ``INPUT.AXIS``, which it also has in the fused model. All other dynamic
             sizes of inputs count as 1. Sizes inside the model are inferred from the sizes of the
             inputs.
         lower: operators to lower on every device, as a comma-separated string or as a sequence:
@@ -91,8 +93,7 @@ def auto_fuse(
             changes a result is reported and dropped. A clean-up that changes a result is undone. On
             a CPU the kernels are also timed, and the ledger reports measured and predicted savings.
         force: whether a model for ONNX Runtime is written even if it is not faster.
-        debug: whether to write, beside the kernels, maps from lines of generated code to ONNX
-            nodes.
+        debug: whether to write files that map the lines of the generated code to ONNX nodes.
         report: path of the HTML report; None if no report is wanted.
         progress: callback that receives a message for each step, as a string.
 

@@ -108,7 +108,7 @@ def _captured_values(graph: ir.Graph) -> list[ir.Value]:
 
 
 def _standalone_model(graph: ir.Graph, outer: list[ir.Value], model: ir.Model) -> ir.Model:
-    """Returns a model with a copy of a body and of the outer graph's constants that it reads."""
+    """Returns a model with copies of a body and of the outer constants that the body reads."""
     copy = graph.clone(allow_outer_scope_values=True)
     for value in outer:
         made = ir.Value(
@@ -157,7 +157,7 @@ def _replace_body(body: FusedBody, outer: list[ir.Value], model: ir.Model) -> No
 
 
 def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
-    """Returns the result of a model, to which the kernels and notes of its bodies are added."""
+    """Returns the result `done` with the kernels and ledger entries of the fused bodies added."""
     ledger = done.ledger
     told = dict(ledger.environment)
     for one in bodies:

@@ -123,7 +123,7 @@ def find_candidates(
 def reject_near_misses(
     graph: Graph, rules: Iterable[Rule], kinds: Sequence[str], candidates: Iterable[Candidate]
 ) -> list[RejectedCandidate]:
-    """Returns the matches of a rule's pattern that the rule's check rejects, with the reason.
+    """Returns the pattern matches that the checks of the rules reject, each with the reason.
 
     A match is omitted if `candidates` contains the same set of operators.
     """
@@ -157,7 +157,7 @@ def estimate_benefits(
     device: Device,
     capacity_share: float = CAPACITY_SHARE,
 ) -> dict[Candidate, Benefit]:
-    """Returns the saving of each candidate per call.
+    """Returns, for each candidate, the predicted saving per call.
 
     Groups with equal graphs share one estimate.
     """
@@ -175,10 +175,11 @@ def estimate_benefits(
 def estimate_group_benefit(
     fused: Node, graph: Graph, device: Device, capacity_share: float = CAPACITY_SHARE
 ) -> Benefit:
-    """Returns the saving of a fused operator.
+    """Returns the predicted saving of a fused operator.
 
-    On a CPU, a library computes the matrix products of a group. It can fuse only some of the
-    operators that follow a product. The estimate takes this into account.
+    On a CPU, a library computes the matrix products of a group. This library can fuse only some of
+    the operators that follow a product. The estimate therefore uses the kernels into which
+    `kernel_graphs` splits the group.
     """
     if device.name == "cpu":
         return benefit(fused, graph, device, kernel_graphs, capacity_share)

@@ -127,7 +127,8 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
     Args:
         node: the operator to copy.
         known: maps a value that the original reads to the value that the copy reads. The function
-            adds the results of the copy, which have no names yet.
+            adds an entry from each result of the original to the result of the copy, which has no
+            name yet.
         name: name of the copy.
     """
     copy = ir.Node(

@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class FusionRequest:
-    """A cleaned model to fuse.
+    """Request to fuse a model that is already cleaned up.
 
     Attributes:
         source: path of the original model.
@@ -31,7 +31,7 @@ class FusionRequest:
         kinds: the kinds of fusion to try.
         device: the target device.
         sizes: assumed values of dynamic sizes, by name.
-        defaults: default values of optional inputs, which were removed from the model.
+        defaults: default values that were removed from the optional inputs of the model, by name.
         native: child processes that run models.
         say: callback that receives progress messages.
         operators: custom operators that the bodies of the model's operators already call.
@@ -57,12 +57,12 @@ class FusionResult:
         model: the fused and marked model.
         ledger: the fusions and rejected candidates.
         kernels: the kernels of the groups; None for a model without generated kernels.
-        found: for each output, its difference from the original model; empty without
+        found: the difference of each output from the output of the original model; empty without
             verification.
         shown: for each wrong fusion, a reproducer (files that show the error).
         operators: our kernels as custom operators of ONNX Runtime.
-        times: times in µs in the installed ONNX Runtime of the models ``original`` and ``fused``;
-            empty if the models were not timed.
+        times: maps ``original`` and ``fused`` to the time of this model in the installed ONNX
+            Runtime, in µs; empty if the models were not timed.
     """
 
     model: ir.Model

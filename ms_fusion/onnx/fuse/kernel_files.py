@@ -37,13 +37,13 @@ TRIAL_SIZE = 3
 def write_kernel(
     place: Path, alike: Sequence[GroupKernel], device: str, *, debug: bool = False
 ) -> dict[str, Any]:
-    """Writes the files of a kernel that equal groups share. Returns the kernel's manifest entry.
+    """Writes the files of a kernel that equal groups share, and returns its manifest entry.
 
     The files and the entry describe the first group in `alike`. The entry's field ``groups`` lists
-    the operators of each group. If the TBE operator file builds for the CPU but not for the
-    device's chip, the file is kept, and the entry says why it does not build for the chip. With
-    `debug`, each line of C ends in a comment with its ONNX node, and a line map is written beside
-    the C file.
+    the operators of each group. The TBE operator file may build for the CPU but not for the
+    device's chip. In this case the file is kept, and the entry contains the reason why the file
+    does not build for the chip. If `debug` is true, each line of C ends in a comment with its ONNX
+    node, and a line map is written to a separate file.
     """
     kernel = alike[0]
     body = kernel.node.fused_body
@@ -95,7 +95,7 @@ def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Li
 
     Args:
         kernel: the kernel of the group.
-        above: number of lines before the C code in its file.
+        above: number of lines that precede the C code in its file.
     """
     stages = stages_of([one.tensor for one in kernel.said.outputs])
     nodes = {op.number: kernel.said.stages.get(id(op.outputs[0])) for op in stages}
@@ -131,8 +131,8 @@ def _write_tbe(
 ) -> tuple[dict[str, Any], tuple[Line, ...]]:
     """Writes the TBE operator file of a kernel; writes none if the file does not build for the CPU.
 
-    Returns the file's manifest entry and the ONNX node of each line in the file. Without a file,
-    the entry contains the reason.
+    Returns the file's manifest entry and the ONNX node of each line in the file. If no file is
+    written, the entry contains the reason.
     """
     try:
         source = write_tbe_source(kernel)

@@ -156,13 +156,13 @@ def _time_kernels(
     worth: Mapping[Candidate, Benefit],
     outcome: Outcome,
 ) -> dict[str, tuple[float, float]]:
-    """Times the kernels with the largest predicted savings, on a CPU.
+    """Times the kernels with the largest predicted savings on this machine's CPU.
 
     A kernel is timed only if its operators can also be built separately in C.
 
     Returns:
-        A dict from the name of a kernel to a pair of times in µs: of its separate operators, and of
-        the kernel.
+        A dict from the name of a kernel to a pair of times in µs: the time of the separate
+        operators, and the time of the kernel.
     """
     distinct = {
         outcome.kernels[one].name: one for one in sorted(chosen, key=lambda one: worth[one].us)
@@ -180,8 +180,9 @@ def _time_kernels(
 def _measure_sweeps(both: Mapping[str, GroupChains]) -> dict[str, tuple[float, float]]:
     """Times all kernels in several sweeps (passes over all kernels).
 
-    Returns, for each kernel, the minimum time of its separate operators and of the kernel. If other
-    programs disturb one sweep, the minimum comes from another sweep.
+    Returns, for each kernel, a pair of times in µs over all sweeps: the minimum time of the
+    separate operators, and the minimum time of the kernel. If other programs disturb one sweep, the
+    minimum comes from another sweep.
     """
     times = dict.fromkeys(both, (math.inf, math.inf))
     for _ in range(SWEEPS):

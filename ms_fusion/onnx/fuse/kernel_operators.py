@@ -1,8 +1,8 @@
-"""Replaces groups by our kernels as custom operators of ONNX Runtime, where these are faster there.
+"""Replaces groups by custom operators of ONNX Runtime that call our kernels, if these are faster.
 
 Each group is timed in the installed ONNX Runtime in three forms: unchanged, as ONNX Runtime's own
-fused operators, and as our kernel. Then the whole model is timed with and without each kind of
-group, because ONNX Runtime fuses across the borders of a group.
+fused operators, and as our kernel. ONNX Runtime also fuses across the borders of a group. Therefore
+the whole model is then timed with and without each kind of group.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class OperatorDecision:
 
     Attributes:
         mapped: the replaced groups, which share no operator.
-        kinds: signature of each replaced group.
+        kinds: signature of each replaced group. Groups with equal signatures are of one kind.
         operators: our kernels among the replacements, by name.
         rejected: the rejected candidates, with reasons.
         candidates: number of candidates.
@@ -80,7 +80,7 @@ class OperatorDecision:
 
     @property
     def used(self) -> list[OperatorText]:
-        """The custom operators that the nodes in place of the groups call."""
+        """The custom operators that the replacements of the groups call."""
         names = {call.op for one in self.mapped for call in one.site.calls}
         return [one for name, one in self.operators.items() if name in names]
 
@@ -197,7 +197,7 @@ def _take(decided: OperatorDecision, one: Replacement, key: str, result: TrialRe
 def _build_round(
     new: Sequence[Replacement], task: FusionRequest, builder: LibraryBuilder
 ) -> Path | str:
-    """Builds a library of the kernels of a round. Returns its path, or the reason for a failure."""
+    """Builds a library of a round's kernels; returns its path, or the reason for the failure."""
     texts = {one.operator.name: one.operator for one in new if one.operator is not None}
     library = task.native.place(".so")
     task.say(Milestone(f"Building {pluralize(len(texts), 'kernel')}.")) if texts else None

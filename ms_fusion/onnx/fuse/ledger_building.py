@@ -53,8 +53,8 @@ def build_ledger(
     """Builds the ledger of the fusions and the rejected candidates, with costs and reasons.
 
     Args:
-        times: maps the name of a kernel to a pair of times in µs: of its separate operators, and of
-            the kernel.
+        times: maps the name of a kernel to a pair of times in µs: the time of the separate
+            operators, and the time of the kernel.
     """
     kernels, beforehand = list[FusedKernel](), cost.constant_foldable_nodes(graph)
     for one in selection.chosen:
@@ -230,9 +230,9 @@ IMAGE_SIDE, SEQUENCE_TOKENS = "224", "128"
 def _example_sizes(value: Value) -> tuple[str, dict[str, str]]:
     """Returns a pair: ``an image`` or ``a sequence``, and an example of each unknown size.
 
-    If the input looks like neither, the pair is empty. An image has four axes, one or three
-    channels, and unknown height and width. A sequence has integers in two axes (words) or floats in
-    three axes (vectors), and its second axis has an unknown size.
+    If the input looks like neither, the pair is an empty string and an empty dict. An image has
+    four axes, one or three channels, and an unknown height or width. A sequence has integers in two
+    axes (words) or floats in three axes (vectors), and its second axis has an unknown size.
     """
     shape = value.shape
     first = {str(shape[0]): "1"} if shape and isinstance(shape[0], str) else {}
@@ -264,7 +264,7 @@ def kernel_record(
 ) -> FusedKernel:
     """Builds the ledger's entry for the kernel of a group.
 
-    Operators in `beforehand` can be constant-folded; their cost without fusion counts as zero.
+    An operator in `beforehand` can be constant-folded. Without fusion, its cost counts as zero.
     """
     node = fused_node(graph, one.nodes, one.rule)
     apart = [

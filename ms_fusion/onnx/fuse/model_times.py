@@ -52,8 +52,10 @@ def is_cheap(compared: Comparison) -> bool:
 
 
 def is_gain(times: Mapping[str, float], groups: int) -> bool:
-    """Returns whether a group was replaced and, if there are times, the fused model is faster.
+    """Returns whether the fused model is a gain over the original model.
 
-    Without replaced groups, a difference of the times is noise: ONNX Runtime cleans up itself.
+    At least one group must have been replaced. If there are times, the fused model must also be
+    faster. If no group was replaced, a difference of the times is noise, because ONNX Runtime
+    itself also cleans up the original model.
     """
     return groups > 0 and (not times or times[FUSED] <= times[ORIGINAL] * RATIO_MAX)

@@ -1,4 +1,4 @@
-"""Writes custom operators into ``kernels/``: their C, and the library that ONNX Runtime loads."""
+"""Writes custom operators into ``kernels/``: C code, and the library that ONNX Runtime loads."""
 
 from __future__ import annotations
 

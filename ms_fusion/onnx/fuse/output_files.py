@@ -57,11 +57,11 @@ def write_model(
     operators: Sequence[OperatorText] = (),
     debug: bool = False,
 ) -> None:
-    """Writes the model and ``kernels/`` beside it.
+    """Writes the model, and the directory ``kernels/`` beside the model.
 
-    Writes only the model if `kernels` is None and there are no custom operators; kernels of an
-    earlier model of the same name are then removed. The library of the custom operators also holds
-    those of other models that share ``kernels/``. Files of the user in ``kernels/`` stay.
+    If `kernels` is None and there are no custom operators, only the model is written. The kernels
+    of an earlier model of the same name are removed. If other models share ``kernels/``, the
+    library also holds the custom operators of these models. Files of the user in ``kernels/`` stay.
 
     Raises:
         InputError: a file cannot be written, or would overwrite weights of the input. No
@@ -164,7 +164,7 @@ def _install_directory(staged: Path, place: Path) -> None:
 
     An empty directory is not moved.
 
-    Raises `InputError` if anything else exists at that path.
+    Raises `InputError` if the final path exists and is not a directory of ms_fusion.
     """
     if place.is_dir() and not place.is_symlink():
         if not (place / MANIFEST).is_file():

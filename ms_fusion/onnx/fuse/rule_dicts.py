@@ -83,9 +83,9 @@ def read_rules(
     Each rule is a name or a `Rule` object.
 
     A constraint is a dict such as ``{"constraint": "L1_usage < 0.8 * L1_capacity"}`` or
-    ``{"constraint": 0.8}``. It bounds the share of the on-chip memory that a tile may fill; the
-    smallest bound applies. L1 and UB both denote the on-chip memory of the device. If only
-    constraints are given, they apply to all rules.
+    ``{"constraint": 0.8}``. The number is an upper bound of the share of the on-chip memory that a
+    tile may fill. If there are several constraints, the smallest bound applies. L1 and UB both
+    denote the on-chip memory of the device. If only constraints are given, they apply to all rules.
 
     Raises:
         InputError: a dict is not a valid rule or constraint, or an element is not a name, a `Rule`

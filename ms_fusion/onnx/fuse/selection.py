@@ -1,13 +1,14 @@
 """Selects candidates that share no operator and form no cycle, with maximal total saving in µs.
 
 The candidates are partitioned into conflict components: candidates that share an operator are in
-one component. A small component is solved exactly by branch and bound. For a larger component, a
-local search with a limited number of steps starts from the greedy choice.
+one component. A small component is solved exactly by branch and bound. In a larger component, a
+greedy choice is the start of a local search with a limited number of steps.
 
-For a larger component, the upper bound of the saving is computed per operator. Each candidate's
-saving is divided equally among its operators. The bound is the sum over all operators of the
-largest share that a candidate gives to the operator. Therefore the reported gap (the distance of
-the saving from the optimum) is never too small.
+The optimum of a larger component is unknown, but it has an upper bound. To compute the bound, each
+candidate's saving is divided equally among the candidate's operators. Each operator then
+contributes the largest share that a candidate gives to it. The bound is the sum of these
+contributions. The reported gap is the distance of the saving from this bound. It is therefore never
+smaller than the distance from the optimum.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _branch_and_bound(
 
 
 def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> list[Candidate]:
-    """Makes a greedy choice by saving per operator and improves it by local search.
+    """Chooses greedily by saving per operator, then improves this choice by local search.
 
     A candidate is inserted if it saves more than all candidates that it displaces.
     """
@@ -150,8 +151,9 @@ def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -
 def _upper_bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> float:
     """Returns an upper bound in µs on the saving of any selection from a component.
 
-    Each candidate's saving is divided equally among its operators. The bound is the sum over all
-    operators of the largest share that a candidate gives to the operator.
+    Each candidate's saving is divided equally among the candidate's operators. Each operator
+    contributes the largest share that a candidate gives to it. The bound is the sum of these
+    contributions.
     """
     share: dict[str, float] = {}
     for one in knot:

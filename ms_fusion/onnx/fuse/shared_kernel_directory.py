@@ -1,4 +1,4 @@
-"""Preserves what lies in ``kernels/``: kernels of other models, and files of the user."""
+"""Preserves files in ``kernels/``: kernels of other models, and files of the user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Names in a manifest on disk are checked by the pattern, because the manifest is 
 
 
 def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
-    """Copies the kernels of other models from ``kernels/`` into the directory that replaces it.
+    """Copies the kernels of other models from ``kernels/`` into the new ``kernels/``.
 
     Args:
         old: path of the current ``kernels/``, which may be absent.
@@ -58,7 +58,7 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
 
 
 def keep_user_files(old: Path, staged: Path) -> None:
-    """Copies everything that ms_fusion did not write from ``kernels/`` into its replacement.
+    """Copies all files that ms_fusion did not write from ``kernels/`` into the new ``kernels/``.
 
     The manifests name the kernels and reproducers that ms_fusion wrote.
 

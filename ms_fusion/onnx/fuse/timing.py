@@ -1,4 +1,4 @@
-"""Measures the saving of a fusion: runs separate operators and the fused kernel in turn."""
+"""Measures the saving of a fusion: runs the separate operators and the fused kernel alternately."""
 
 from __future__ import annotations
 

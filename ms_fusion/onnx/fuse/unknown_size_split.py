@@ -53,8 +53,9 @@ def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
     """Returns the names of the operators whose result has a size that the group cannot know.
 
     The group cannot know a dynamic size if the size occurs neither in its inputs nor in earlier
-    results. There is one exception: the result of a Reshape may have one such size, because it
-    follows from the number of elements. Only operators in `SHAPE_INPUT_OPERATORS` are returned.
+    results. There is one exception: the result of a Reshape may have one such size, because this
+    size follows from the number of elements. Only operators in `SHAPE_INPUT_OPERATORS` are
+    returned.
     """
     members = list(nodes)
     made = {value for node in members for value in node.outputs}

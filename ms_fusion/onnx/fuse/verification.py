@@ -63,10 +63,10 @@ class Difference:
 
     Attributes:
         name: name of the output.
-        largest: absolute difference at the element whose difference is greatest relative to its
-            tolerance. It is infinite if shapes, dtypes, or the positions of NaN or infinities
-            differ. For dtypes without a tolerance, it is the number of unequal elements.
-        allowed: absolute tolerance at that element.
+        largest: absolute difference at the worst element, whose difference is greatest relative to
+            its tolerance. If shapes, dtypes, or the positions of NaN or infinities differ, the
+            value is infinite. For a dtype without a tolerance, the value is the number of unequal
+            elements. allowed: absolute tolerance at the worst element.
     """
 
     name: str

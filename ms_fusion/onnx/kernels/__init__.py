@@ -1,5 +1,5 @@
 """Compiles groups of ONNX operators to kernels, and writes them as operator files.
 
 In: a group of a model's `Graph`. Out: a kernel of `tbe_impl`, or the group's source in the TBE DSL.
-Must not decide which groups are fused.
+This package must not decide which groups are fused.
 """

@@ -1,9 +1,9 @@
 """Finds candidates for fusion without patterns: clusters, epilogues and sibling operators.
 
 A group may become one kernel only if it is convex: no path leaves the group and returns. The search
-for clusters is linear in the number of edges. For each value it keeps a bit set of groups. A group
-is in the set of a value if a path from the group reaches the value through a node outside of the
-group.
+for clusters is linear in the number of edges. The search keeps a bit set of groups for each value.
+A group is in the set of a value if a path from the group reaches the value through a node outside
+of the group.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def find_clusters(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candidate]:
     """Yields candidates: a matrix product or convolution together with a prefix of its epilogue.
 
-    The epilogue is the chain of operators after the product or convolution. Each operator of the
-    chain is the only reader of the previous operator. Instead of one operator there may be two
-    readers of the previous operator, as in x · sigmoid(x).
+    The epilogue is the chain of operators after the product or convolution. Usually, each operator
+    of the chain is the only reader of the previous operator. But the previous operator may also
+    have two readers if one of them reads the other, as in x · sigmoid(x).
     """
     for anchor in graph.nodes:
         if not (is_matrix_product(anchor.op) and may(anchor)):
@@ -83,10 +83,10 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 def _diamond_readers(
     readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
 ) -> list[Node]:
-    """Returns the two readers of a value in execution order if only the second reads the first.
+    """Returns the two readers of a value if the second is the only reader of the first.
 
-    In x · sigmoid(x), these are the sigmoid and the product. Returns an empty list for other
-    readers.
+    In x · sigmoid(x), these readers are the sigmoid and the product. Returns an empty list for all
+    other readers.
     """
     if len(readers) != 2:
         return []
@@ -153,7 +153,7 @@ def find_siblings(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candida
 
 
 class _Walk:
-    """Groups that grow as operators are added in topological order.
+    """Grows groups of operators; the operators are added in topological order.
 
     Each group is represented by a bit in a bit set. A merged group keeps the bits of both groups.
     """

@@ -90,7 +90,7 @@ class GroupKernel:
             contains no string from the model.
         node: the fused operator.
         kernel: the kernel, which computes the node's outputs from the node's inputs.
-        said: the lowered group, which relates DSL tensors to values of the node.
+        said: the lowered group. It maps DSL tensors to values of the node.
     """
 
     name: str
@@ -116,7 +116,7 @@ def build(node: Node) -> GroupKernel:
 
 
 def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
-    """Builds the kernels of several nodes. Yields the kernel or the error of each node.
+    """Builds the kernels of several nodes, and yields the kernel or the error of each node.
 
     One compiler runs on each processor, in parallel. Each call compiles several kernels, because
     starting a compiler takes as long as compiling a small kernel. If a call fails, its kernels are
@@ -173,8 +173,8 @@ def plan_kernel(node: Node) -> GroupKernel:
 def _stem(node: Node) -> str:
     """Returns the first part of a kernel's name.
 
-    This part is the name of the rule that found the group. If a search found the group, the part
-    consists of operator types of the group, up to a total length of `STEM_LENGTH`.
+    This part is the name of the rule that found the group. If a search found the group, this part
+    consists of operator types of the group. Its length is at most `STEM_LENGTH`.
     """
     rule = re.sub(rf"_[0-9a-f]{{{NAME_DIGITS}}}$", "", node.op)  # cuts off a kernel name's hash
     stem = "" if rule in SEARCH_GROUP_NAMES else re.sub("[^A-Za-z0-9]", "", rule)[:STEM_LENGTH]
@@ -188,7 +188,7 @@ def _stem(node: Node) -> str:
 
 
 def _stored_values(body: Graph, group: LoweredModelGroup) -> tuple[int, ...]:
-    """Returns the indices of intermediate results that should be stored before a transpose."""
+    """Returns the indices of intermediate results that a kernel should store before a transpose."""
     names = values_to_materialize(body)
     if not names:
         return ()
@@ -336,7 +336,7 @@ def _lower_group(
 
 
 def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
-    """Returns the tensor. Raises `InputError` if its sizes disagree with the declared shape."""
+    """Returns `tensor`; raises `InputError` if its sizes differ from the declared shape."""
     own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
     if any(
         isinstance(one, int) and isinstance(size, int) and 0 <= size != one
@@ -373,8 +373,8 @@ def _enter(
 ) -> None:
     """Records that `tensor` holds the value `name` and was created by the lowering of `node`.
 
-    The name is recorded in `values`, and the node in `stages`. The node is also recorded for all
-    tensors from which `tensor` is computed, except those that have a node already. Placeholders are
+    The name is recorded in `values`, and the node in `stages`. The node is also recorded for the
+    tensors from which `tensor` is computed, unless a tensor already has a node. Placeholders are
     not recorded.
     """
     for op in stages_of([tensor], known=stages):
@@ -440,7 +440,7 @@ def _size_variable(size: int | str, symbols: dict[str, Var]) -> Any:
 
 
 def _known_size(size: int | str, symbols: Mapping[str, Any]) -> Any:
-    """Returns a size as an integer or as the size of its symbol, or None for an unknown symbol."""
+    """Returns an integer size unchanged, and the known size of a symbol; otherwise None."""
     found = size if isinstance(size, int) else symbols.get(size)
     return Size(found) if isinstance(found, Expr) else found
 

@@ -69,8 +69,8 @@ def _single_operator_graphs(body: Graph, same: dict[str, str]) -> Iterator[Graph
     """Yields a graph for each operator, except for views.
 
     A view is an operator that only changes the shape and whose result is not an output of the
-    group. For each view, the function adds an entry to `same`, which maps the name of the result to
-    the name of the value with the same elements.
+    group. For each view, the function adds an entry to `same`. This dict maps the name of the
+    view's result to the name of the value with the same elements.
     """
     for node in body.nodes:
         if node.op in VIEWS and node.outputs[0] not in body.outputs:

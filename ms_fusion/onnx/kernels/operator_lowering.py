@@ -36,8 +36,9 @@ def has_lowering_rule(node: Node, graph: Graph) -> bool:
 def lower_operator(call: Call, outputs: Sequence[Value]) -> tuple[Any, ...]:
     """Lowers an operator to traced tensors of the dtypes of `outputs`.
 
-    A node without the attribute `ONNX_OP` has the inputs and attributes of its record. A result in
-    half precision is a float32 tensor; only the kernel's outputs are rounded.
+    A node with the attribute `ONNX_OP` has ONNX's inputs and attributes. Any other node has the
+    inputs and attributes of its record. A result in half precision is a float32 tensor, because
+    only the kernel's outputs are rounded.
 
     Raises:
         InputError: the operator cannot be lowered. The error names the node.

@@ -13,9 +13,9 @@ from tbe_impl.reachability import reachable
 def fused_node(graph: Graph, names: Sequence[str], op: str, name: str = "") -> Node:
     """Builds one fused operator from several operators, which become its body.
 
-    Its inputs are the values that the operators read from outside, except constants. Its outputs
-    are the values that other operators read or that are results of the graph. Inputs and outputs
-    are in the order of the operators.
+    The inputs of the fused operator are the values that the operators read from outside, except
+    constants. The outputs are the values that other operators read, and the results of the graph.
+    Inputs and outputs are in the order of the operators.
 
     Args:
         graph: the graph of the operators.

@@ -30,7 +30,7 @@ each input and output.
 
 @dataclass(frozen=True)
 class Line:
-    """A line number of generated code, and the operator that the line computes."""
+    """The number of a line of generated code, and the operator that this line computes."""
 
     line: int
     node: Node

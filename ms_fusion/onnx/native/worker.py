@@ -54,10 +54,11 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def infer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Infers shapes and dtypes of a model without its large weights, and writes the new model.
+    """Infers the shapes and dtypes of a model, and writes the new model.
 
-    If the request has the key ``operator``, whose value is an operator type, nothing is inferred.
-    Instead, operators of this type are replaced by the function body that ONNX defines for them.
+    The model contains no large weights. If the request has the key ``operator``, nothing is
+    inferred. The value of this key is an operator type. Operators of this type are replaced by the
+    function body that ONNX defines for this type.
     """
     import onnx
     import onnx.inliner
@@ -78,9 +79,9 @@ def infer(request: Mapping[str, Any]) -> dict[str, Any]:
 def _localize_function(proto: Any) -> bool:
     """Replaces the only operator of a model by a call of a local function with the operator's body.
 
-    This is done only if an input is omitted and the body depends on the types of the inputs,
-    because ONNX's inliner would then require the dtype of the omitted input too. Returns whether
-    the operator was replaced.
+    The operator is replaced only if an input is omitted and the body depends on the types of the
+    inputs. In this case ONNX's inliner would require the dtype of the omitted input too. Returns
+    whether the operator was replaced.
     """
     import onnx
 
@@ -101,7 +102,7 @@ def _localize_function(proto: Any) -> bool:
 def run(request: Mapping[str, Any], *, is_timed: bool = False) -> dict[str, Any]:
     """Runs a model once on the tensors of a directory and writes the outputs.
 
-    Then runs the model as often as the request's field ``repeats`` says, and returns the seconds of
+    Then runs the model ``repeats`` more times (a field of the request), and returns the seconds of
     each of these runs.
     """
     session = _session(

@@ -2,5 +2,5 @@
 
 In: kernels of `ms_fusion.onnx.kernels`, and descriptions of attention. Out: C text and a shared
 library that `SessionOptions.register_custom_ops_library` loads. The library needs no ms_fusion, no
-MindSpore and no Python. Must not decide which groups are replaced.
+MindSpore and no Python. This package must not decide which groups are replaced.
 """

@@ -13,13 +13,13 @@ HEAD_SIZE_MAX = 256
 
 @dataclass(frozen=True)
 class HeadOperand:
-    """Describes the position of an operand of an attention in an input of the operator.
+    """Describes which part of an input of the operator is an operand (q, k or v) of the attention.
 
     Attributes:
-        input: number of the input.
+        input: index of the input.
         is_split: whether the input has the shape (batch, heads, tokens, size). Otherwise its shape
             is (batch, tokens, width).
-        offset: first element of the operand in the last axis of an input that is not split.
+        offset: index of the operand's first element along the last axis, if `is_split` is false.
     """
 
     input: int
@@ -36,16 +36,17 @@ class AttentionKernel:
     Attributes:
         q, k, v: the operands.
         ranks: rank of each input of the operator; a bias and a mask have no entry.
-        heads, groups: number of query heads, and of key and value heads. Each key head serves
-            heads ÷ groups adjacent query heads.
+        heads, groups: number of query heads, and number of key heads. There are as many value heads
+            as key heads. Each key head serves heads ÷ groups adjacent query heads.
         size: number of elements of a head of queries and keys.
         value_size: number of elements of a head of values.
         scale: factor of the scores.
-        mask_rank: rank of the additive mask, which is the last input; None without a mask. Its axes
-            are broadcast to (batch, heads, queries, keys).
+        mask_rank: rank of the additive mask, which is the last input; None without a mask. The mask
+            is broadcast to (batch, heads, queries, keys).
         is_result_split: whether the result is (batch, heads, tokens, size).
-        has_bias: whether an input behind those of `ranks` is a vector that is added to the operands
-            before anything else; only where all operands are parts of one input.
+        has_bias: whether the input after those in `ranks` is a bias vector. The kernel first adds
+            this bias to the operands. A bias is supported only if all operands are parts of one
+            input.
     """
 
     q: HeadOperand
@@ -62,7 +63,7 @@ class AttentionKernel:
     has_bias: bool = False
 
     def write(self) -> OperatorText:
-        """Returns the operator. Equal descriptions get equal names."""
+        """Returns the C text of the operator; equal descriptions get equal names."""
         name = f"Attention_{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
         sizes = self._size_lines()
         run = self._run_lines()

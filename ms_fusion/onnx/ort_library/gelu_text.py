@@ -13,7 +13,8 @@ def write_gelu(rank: int, *, by_tanh: bool, has_bias: bool) -> OperatorText:
     Args:
         rank: rank of the tensor.
         by_tanh: whether the approximation with tanh is computed.
-        has_bias: whether a second input is a vector that is added to each row of the tensor first.
+        has_bias: whether there is a second input: a bias vector, which the kernel first adds to
+            each row of the tensor.
 
     Raises:
         InputError: the rank is above ``AXES_MAX``.

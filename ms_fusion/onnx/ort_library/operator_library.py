@@ -45,10 +45,11 @@ FEATURE_MACROS = {
 
 
 def architecture_flags() -> tuple[str, ...]:
-    """Returns the compiler flags of the kernels: the highest x86-64 level of this processor.
+    """Returns the compiler flags of the kernels, which select the x86-64 level of this processor.
 
-    Every processor of this level can run the library, which is tuned for this processor. Other
-    architectures get no flags.
+    The flags select the highest level that this processor supports (such as x86-64-v3), and tuning
+    for this processor. Every processor of this level can run the library. On architectures other
+    than x86-64, there are no flags.
     """
     if os.uname().machine != "x86_64":
         return ()

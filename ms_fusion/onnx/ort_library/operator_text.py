@@ -127,8 +127,10 @@ def describe_kernel(
     Args:
         name: name of the operator.
         inputs, outputs: element type and rank of each tensor.
-        sizes: statements that fill in ``sizes`` and ``made`` from ``given``.
-        run: statements that compute the outputs; they see ``all``, ``sizes`` and ``threads``.
+        sizes: statements that compute the C arrays ``sizes`` and ``made`` (output shapes) from
+            ``given`` (input shapes).
+        run: statements that compute the outputs. The statements can read the C variables ``all``,
+            ``sizes`` and ``threads``.
     """
     for _, rank in (*inputs, *outputs):
         if rank > AXES_MAX:

@@ -1,10 +1,11 @@
 """Replaces multi-head attention, softmax(q kᵀ · scale + mask) v, by ONNX Runtime's operators.
 
-The mask is additive, or it is boolean and selects scores. One pattern starts from tensors (batch,
-tokens, heads · size). It includes the operators that split the last axis into heads, and those that
-merge the heads of the result. Another pattern starts from tensors whose heads are already split. In
-the second pattern, keys and values may have fewer heads than queries. Each head of keys and values
-is then repeated for several query heads (grouped-query attention).
+The mask is additive, or it is boolean and selects scores. The first pattern starts from tensors
+(batch, tokens, heads · size). This pattern includes the operators that split the last axis into
+heads, and the operators that merge the heads of the result. The second pattern starts from tensors
+whose heads are already split. In the second pattern, keys and values may have fewer heads than
+queries. Each head of keys and values is then repeated for several query heads (grouped-query
+attention).
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def _producer_of(graph: Graph, value: str) -> Node:
 def _unscaled_producer(graph: Graph, value: str) -> Node:
     """Returns the producer of a value.
 
-    If the value is the result of a scaling, returns the producer of the scaled operand.
+    If the producer is a Mul or Div, which scales an operand, returns the producer of the operand.
     """
     node = _producer_of(graph, value)
     if node.op not in ("Mul", "Div"):
@@ -235,14 +236,14 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
 def _with_batch(
     joined: tuple[int | str, ...], apart: tuple[int | str, ...]
 ) -> tuple[int | str, ...]:
-    """Returns the shape of the result with a batch axis, which is added if it is missing."""
+    """Returns the shape of the result; adds a batch axis of size 1 if it is missing."""
     return (1, *joined) if len(joined) == 2 and apart[:1] == (1,) else joined
 
 
 def call_attention(
     site: Site, found: AttentionMatch, op: str, *inputs: str, **attributes: Any
 ) -> None:
-    """Adds the operator that computes an attention, and a Reshape if the result lacks an axis."""
+    """Adds the operator that computes an attention; adds a Reshape if the result lacks an axis."""
     shape = site.value(site.result).shape
     if not found.heads or len(shape) != 2:
         site.call(op, *inputs, to=site.result, **attributes)

@@ -147,7 +147,7 @@ class Equivalent:
         writers: one pair (names of the operators, function that adds them) for each variant of the
             replacement. The first variant is chosen if no other variant is faster.
         dtypes: the supported dtypes.
-        told: remark in the table of the documentation.
+        told: remark for this rule in the table of the documentation.
     """
 
     rule: Rule

@@ -1,8 +1,9 @@
 """Proposes groups that our kernels may compute as custom operators of ONNX Runtime.
 
 Matrix products stay outside of the groups, so that ONNX Runtime's own kernels compute them. The
-exception is attention, which is one kernel. A bias behind a product is part of the group that reads
-it: then ONNX Runtime multiplies without bias, and needs no Reshape before and behind its Gemm.
+exception is attention, which is one kernel. An addition of a bias to a product is part of the group
+that reads the sum. ONNX Runtime then multiplies without bias, and needs no Reshape before and after
+its Gemm.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _BIAS_OPERATORS = frozenset({"Add"})
 
 @dataclass(frozen=True)
 class Proposal:
-    """A group and how it may be replaced.
+    """A group that may be replaced, and the data for the replacements.
 
     Attributes:
         candidate: the operators of the group.
@@ -155,7 +156,7 @@ def _is_attention(one: Proposal) -> bool:
 
 
 def _computes(one: Proposal, graph: Graph) -> bool:
-    """Returns whether a group has an operator that is launched and does more than move elements."""
+    """Returns whether a group has a launched operator that does more than move elements."""
     nodes = [graph.node(name) for name in one.candidate.nodes]
     return any(
         work_of(node, graph).launches and node.op not in (LAYOUT_OPERATORS | VIEWS)
@@ -228,7 +229,7 @@ def write_replacement(
 
 
 def _write_gelu(proposal: Proposal, group: Node) -> tuple[OperatorText, tuple[str, ...]] | None:
-    """Writes a float32 GELU; returns it and its inputs, or None for any other group."""
+    """Writes a float32 GELU; returns the kernel and its inputs, or None for any other group."""
     graph, nodes = proposal.match.graph, proposal.match.nodes
     is_single = len(nodes) == 1 and nodes[0].op == "GeLU"
     if len(group.outputs) != 1 or not (is_single or proposal.candidate.rule == GELU.name):
@@ -319,7 +320,7 @@ def _head_sizes(
 ) -> tuple[int, int, int, int] | None:
     """Returns (query heads, key heads, elements of a key head, elements of a value head).
 
-    Returns None if one of them is not known, or not supported by our kernel.
+    Returns None if one of these numbers is unknown, or if our kernel does not support it.
     """
     q, k, v = shapes
     if heads:

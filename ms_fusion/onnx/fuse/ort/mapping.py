@@ -136,8 +136,8 @@ def decide(
 ) -> MappingDecision:
     """Finds candidates, tries their replacements and chooses among them.
 
-    Of candidates that share operators, the larger one is tried first. Groups with equal graphs are
-    tried once.
+    If candidates share operators, the larger candidate is tried first. Groups with equal graphs are
+    tried only once.
     """
     graph, decided = projection.graph, MappingDecision()
     known: dict[str, TrialResult] = {}

@@ -22,7 +22,7 @@ Models of earlier opsets get ONNX Runtime's SimplifiedLayerNormalization.
 
 
 class _Normalisation:
-    """The parameters of a matched normalisation, which is one operator or decomposed."""
+    """The parameters of a matched normalisation: one operator, or several basic operators."""
 
     def __init__(self, site: Site):
         self.site = site
@@ -73,7 +73,7 @@ class _Normalisation:
         ]
 
     def write(self, x: str) -> None:
-        """Adds the operator that normalises `x` to the operators that replace the match."""
+        """Adds an operator that normalises `x` to the replacement of the match."""
         kind = "LayerNormalization"
         if self.is_rms:
             kind = (

@@ -80,7 +80,7 @@ def run_trial(
         native: child processes that run the models.
         library: library of the custom operators that replacements call.
         ratio_max: maximum ratio of the time of a replacement to the time of the group. If every
-            replacement exceeds it, none is chosen.
+            replacement exceeds this ratio, none is chosen.
     """
     assert group.body is not None
     run = partial(native.run, library=library)

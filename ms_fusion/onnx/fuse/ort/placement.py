@@ -13,7 +13,8 @@ from ms_fusion.onnx.fuse.ort.equivalents import Site
 def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
     """Returns the operators of a replacement.
 
-    `known` maps names to values of the model. The results of the operators are added to it.
+    `known` maps names to values of the model. The function adds the results of the operators to
+    `known`.
     """
     made: list[ir.Node] = []
     for key, array in site.constants.items():
