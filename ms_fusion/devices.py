@@ -1,7 +1,7 @@
 """Describes devices for the cost model.
 
-A description contains bandwidth, peak rates, launch cost, on-chip memory, and the origin of these
-figures.
+The description of a device contains its bandwidth, its peak rates, its launch cost, the size of its
+on-chip memory, and the origin of these figures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Device:
         name: key in `DEVICES`.
         bandwidth_bytes_per_s: bandwidth of main memory, reads and writes together.
         flops_per_s: peak rate of the unit for matrix products.
-        launch_us: time that one more kernel adds to a compiled graph, µs.
+        launch_us: time that one additional kernel adds to a call of a compiled graph, µs.
         on_chip_bytes: size in bytes of one core's memory for tiles of a fused kernel.
         source: origin of the figures.
         vector_flops_per_s: peak rate of the unit for all other arithmetic, or None if one unit
@@ -55,7 +55,7 @@ class Device:
     def rate_of_bytes(self, held: int) -> float:
         """Returns the rate, in bytes per second, at which consecutive kernels move data.
 
-        `held` is the number of bytes that each of the kernels moves.
+        `held` is the number of bytes that each of the consecutive kernels moves.
         """
         return next((rate for most, rate in self.rates if held <= most), self.bandwidth_bytes_per_s)
 
@@ -198,11 +198,11 @@ def measure_cpu() -> Device:
 
     The measurements are: the fastest of three ways to copy 32 MiB, sums of arrays within the
     caches, square roots, and a float32 product of 512 × 512 matrices. The launch cost is the cached
-    result of `measure_launch_us`, or `CPU_LAUNCH_US` if there is none. The bandwidth is that of
-    reads and writes together. The rate of vector arithmetic is the rate of one thread. A square
-    root is assumed to take `ROOT_STEPS` vector steps (see `ms_fusion.cost.vector_steps`). Each
-    measurement is repeated and the shortest time is used, so that other load on the machine has
-    little effect.
+    result of `measure_launch_us`, or `CPU_LAUNCH_US` if there is none. The bandwidth counts the
+    bytes of reads and writes together. The rate of vector arithmetic is the rate of one thread. A
+    square root is assumed to take `ROOT_STEPS` vector steps (see `ms_fusion.cost.vector_steps`).
+    Each measurement is repeated, and the shortest time is used. Therefore other load on the machine
+    has little effect.
     """
     import timeit
 
@@ -357,9 +357,9 @@ def check_device(name: str) -> str:
 
 
 def read_device(file: Path) -> Device:
-    """Read a device from a JSON file with the attributes of `Device`.
+    """Reads a device from a JSON file with the attributes of `Device`.
 
-    If the JSON has no ``name``, the name is the file's name without suffix. If it has no
+    If the JSON has no ``name``, the name is the file's name without suffix. If the JSON has no
     ``source``, the source is the file's path.
 
     Raises:

@@ -21,7 +21,7 @@ class DisjointSets(Generic[Thing]):
         self._above = {thing: thing for thing in things}
 
     def add(self, thing: Thing) -> None:
-        """Add an item as a set of its own."""
+        """Adds an item as a set of its own."""
         self._above[thing] = thing
 
     def root(self, thing: Thing) -> Thing:
@@ -33,7 +33,7 @@ class DisjointSets(Generic[Thing]):
         return thing
 
     def join(self, thing: Thing, into: Thing) -> None:
-        """Merge the set of `thing` into the set of `into`.
+        """Merges the set of `thing` into the set of `into`.
 
         The root of `into` becomes the root of the merged set.
         """

@@ -73,7 +73,7 @@ class Value:
         name: name, unique in the graph.
         shape: tuple of sizes. A size that is unknown before run time is a string or -1.
         dtype: NumPy's name of the dtype (``float32``, ``bfloat16``, ``bool`` …). If the value is
-            not a tensor, this is another text, which depends on the file format.
+            not a tensor, `dtype` is the name of its type in the file format.
         kind: ``input`` (an argument of each call), ``parameter`` (a weight), ``constant``, or
             ``result`` (of a node).
         data: value of a constant (number, string, or nested tuples) if the file contains it, else
@@ -120,7 +120,7 @@ class Node:
             see `attr`.
         sources: places in the user's code. The last place is the nearest to the operator.
         expand_from: type of the operator that the framework expanded into this operator, or None if
-            there is none.
+            this operator did not result from an expansion.
         subgraph: name of the compiled sub-graph of the node. Operators of different sub-graphs are
             never fused.
         body: graph of the operators of a fused kernel, or None for an operator. The inputs and
@@ -155,7 +155,7 @@ class Node:
     def kernel_provider(self) -> str:
         """Provider of a custom operator's kernel: ``custom_ops``, ``auto_fuse`` or ``user``.
 
-        Empty for a framework operator.
+        The result is empty for an operator of the framework.
         """
         custom = self.attr("func_type") is not None and self.attr("reg_op_name") is not None
         return str(self.attr(PROVIDER_ATTRIBUTE, "user")) if custom else ""
@@ -179,7 +179,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge: a value that one node produces and another node reads.
+    """A value that one node produces and another node reads.
 
     Attributes:
         producer: name of the node that produces the value.

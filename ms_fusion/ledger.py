@@ -105,15 +105,16 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class BuildStep:
-    """One of the parts of a kernel of our generator, which run in sequence.
+    """One step of a kernel that our generator built; the steps of a kernel run in sequence.
 
     Attributes:
         by: ``c`` (our loop nests), ``onednn`` (one call of oneDNN), or ``numpy`` (NumPy formulas,
             because the kernel could not be built).
         operators: the basic operators of the step.
         nests: number of loop nests of a ``c`` step, or 0 for all other steps.
-        second_pass_bytes: bytes of the result that the step reads and writes again. For example,
-            relu of a product is a second pass, because oneDNN's relu turns NaN into 0.
+        second_pass_bytes: bytes of the result that the step reads and writes again, in a second
+            pass. For example, our own relu after a oneDNN product is a second pass, because
+            oneDNN's relu turns NaN into 0.
     """
 
     by: str
@@ -130,8 +131,8 @@ class Build:
         steps: the steps of the kernel, in execution order.
         seconds: build time, s.
         cached: whether the kernel cache contained the code, so that no compiler ran.
-        why: reason why the kernel could not be built, so that NumPy computes it; empty if the
-            kernel was built.
+        why: reason why the kernel could not be built; empty if the kernel was built. NumPy computes
+            a kernel that could not be built.
     """
 
     steps: tuple[BuildStep, ...]
@@ -205,7 +206,7 @@ class FusedKernel:
 
     @property
     def saving_spread_us(self) -> float | None:
-        """Spread of `measured_saving_us`, µs; a smaller saving is not significant."""
+        """Spread of `measured_saving_us`, µs; a saving below the spread is not significant."""
         if self.time_spread_us is None or self.unfused_time_spread_us is None:
             return None
         return math.hypot(self.time_spread_us, self.unfused_time_spread_us)
@@ -384,7 +385,7 @@ class SeenShape:
         calls: number of calls.
         compilations: number of compilations for these shapes, or 0 if the net was compiled for the
             padded shapes instead.
-        seconds: total time of these compilations, each of which includes one call, s.
+        seconds: total time of these compilations, s. The time of a compilation includes one call.
         kept: whether the compiled net is still cached.
     """
 
@@ -474,7 +475,7 @@ class Ledger:
         return str(_report_module("text").to_text(self))
 
     def to_html(self, path: str | Path | None = None) -> str | Path:
-        """Returns the text of one self-contained page.
+        """Returns the ledger as one self-contained HTML page.
 
         If `path` is given, the function instead writes the page to `path` and returns the path.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class Step(str):
-    """The progress message for a step of which the number and the total are known.
+    """The progress message for one step of a known number of steps.
 
-    `share` is the fraction of the completed steps.
+    `share` is the number of completed steps divided by the number of all steps.
 
     >>> Step("kernel", 3, 12), Step("kernel", 3, 12).share
     ('kernel 3 of 12', 0.25)

@@ -1,8 +1,8 @@
 """Defines fusion rules: a pattern over `Graph`, a check of each match, and the fused operator.
 
 Rules are independent of file formats: the same rule applies to ONNX models and to MindSpore graphs.
-A pattern is a tree. It is matched from an operator upwards, through the producers of the operator's
-inputs:
+A pattern is a tree. The match starts at the operator at the tree's root, and continues at the
+producers of the operator's inputs:
 
 >>> rule = Rule("AddReLU", "intra-operator", Op("ReLU", Op("Add", "x", "y")))
 >>> str(rule.pattern)
@@ -38,9 +38,10 @@ class Op:
     Args:
         names: an operator type such as ``"Add"``, or several types such as ``"Add|Sub"``.
         inputs: a pattern or a name for each input. A name matches any value. If a name occurs
-            several times in a pattern, all its occurrences must match the same value. Only ``"_"``
-            may match different values. A number such as ``"1.0"`` matches a constant of this value.
-            For a commutative operator, both orders of the inputs are tried.
+            several times in a pattern, all its occurrences must match the same value. The name
+            ``"_"`` is an exception: each occurrence may match another value. A number such as
+            ``"1.0"`` matches a constant of this value. For a commutative operator, both orders of
+            the inputs are tried.
         check: function that returns the reason to refuse the operator, or an empty string to accept
             it. If the operator is refused, every match of a larger pattern at this operator is
             refused, too.
@@ -206,14 +207,14 @@ def find_near_misses(
     as one text.
 
     Args:
-        the arguments of `find_matches`.
+        rule, graph, order: as for `find_matches`.
     """
     return (found for found in _judge_matches(rule, _Search(graph, order, near=True)) if found[1])
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The graph in which a pattern is searched.
+    """The graph in which a pattern is searched, and the options of the search.
 
     Attributes:
         graph: the graph.
@@ -235,7 +236,7 @@ class _PartialMatch:
     against: tuple[str, ...] = ()
 
     def join(self, before: _PartialMatch) -> _PartialMatch:
-        """Returns this match, to which the nodes and reasons of `before` are added.
+        """Returns a copy of this match with the nodes and reasons of `before` added.
 
         The bindings of this match already include the bindings of `before`.
         """

@@ -1,4 +1,4 @@
-"""Suggests known names for a misspelled name, but no name with another meaning."""
+"""Suggests known names for a misspelled name; omits names with another meaning."""
 
 from __future__ import annotations
 

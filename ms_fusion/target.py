@@ -1,8 +1,8 @@
 """Resolves ``FILE.py:NAME`` and strings such as ``64x128:float32`` to a net and its inputs.
 
-As with `python FILE.py`, the directory of the file is on the import path during the import. But the
-module's name is not ``__main__``. The import writes nothing, not even bytecode, into the directory
-of the file.
+The file is imported as a module, and its name is not ``__main__``. During the import, the directory
+of the file is on the import path, as with `python FILE.py`. The import writes nothing, not even
+bytecode, into the directory of the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class InputSpec:
 
 
 def parse_input(text: str) -> InputSpec:
-    """Parse the value of one ``--input`` option.
+    """Parses the value of one ``--input`` option.
 
     Forms: ``64x128:float32``, ``64x128`` (float32), ``:int32`` (a scalar) or ``file.npy``.
 
@@ -91,7 +91,7 @@ def parse_input(text: str) -> InputSpec:
 
 
 def split_target(text: str) -> tuple[Path, str]:
-    """Split ``FILE.py:NAME`` into the existing file and the name.
+    """Splits ``FILE.py:NAME`` into the path of the file, which must exist, and the name.
 
     Raises:
         InputError: the text has another form, or the file does not exist.
@@ -141,7 +141,7 @@ def check_tensors(inputs: Any, place: str = "input") -> None:
 def load_target(
     target: str, *, inputs: Sequence[str] = ()
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Load the net that ``FILE.py:NAME`` names, and create Tensors for its inputs.
+    """Loads the net that ``FILE.py:NAME`` names, and creates Tensors for its inputs.
 
     Args:
         target: ``FILE.py:NAME``. NAME is a Cell class without constructor arguments, a Cell, a
@@ -166,7 +166,7 @@ def load_target(
 
 
 def run_file(path: Path) -> ModuleType:
-    """Runs a Python file like `python FILE.py`, but not as ``__main__``; returns its module.
+    """Runs a Python file as `python FILE.py` does, but not as ``__main__``; returns the module.
 
     Raises:
         InputError: the file raises an exception.

@@ -31,12 +31,13 @@ def build_bprop(
         count: number of inputs of the forward primitive.
         singles: one bool for each of `calls`: whether the primitive has exactly one output.
         saved: indices of the forward primitive's inputs and outputs that `calls` read.
-        places: for each input, the index of its gradient among the outputs of all `calls`. The
-            index −1 means that the bprop returns zeros for the input.
+        places: for each input, the index of its gradient in the concatenated outputs of all
+            `calls`. The index −1 means that the bprop returns zeros for the input.
         several: whether the forward primitive has several outputs.
         visible: number of leading outputs of the forward primitive that have a gradient.
-        bare: whether the bprop takes all inputs in one tuple, as ``(inputs, out, dout)``, which the
-            ``bprop`` method of a Cell needs. Otherwise each input is a separate argument.
+        bare: whether the bprop takes all inputs in one tuple, as ``(inputs, out, dout)``. The
+            ``bprop`` method of a Cell needs this form. If `bare` is false, each input is a separate
+            argument.
     """
     zeros_like = ops.zeros_like
     numbers = tuple(range(len(calls)))

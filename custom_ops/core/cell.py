@@ -1,4 +1,4 @@
-"""Defines the Cells of operators. Without MindSpore, the Cells run on NumPy arrays."""
+"""Defines the Cells of operators; without MindSpore, the Cells run on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def check_route(route: str, place: str) -> str:
 def resolve_route(spec: OpSpec, route: str) -> str:
     """Returns the route that an operator uses: ``native`` or ``composite``.
 
-    An empty `route` means the default route. If the operator has no kernel for the device, the
-    native route is replaced by ``composite``.
+    An empty `route` means the default route. If the route is ``native`` and the operator has no
+    kernel for the device, the result is ``composite``.
 
     Raises:
         InputError: `route` is unknown, or the result would be ``composite`` and the operator has no
@@ -82,8 +82,8 @@ def _missing_requirement(spec: OpSpec) -> str:
 class CompositeCell(Cell):
     """Cell that computes an operator with MindSpore's basic operators and fixed attributes.
 
-    A function would not work: MindSpore's `amp` with level O1 copies functions without their
-    closures.
+    A Python function could not replace this Cell, because MindSpore's `amp` with level O1 copies
+    functions without their closures.
     """
 
     def __init__(self, function: Callable[..., Any], attributes: Mapping[str, Any]):

@@ -203,8 +203,8 @@ class Computation:
 
         This method is the fallback if the operator rejects `PROBE_SIZES` as values of the unknown
         sizes, for example because an unknown size must equal another size. All unknown sizes get
-        the same value. The known sizes are tried as this value first, then `SMALL_SIZES`, until the
-        operator accepts the inputs.
+        the same value. The method tries the known sizes as this value, from the largest to the
+        smallest, then `SMALL_SIZES`. It stops when the operator accepts the inputs.
         """
         known = {size for size in sizes_of(given) if size > 0}
         for size in (*sorted(known, reverse=True), *SMALL_SIZES):

@@ -1,7 +1,7 @@
 """Generates counter-based random numbers by hashing the position of each element with a key.
 
-The same position and key always give the same bits. Forward therefore need not store the bits:
-backward recomputes them.
+The same position and key always give the same bits. The backward pass can therefore recompute the
+bits, so that the forward pass need not store them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Imports MindSpore if it is installed. The operators also work without MindSpore."""
+"""Imports MindSpore if it is installed; the operators also work without MindSpore."""
 
 from __future__ import annotations
 

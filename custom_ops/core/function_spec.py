@@ -1,7 +1,7 @@
 """Describes the functions of `custom_ops.functional`, and generates their source code.
 
-MindSpore compiles a function from its source. Each function is therefore generated as text, in the
-way in which `attrs` and `dataclasses` generate methods. The text is stored in `linecache`, so that
+MindSpore compiles a function from its source. Each function is therefore generated as text, as
+`attrs` and `dataclasses` do for methods. The text is stored in `linecache`, so that
 `inspect.getsource` finds the text.
 """
 
@@ -35,14 +35,14 @@ class FunctionSpec:
     Attributes:
         name: name of the function.
         inputs: names of the tensors, in order.
-        build: takes the attributes and ``route`` by keyword, and returns the Cell.
-        attributes: parameters of the function beside tensors and ``route``, with annotation and
+        build: function that takes the attributes and ``route`` by keyword, and returns the Cell.
+        attributes: parameters of the function besides tensors and ``route``, with annotation and
             default. In the signature, attributes without a default follow the first tensor, and
             attributes with a default are keyword-only.
         optional: names of the tensors that may be None.
-        build_without: builds the Cell for calls in which the first of the `optional` tensors is
-            None. This Cell does not take the `optional` tensors. If `build_without` is None, the
-            Cell from `build` is used, and accepts None for these tensors.
+        build_without: function that builds the Cell for calls in which the first of the `optional`
+            tensors is None. This Cell does not take the `optional` tensors. If `build_without` is
+            None, the Cell from `build` is used, and accepts None for these tensors.
         doc: docstring of the function.
     """
 
@@ -119,9 +119,9 @@ def function_of_cell(
     """Returns the `FunctionSpec` of a function that calls the Cell of a class without weights.
 
     The attributes are the arguments of the constructor of the class. The tensors are the arguments
-    of ``construct``; a tensor with the default None is optional. The docstring of the function
-    consists of the first line of the docstring of the class, the formula of the spec, and the
-    sections of the docstring of the class on arguments, results and errors.
+    of ``construct``; a tensor with the default None is optional. The docstring of the function has
+    three parts: the first line of the class docstring, the formula of the spec, and the sections of
+    the class docstring on arguments, results and errors.
 
     Args:
         name: name of the function.

@@ -103,9 +103,10 @@ def _forward(spec: OpSpec) -> Any:
 
 
 def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
-    """Returns a function that infers the shape (or dtype) of each gradient from its input.
+    """Returns a function that infers a gradient's shape (or dtype) from the corresponding input.
 
-    Returns None if the gradient operator does not get one of these inputs in `saves`.
+    Returns None if one of these inputs is missing from `saves`, the inputs of the gradient
+    operator.
     """
     if not set(own) <= set(saves):
         return None
@@ -114,7 +115,7 @@ def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:
-    """Appends underscores until `name` is unused, because gradients of gradients repeat names."""
+    """Appends underscores to `name` until it is unused; gradients of gradients repeat names."""
     while name in taken:
         name += "_"
     taken.add(name)

@@ -30,7 +30,7 @@ CompiledStep = Step[MemberKernel]
 def make_step(
     kernel: MemberKernel, reads: tuple[str, ...], writes: tuple[str, ...]
 ) -> CompiledStep:
-    """Returns a step of a compiled sequence, which is the call of one kernel.
+    """Returns one step of a compiled sequence; a step is the call of one kernel.
 
     The shapes of an array and of the kernel's argument may differ, if the numbers of elements are
     equal.

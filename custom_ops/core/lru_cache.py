@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """Least-recently-used cache of bounded size. Thread-safe.
+    """Thread-safe least-recently-used cache of bounded size.
 
     >>> table = LruCache(2)
     >>> table["a"], table["b"] = 1, 2

@@ -87,8 +87,8 @@ class _OperatorState:
 class Operator(OperatorCell):
     """Base class of operators with NumPy methods.
 
-    ``forward(self, x, …)`` computes the outputs. The object stores each argument, also an argument
-    with a default, as an attribute of the same name. ``backward(self, grad, …)`` may read these
+    ``forward(self, x, …)`` computes the outputs. The object stores each argument as an attribute of
+    the same name, including arguments with a default. ``backward(self, grad, …)`` may read these
     attributes, such as ``self.x``, and returns one gradient per input. On NumPy arrays both methods
     run as they are written. In MindSpore the object is a Cell, which works in graph mode, in
     PyNative and under `@ms.jit`.
@@ -420,7 +420,7 @@ def _inputs_of(written: type, forward: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _record_arguments(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps `forward` so that it first stores its arguments as attributes of the same names."""
+    """Wraps `forward`; the wrapper first stores the arguments as attributes of the same names."""
     signature = inspect.signature(forward)
 
     @functools.wraps(forward)

@@ -33,8 +33,8 @@ class TbeComputation:
     Attributes:
         compute: DSL function like `OpSpec.forward`. The keyword arguments of the function become
             the attributes of CANN's operator. None means the function `OpSpec.forward`.
-        dtypes: dtypes that are registered for the inputs that are not in `OpSpec.integers`.
-        other_dtypes: dict from an input to the dtypes that are registered for it in addition.
+        dtypes: dtypes to register for each input that is not in `OpSpec.integers`.
+        other_dtypes: dict from an input to additional dtypes to register for this input.
     """
 
     compute: Compute | None = None
@@ -60,28 +60,29 @@ class OpSpec:
         inputs, outputs: names of the inputs and outputs, in order.
         forward: the computation, from which kernels are traced. None for an operator that has a
             `kernel_builder` or a `procedure` instead, or that has no kernel.
-        backward: takes the values of `saves`, then one gradient per output. It returns the
-            gradients of the inputs in order, with None for an input without a gradient. If
-            `backward` is None, the gradient is derived from `forward`.
+        backward: function that takes the values of `saves`, then one gradient per output. The
+            function returns the gradients of the inputs in order, with None for an input without a
+            gradient. If `backward` is None, the gradient is derived from `forward`.
         saves: inputs and outputs that `backward` reads.
         attributes: dict from the name of each attribute to its default.
         variants: further attribute sets for tests.
-        composite: the same computation with MindSpore's basic operators. It takes tensors by
-            position and attributes by keyword.
-        infer_shape: takes the input shapes by position, and returns one shape per output. If None,
-            the shapes are inferred from `forward`.
-        infer_dtype: takes the input dtypes by position, and returns one dtype per output. If None,
-            the dtypes are inferred from `forward`.
-        kernel_builder: takes the shapes and dtypes of the inputs
-            (`custom_ops.core.kernel_interface.ArraySpec`), and attributes by keyword. It returns
-            the C kernel (`custom_ops.core.c_kernels.CKernel`). If there is a `kernel_builder`,
-            `forward` is None.
-        backward_kernel_builder: builds the kernel of the gradients, with the arguments of
-            `backward`.
-        procedure: host function of an operator without a kernel. It takes the inputs, then the
-            output arrays, and attributes by keyword. If there is a `procedure`, `forward` is None.
-            The shapes and dtypes of the outputs are computed by `describe`, or, if it is None, by
-            `infer_shape` (which then also takes attributes) and `infer_dtype`.
+        composite: function that does the same computation with MindSpore's basic operators. The
+            function takes tensors by position and attributes by keyword.
+        infer_shape: function that takes the input shapes by position, and returns one shape per
+            output. If None, the shapes are inferred from `forward`.
+        infer_dtype: function that takes the input dtypes by position, and returns one dtype per
+            output. If None, the dtypes are inferred from `forward`.
+        kernel_builder: function that takes the shapes and dtypes of the inputs
+            (`custom_ops.core.kernel_interface.ArraySpec`), and attributes by keyword. The function
+            returns the C kernel (`custom_ops.core.c_kernels.CKernel`). If there is a
+            `kernel_builder`, `forward` is None.
+        backward_kernel_builder: function that builds the kernel of the gradients. The function
+            takes the arguments of `backward`.
+        procedure: host function of an operator without a kernel. The function takes the inputs,
+            then the output arrays, and attributes by keyword. If there is a `procedure`, `forward`
+            is None. `describe` computes the shapes and dtypes of the outputs. If `describe` is
+            None, `infer_shape` and `infer_dtype` compute them; `infer_shape` then also takes
+            attributes.
         describe: function for an operator with a `procedure`. It takes the shapes and dtypes of the
             inputs (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It
             returns the shapes and dtypes of the outputs.
@@ -92,16 +93,17 @@ class OpSpec:
         backward_procedure: host function of the gradients, with the arguments of `backward`. Each
             gradient has the shape and dtype of its input. These inputs have to be among `saves`.
         undifferentiable: inputs without a gradient, such as indices and masks.
-        hidden: trailing outputs that only `backward` reads. Callers do not get the hidden outputs,
-            which have no gradient.
-        recompute_hidden: computes the hidden outputs from the other values that `backward` reads,
-            and takes attributes by keyword. This function makes the gradient operator
-            differentiable, including the path through the hidden outputs. If it is None and there
-            are hidden outputs, the gradient operator is not differentiable.
+        hidden: trailing outputs that only `backward` reads. Callers do not get the hidden outputs.
+            The hidden outputs have no gradient.
+        recompute_hidden: function that computes the hidden outputs from the other values that
+            `backward` reads. The function takes attributes by keyword, and makes the gradient
+            operator differentiable, including the path through the hidden outputs. If
+            `recompute_hidden` is None and there are hidden outputs, the gradient operator is not
+            differentiable.
         overwrites: inputs that the operator writes to. Such an operator runs even if its outputs
             are unused.
         bprop: gradient function in the format that MindSpore parses. The function takes the inputs,
-            the output and the gradient of the output. It takes precedence over all other
+            the output and the gradient of the output. `bprop` takes precedence over all other
             definitions of the gradient.
         gradient_remedy: remedy in the error message for a missing gradient. If empty, the message
             has the usual remedy, such as the composite route.
@@ -125,9 +127,10 @@ class OpSpec:
         tbe: the TBE operator that CANN builds: a `TbeComputation`, the name of a module of
             `tbe_impl.ops`, or the path of a ``.py`` file. ``:function`` may follow the module or
             path. By default, the function has the name of the module or file. The function takes
-            inputs, outputs and attributes. If `tbe` is empty and there are no `tbe_steps`, the TBE
-            operator is generated from `forward` if the operator belongs to this package. An
-            operator that a user defined then has no TBE operator.
+            inputs, outputs and attributes. If `tbe` is empty and there are no `tbe_steps`, the
+            result depends on the origin of the operator. For an operator of this package, the TBE
+            operator is generated from `forward`. An operator that a user defined has no TBE
+            operator.
         tbe_gradient: the TBE operator of the gradient operator, in the format of `tbe`.
         tbe_steps: function that builds a sequence of TBE operators, which is used instead of `tbe`.
             The function takes attributes by keyword, and returns
@@ -285,7 +288,7 @@ class OpSpec:
 
 
 def cache_in_spec(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Caches results like `functools.cache`, but in the spec, so that both are freed together."""
+    """Caches results like `functools.cache`, but in the spec; results are freed with the spec."""
 
     @functools.wraps(function)
     def look_up(spec: OpSpec, *arguments: Any) -> Result:

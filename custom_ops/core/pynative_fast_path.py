@@ -149,8 +149,8 @@ class FastCall:
 
     Args:
         computation: the operator's kernels.
-        gradients: operators that compute the gradients; all save the same tensors. The tuple is
-            empty if the operator has no gradient.
+        gradients: operators that compute the gradients. All these operators read the same saved
+            tensors. The tuple is empty if the operator has no gradient.
         refusal: error message that backward raises if `gradients` is empty.
     """
 

@@ -307,7 +307,7 @@ def _as_compute(function: Compute, kind: str) -> Compute:
 
 
 def _function(member: Any, written: type) -> Callable[..., Any]:
-    """Returns `member` as a function; binds the ``self`` of a method to a new `written` object."""
+    """Returns `member` as a function; binds ``self`` to a new object of the class `written`."""
     function = getattr(member, "__func__", member)
     if next(iter(inspect.signature(function).parameters), "") == "self":
         return function.__get__(written())

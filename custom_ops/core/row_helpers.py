@@ -19,7 +19,7 @@ def sizes(tensor: Any) -> list[Any]:
 
 
 def widen(tensor: Any, like: Any = None) -> Any:
-    """Casts `tensor` to the accumulation dtype of `like` (default: of `tensor`)."""
+    """Casts `tensor` to the accumulation dtype of `like`, or of `tensor` if `like` is not given."""
     dtype = (tensor if like is None else like).dtype
     return dsl.cast_to(tensor, "float64" if dtype == "float64" else "float32")
 

@@ -37,7 +37,7 @@ def uniform_initializer(bound: float, *, he: bool = False) -> Any:
 
 @contextmanager
 def keep_names(*parameters: Any) -> Iterator[None]:
-    """Context manager that restores the names of `parameters` at the end of its ``with`` block.
+    """Context manager that restores the original names of `parameters` at exit.
 
     MindSpore renames a Parameter when the Parameter is assigned to a Cell.
     """
@@ -85,8 +85,8 @@ def make_parameter(
 class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
-    On arrays, `forward` takes all inputs in order. All weights may be omitted together, and so may
-    weights at the end of the arguments. For an omitted weight, the Cell uses its own Parameter.
+    On arrays, `forward` takes all inputs in order. A call may omit all weights, or only weights at
+    the end of the arguments. For an omitted weight, the Cell uses its own Parameter.
 
     Args:
         spec: the operator.

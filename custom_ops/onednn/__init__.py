@@ -7,8 +7,8 @@ MindSpore itself is not imported.
 ``.call(arrays)`` runs this operator on NumPy arrays. C code calls ``.function`` with ``.state``.
 Each public name is imported lazily, on first use.
 
-In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call.
-Must not: load MindSpore.
+In: shapes, dtypes, attributes, pointers. Out: prepared operators that C and Python call. This
+package must not load MindSpore.
 """
 
 from __future__ import annotations

@@ -206,7 +206,8 @@ def _refuse_narrow(sizes: Geometry, dtype: str) -> None:
     """Raises `Unimplemented` if x has a 16-bit dtype and is smaller than the stride.
 
     If x is bfloat16 and smaller than the stride, oneDNN 3.10.1 reads uninitialized memory when it
-    computes the weight gradient. With AMX, it also does so when it computes the convolution.
+    computes the weight gradient. With AMX, oneDNN also reads uninitialized memory when it computes
+    the convolution.
     """
     if dtype != "float32" and sizes.is_narrower_than_stride:
         raise Unimplemented("x narrower than the stride")

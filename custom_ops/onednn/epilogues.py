@@ -73,7 +73,7 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Epilogue ``activation(product · scale + bias + residual)``, in which every term is optional.
+    """Epilogue ``activation(product · scale + bias + residual)``; every term is optional.
 
     Attributes:
         bias, residual: whether the operator has an input of this name.

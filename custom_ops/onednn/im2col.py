@@ -103,7 +103,7 @@ def col2im(sizes: Geometry, patches: np.ndarray) -> np.ndarray:
 
 
 def _window_slices(sizes: Geometry, row: int, column: int) -> tuple[slice, ...]:
-    """Returns slices of the padded input that select all elements multiplied by one weight."""
+    """Returns slices of the padded input that select all elements that one weight multiplies."""
     found = [slice(None), slice(None)]
     for axis, offset in enumerate((row, column)):
         begin, step = offset * sizes.dilation[axis], sizes.stride[axis]

@@ -1,7 +1,8 @@
 """Builds plans, which run several oneDNN primitives in one C call.
 
 A plan is a sequence of oneDNN primitives and of our own passes over memory. The primitives and
-passes are called the steps of the plan. They work on the caller's buffers and on scratch memory.
+passes are called the steps of the plan. The steps work on the caller's buffers and on scratch
+memory.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class OutputPlace:
 
     Attributes:
         buffer: the caller's buffer.
-        dense: dense memory in the compute dtype. If `buffer` has this dtype, `dense` is `buffer`.
+        dense: dense memory in the compute dtype. If `buffer` has the compute dtype, `dense` is
+            `buffer`.
     """
 
     buffer: Place
@@ -310,7 +312,7 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def use_one_thread(self) -> Iterator[None]:
-        """Context manager that sets `threads` to 1 in its ``with`` block."""
+        """Context manager that sets `threads` to 1, and restores the previous number at exit."""
         before, self.threads = self.threads, 1
         try:
             yield
@@ -319,7 +321,7 @@ class PlanBuilder:
 
     @contextlib.contextmanager
     def piece(self) -> Iterator[None]:
-        """Context manager that makes the steps added in its ``with`` block a task for one thread.
+        """Context manager; the steps that are added inside the context form a task for one thread.
 
         Consecutive tasks run in parallel. A task may contain only primitives.
         """

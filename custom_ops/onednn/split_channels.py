@@ -3,7 +3,8 @@
 On AVX2, oneDNN's channels-last implementation sums all products sequentially, so that the error
 grows with the square root of the number of products. The convolution is therefore split into
 pieces. Each piece is a convolution over some of the input channels. The results of all pieces are
-added in the output. For 512 channels with 3 × 3 weights, the split halves the error.
+added in the output. For a convolution with 512 input channels and 3 × 3 weights, the split halves
+the error.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def forward(
         last: names of the channels-last arrays among ``x`` and ``y``.
 
     Returns:
-        True if the steps were added. False if a split is not needed or the pieces would be slow.
+        True if the steps were added. False if a split is not needed, or if the pieces would be
+        slow.
     """
     many = piece_count(sizes, dtype)
     if many == 1:

@@ -1,10 +1,11 @@
 """Computes the weight gradient of a convolution piece by piece, and adds up the results.
 
 Each element of the gradient is a sum over all positions of all images. oneDNN adds the terms
-sequentially, in particular for few input channels. The error then grows with the square root of the
-number of terms. The images are therefore divided into pieces: a piece consists of some rows of an
-image, or of several images. The sums within a piece are shorter, and the results of all pieces are
-added in float64. One thread computes each piece, without synchronization.
+sequentially, in particular if there are few input channels. The error of a sequential sum grows
+with the square root of the number of terms. The images are therefore divided into pieces: a piece
+consists of some rows of an image, or of several images. The sums within a piece are shorter, and
+the results of all pieces are added in float64. One thread computes each piece, without
+synchronization.
 """
 
 from __future__ import annotations

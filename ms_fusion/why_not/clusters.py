@@ -55,7 +55,7 @@ class _Groups:
         return found - {base}
 
     def merge(self, base: str, others: Collection[str]) -> None:
-        """Merge the groups `others` into the group `base`."""
+        """Merges the groups `others` into the group `base`."""
         whole = {base, *others}
         self.clusters |= {base} if others else set()
         for name, group in self.of.items():
@@ -80,7 +80,7 @@ class _Groups:
         )
 
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
-        """Returns the first element of `wanted` on each path from `start` back to its producers.
+        """Returns, for each path from `start` to its producers, the first element of `wanted`.
 
         `start` must not be in `wanted`.
         """

@@ -59,10 +59,11 @@ def explain_edges(
     """Returns the unfused edges of `before`: those whose two operators are in no common kernel.
 
     The edges are sorted by bytes at stake, largest first. Two kinds of edges that the graph lacks
-    are added. If an operator was expanded and then split over several kernels, an edge from the
-    operator to itself represents the values that these kernels exchange. An edge without a consumer
-    represents a value that leaves its sub-graph. Another sub-graph, which has an input of the same
-    shape and dtype, probably reads this value.
+    are added. The first kind belongs to an operator that was expanded and then split over several
+    kernels: an edge from the operator to itself represents the values that these kernels exchange.
+    The second kind is an edge without a consumer, which represents a value that leaves its
+    sub-graph. Another sub-graph, which has an input of the same shape and dtype, probably reads
+    this value.
 
     Args:
         before: the graph of the original operators.
@@ -249,9 +250,9 @@ class _EdgeExplainer:
     ) -> tuple[str, str, tuple[Refusal, ...]]:
         """Returns the reason why an edge is not fused: (reason code, sentence, refusals).
 
-        A `Refusal` names an operator that MindSpore did not cluster, or that its generator must not
-        build, and the reason. If neither of these is the reason for the unfused edge, the tuple of
-        refusals is empty.
+        A `Refusal` names an operator and a reason: why MindSpore did not cluster the operator, or
+        why MindSpore's generator must not build the operator. If the edge is unfused for another
+        reason, the tuple of refusals is empty.
         """
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:
@@ -303,8 +304,8 @@ class _EdgeExplainer:
     def culprits(self) -> Mapping[str, tuple[Refusal, ...]]:
         """A dict from a cluster to the refusals of its operators.
 
-        A `Refusal` is an operator that MindSpore's CPU generator must not build, with the reason.
-        The dict is empty for other devices and other generators.
+        Each `Refusal` names an operator that MindSpore's CPU generator must not build, and the
+        reason. The dict is empty for other devices and other generators.
         """
         found: dict[str, tuple[Refusal, ...]] = defaultdict(tuple)
         if self.given.device == "CPU" and self.given.generator == "mindspore":
@@ -316,7 +317,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """The clusters with `culprits`, as they would be if these operators were not clustered."""
+        """The clusters with `culprits`, predicted for the case that these are not clustered."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one
@@ -446,9 +447,9 @@ class _EdgeExplainer:
     def _may_be_drawn_away(self, producer: Node, consumer: Node) -> bool:
         """Whether the consumer might join a cluster that the producer cannot join.
 
-        The assumption is that the consumer is clustered. The cluster must contain an operator that
-        reads the consumer's result. MindSpore forms this cluster first, since it forms clusters
-        from the end of the program backwards.
+        The function assumes that the consumer is clustered, and considers clusters of operators
+        that read the consumer's result. MindSpore forms such a cluster before it reaches the
+        consumer, since MindSpore forms clusters from the end of the program backwards.
         """
         if self._is_clustered(consumer):
             return False
@@ -469,8 +470,8 @@ class _EdgeExplainer:
 
         If no kernel contains `node`, the function returns the traits of a hypothetical kernel that
         contains `node`. If `last` is True, this hypothetical kernel also contains the operators of
-        some kernels that compute an input of `node`: those with neither a reduction nor data
-        movement.
+        kernels that compute an input of `node`. Kernels with a reduction or data movement are
+        excluded.
 
         Args:
             node: the operator, which may be split over several kernels.

@@ -95,7 +95,10 @@ class Refusal:
 
 
 def read_flags(text: str) -> dict[str, str]:
-    """Parses the ``--key=value`` pairs of a flag string; the last of several values is used."""
+    """Parses the ``--key=value`` pairs of a flag string.
+
+    If a flag occurs several times, its last value is used.
+    """
     return {match[1]: match[2] or "" for match in re.finditer(r"--(\w+)(?:=(\S*))?", text)}
 
 

@@ -57,9 +57,9 @@ def hot_spots(
         device: device of the measurement. Only on CPU, the function judges the speed of MindSpore's
             own convolution.
         generator: generator of the fused kernels.
-        roofs: bandwidth and peak rate of the device. If they are given, the result names, for each
-            operator, the bound in the roofline model (the roof) and the share of this bound that
-            the operator reaches.
+        roofs: bandwidth and peak rate of the device. If `roofs` is given, each result names the
+            operator's bound in the roofline model (the roof), and the share of this bound that the
+            operator reaches.
     """
     measured = {name: time for name, time in times_us.items() if isfinite(time) and time > 0}
     total = sum(measured.values())
@@ -121,7 +121,7 @@ def _judge_node(
 
 
 def _roof(node: Node, work: Work, time_us: float, roofs: Device) -> str:
-    """Returns text: an operator's bound in the roofline model, and the reached share of the bound.
+    """Returns text: an operator's bound in the roofline model, and the reached share of this bound.
 
     The bound is either the bandwidth or the peak rate of the device.
     """

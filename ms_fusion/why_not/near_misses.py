@@ -12,10 +12,9 @@ from ms_fusion.source_paths import is_internal_file
 def find_rejected_groups(graph: Graph) -> tuple[RejectedCandidate, ...]:
     """Returns the groups of operators that nearly match a rule, with the reasons.
 
-    A near miss (a group that nearly matches) shows that a group of operators resembles a certain
-    operator, but does not compute exactly the same function. MindSpore's fusions do not depend on
-    our rules. So rules of the kind ``cross-operator``, which match several operators, are not
-    tried.
+    A near miss is a group that resembles a known operator (such as GELU), but does not compute
+    exactly the same function. Rules of the kind ``cross-operator``, which match several whole
+    operators, are not tried, because MindSpore's fusions do not depend on our rules.
 
     A group is left out if it is a part of a match. If several groups share operators, only one is
     returned: the largest group of the rule that comes first in `DEFAULT_RULES`.

@@ -2,8 +2,8 @@
 
 MindSpore's splitter cuts a cluster at edges that are known in advance. Then it merges the remaining
 operators in an order that no known rule predicts. A *piece* is a connected component of a cluster
-after all possible cuts. The prediction covers only pieces that no merge order separates. All
-operators of such a piece can be one kernel.
+after all possible cuts. The prediction covers only pieces that stay together in every merge order.
+All operators of such a piece can be one kernel.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ class ProspectiveClusters:
         Returns True if all of these conditions hold:
 
         - Both are in one piece, a part of a cluster that remains connected after all possible cuts.
-        - The splitter certainly neither cuts off one of the two operators, nor merges their piece
-          with another piece.
+        - The splitter certainly does not cut off the producer or the consumer, and does not merge
+          the piece with another piece.
         - Both depend on the same intermediate operators, and the same intermediate operators depend
           on both. An intermediate operator is outside of the piece, but must run between two
-          operators of the piece. It could separate the two operators in two cases: it depends on
-          only one of them, or only one of them depends on it.
+          operators of the piece. Such an operator could separate the producer and the consumer in
+          two cases: the intermediate operator depends on only one of them, or only one of them
+          depends on the intermediate operator.
         """
         piece = self._pieces.get(producer.name)
         if (

@@ -234,8 +234,8 @@ def _enable_operator(
         op: the operator type.
         name: name of the list.
         given: the flags in force.
-        caution: description of a known fault of `op`. It is used if the operator table has no
-            description.
+        caution: description of a known fault of `op`. This description is used if the operator
+            table has none.
         cautious: whether the suggestion mentions the known faults of `op` in MindSpore's own
             generator.
     """

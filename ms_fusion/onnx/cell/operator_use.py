@@ -42,8 +42,8 @@ class OperatorUse:
         node: the operator.
         graph: the graph of the operator.
         texts: Python expressions of the inputs; an omitted input has an empty string.
-        sizes: maps the name of a value that is known when the net is compiled to its Python
-        expression. The value of the expression is an integer or a tuple.
+        sizes: maps a value's name to its Python expression, for values that are known when the net
+            is compiled. The value of the expression is an integer or a tuple.
         array: function that returns the elements of the constant with a given name. It returns
             None if the name denotes a computed value.
         part: function that stores an object, such as a primitive, as an attribute of the net and

@@ -66,7 +66,8 @@ class Difference:
         largest: absolute difference at the worst element, whose difference is greatest relative to
             its tolerance. If shapes, dtypes, or the positions of NaN or infinities differ, the
             value is infinite. For a dtype without a tolerance, the value is the number of unequal
-            elements. allowed: absolute tolerance at the worst element.
+            elements.
+        allowed: absolute tolerance at the worst element.
     """
 
     name: str

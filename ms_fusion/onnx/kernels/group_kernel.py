@@ -70,7 +70,7 @@ class LoweredModelGroup:
         values: maps the ``id`` of a DSL tensor to the name of the value in the group.
         stages: maps the ``id`` of a DSL tensor to the operator whose lowering created the tensor.
         doubtful: symbols that denote different sizes in different places of the model. Some
-        exporters write such symbols.
+            exporters write such symbols.
     """
 
     inputs: tuple[Argument, ...]

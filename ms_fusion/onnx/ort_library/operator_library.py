@@ -113,7 +113,7 @@ class LibraryBuilder:
 
 
 def write_tables(names: Sequence[str]) -> str:
-    """Returns the C text of the tables that ``registration.c`` reads: operators and features."""
+    """Returns the C text of the tables for ``registration.c``: operators and CPU features."""
     declared = [f"extern const struct operator_kernel kernel_{name};" for name in names]
     features = [f'#ifdef {macro}\n"{name}",\n#endif' for macro, name in FEATURE_MACROS.items()]
     return "\n".join(

@@ -72,7 +72,7 @@ class AttentionMatch:
         heads: number of heads; 0 if the heads are already separate.
         scale: factor of the scores.
         mask: name of the mask, which is broadcast to the shape of the scores; empty if there is
-        none.
+            no mask.
         fill: value by which a boolean mask replaces excluded scores; None for an additive mask.
         keeps: whether a boolean mask is true for the scores that are kept.
     """
