@@ -331,7 +331,7 @@ def _launch_key() -> str:
 
 
 def _cache_bytes() -> int:
-    """Returns the size of one core's level-2 cache in bytes, or 1 MiB if it is unknown."""
+    """Returns the size of one core's level-2 cache in bytes, or 1 MiB if the size is unknown."""
     try:
         return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
     except (ValueError, OSError, AttributeError):

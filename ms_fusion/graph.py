@@ -141,7 +141,7 @@ class Node:
     def is_fused_kernel(self) -> bool:
         """Whether a kernel generator built the node.
 
-        This is also True for a kernel with a single operator, in which nothing was fused.
+        The result is also True for a kernel with a single operator.
         """
         return self.body is not None
 

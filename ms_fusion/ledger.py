@@ -436,7 +436,8 @@ class Ledger:
             output; None if the outputs were not compared.
         shapes: input shapes in the calls of a specialised net.
         rejected: groups of operators that were considered as one kernel and rejected.
-        warnings: facts that affect the meaning of the numbers; each report begins with them.
+        warnings: facts that affect the meaning of the numbers; each report begins with the
+            warnings.
     """
 
     title: str

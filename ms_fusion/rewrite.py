@@ -33,7 +33,7 @@ def accept_every_node(node: Node, graph: Graph) -> str:
 
 @dataclass(frozen=True, init=False)
 class Op:
-    """Matches an operator that has one of the types `names` and whose first inputs match `inputs`.
+    """Matches an operator if its type is in `names` and its first inputs match `inputs`.
 
     Args:
         names: an operator type such as ``"Add"``, or several types such as ``"Add|Sub"``.
@@ -63,7 +63,7 @@ class Op:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """Matches an operator if one of the patterns matches it; the patterns are tried in order."""
+    """Matches an operator if one of the patterns matches; the patterns are tried in order."""
 
     patterns: tuple[Pattern, ...]
 
@@ -154,9 +154,10 @@ class Rule:
 
     Attributes:
         name: name of the rule and of the fused operator.
-        kind: ``intra-operator`` (the operators are the parts of one decomposed operation),
-            ``cross-operator`` (several operations), or ``pipeline`` (two groups of operators whose
-            computations on tiles overlap in time).
+        kind: ``intra-operator``, ``cross-operator`` or ``pipeline``. With ``intra-operator``, the
+            matched operators are the parts of one decomposed operation. With ``cross-operator``,
+            they are several operations. With ``pipeline``, they are two groups whose computations
+            on tiles overlap in time.
         pattern: pattern to match at each operator.
         check: function that returns the reason to refuse a match, or an empty string to accept it.
     """
@@ -172,7 +173,7 @@ class Candidate:
     """A group of operators that may become one kernel.
 
     Attributes:
-        rule: name of the rule that found the group, or of the general search that found it.
+        rule: name of the rule or of the general search that found the group.
         kind: kind of the fusion.
         nodes: names of the operators, in the graph's order.
     """
@@ -251,7 +252,8 @@ def _judge_matches(rule: Rule, search: _Search) -> Iterator[tuple[Match, str]]:
     """Yields (match, reasons to refuse it) for each operator at which the pattern matches.
 
     If a match at the operator passes the checks, the function yields the first such match, with an
-    empty reason. Otherwise it yields the first match with the fewest reasons.
+    empty reason. If all matches are refused, the function yields the first match with the fewest
+    reasons.
     """
     order = search.order
     for node in search.graph.nodes:

@@ -44,10 +44,10 @@ DERIVATION_WORDS = frozenset({"not", "no", "non", "un", "inv", "inverse", "grad"
 def near_names(name: str, valid: Iterable[str]) -> tuple[str, ...]:
     """Returns a tuple of the valid names that the user probably meant by `name`.
 
-    There are three groups of names: names that differ only in case or underscores; names at the
-    smallest edit distance, at most 2; names that begin with `name`. The result is the first group
-    that is not empty. The second and the third group omit names with an opposite or derived
-    meaning. A group with more than `ADVISED_NAMES_MAX` names counts as empty.
+    The function tries three groups of names: (1) names that differ only in case or underscores; (2)
+    names at the smallest edit distance, at most 2; (3) names that begin with `name`. The result is
+    the first group that is not empty. The second and the third group omit names with an opposite or
+    derived meaning. A group with more than `ADVISED_NAMES_MAX` names counts as empty.
 
     >>> near_names("erf", ["Erf", "Erfc"]), near_names("Grater", ["Greater", "Less"])
     (('Erf',), ('Greater',))

@@ -144,9 +144,9 @@ def load_target(
     """Loads the net that ``FILE.py:NAME`` names, and creates Tensors for its inputs.
 
     Args:
-        target: ``FILE.py:NAME``. NAME is a Cell class without constructor arguments, a Cell, a
-            function of the inputs (with or without ``@ms.jit``), or a function without arguments
-            that returns one of these three.
+        target: ``FILE.py:NAME``. NAME is one of these: a Cell class without constructor arguments;
+            a Cell; a function of the inputs, with or without ``@ms.jit``; or a function without
+            arguments that returns one of the former.
         inputs: one string for each input, as for `parse_input`. Floats are drawn from a seeded
             standard normal distribution; integers and booleans are 0 or 1.
 

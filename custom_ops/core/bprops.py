@@ -67,7 +67,7 @@ def missing_gradient_message(spec: OpSpec, order: int) -> str:
     """Returns the error message for an operator without a gradient.
 
     Args:
-        spec: the operator, or a gradient operator derived from it.
+        spec: an operator, or the gradient operator of an operator.
         order: derivative order of `spec`: 0 for the operator, 1 for its gradient operator.
     """
     remedy = spec.gradient_remedy

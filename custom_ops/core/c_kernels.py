@@ -102,7 +102,7 @@ class CKernel:
 
 
 def _inline_headers(text: str) -> str:
-    """Inlines the headers of `C_SOURCE_FOLDER`, so that the compile cache key covers them."""
+    """Inlines the headers of `C_SOURCE_FOLDER`; the compile cache key then covers the headers."""
 
     def content(found: re.Match[str]) -> str:
         header = C_SOURCE_FOLDER / found[1]

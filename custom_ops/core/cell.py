@@ -113,7 +113,8 @@ class VisibleOutputsCell(Cell):
 class TrainingFallbackCell(Cell):
     """Cell that runs one kernel in inference and MindSpore's basic operators in training.
 
-    This Cell is used on devices that have a kernel for the operator, but none for its gradient.
+    This Cell is used on devices that have a kernel for the operator, but no kernel for the
+    operator's gradient.
     """
 
     def __init__(self, call: Any, composed: CompositeCell):

@@ -14,7 +14,7 @@ from tbe_impl.errors import InputError
 
 
 class OperatorCell(ArrayOperator, Cell):
-    """Cell that checks, when it is called, whether all arguments are tensors.
+    """Cell that checks in each call whether all arguments are tensors.
 
     The check runs before MindSpore's dispatch. The error names the argument that is not a tensor.
     Without MindSpore, a call runs `forward` on NumPy arrays.

@@ -216,8 +216,8 @@ class Computation:
     def shapes(self, given: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
         """Returns the output shapes for these input shapes.
 
-        Output shapes do not depend on dtypes. MindSpore may request the shapes before it passes the
-        dtypes.
+        Output shapes do not depend on dtypes. MindSpore may request the shapes before MindSpore
+        passes the dtypes.
         """
         whole, infer = self.spec.integers, self.spec.infer_shape
         dtypes = self._dtypes or tuple(

@@ -94,7 +94,7 @@ class Entry:
 
 
 class Bank:
-    """One loaded copy of the C library, in which each slot (entry point) calls one operator."""
+    """One loaded copy of the C library; each slot (entry point) of the copy calls one operator."""
 
     def __init__(self, number: int):
         text = f"/* bank {number} */\n{SOURCE.read_text()}"

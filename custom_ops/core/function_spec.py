@@ -163,10 +163,11 @@ def function_of_spec(
         name: name of the function.
         spec: the operator.
         doc: docstring of the function.
-        without: operator without the optional tensors, for calls in which these tensors are None.
+        without: spec of the operator without the optional tensors, for calls in which these tensors
+            are None.
         attributes: attributes of the spec that are parameters of the function; by default all.
-        required: attributes whose default in the spec is not used, so that each call has to give
-            a value.
+        required: attributes that each call has to pass. The default of such an attribute in the
+            spec is not used.
         types: dict from an attribute to its annotation; by default, the type of the default value.
     """
     names = spec.attributes if attributes is None else attributes

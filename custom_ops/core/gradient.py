@@ -137,7 +137,7 @@ def _wrap_backward(spec: OpSpec) -> Any:
 
 
 def _recompute_hidden_outputs(spec: OpSpec) -> Any:
-    """Wraps the user's `backward` so that it recomputes the hidden outputs from saved values."""
+    """Wraps the user's `backward`; the wrapper recomputes the hidden outputs from saved values."""
     written, own = _wrap_backward(spec), [name for name in spec.saves if name in spec.hidden]
 
     def compute(*tensors: Any, **attributes: Any) -> tuple[Any, ...]:

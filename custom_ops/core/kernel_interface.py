@@ -60,8 +60,8 @@ class Procedure:
     def __call__(self, *arrays: np.ndarray, out: Sequence[np.ndarray] | None = None) -> Any:
         """Returns the output array, or a tuple of arrays if there are several outputs.
 
-        If `out` is given, the outputs are written to the arrays in `out`. Otherwise they are new
-        arrays.
+        If `out` is given, the outputs are written to the arrays in `out`. Otherwise the outputs are
+        new arrays.
         """
         if out is None:
             out = [np.empty(one.shape, dtype_of(one.dtype).numpy) for one in self.outputs]

@@ -70,10 +70,10 @@ class _OperatorState:
 
     Attributes:
         owner: ``id`` of the object.
-        lock: held while MindSpore runs the object's methods, because they store state in the
-            object.
-        made: the attribute values for which the spec was built last, and this spec. None before the
-            spec is built.
+        lock: lock that is held while MindSpore runs the object's methods, because the methods store
+            state in the object.
+        made: a pair: the attribute values for which the spec was built last, and this spec. None
+            before the spec is built for the first time.
     """
 
     def __init__(self, owner: int = 0):

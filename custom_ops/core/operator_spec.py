@@ -83,9 +83,9 @@ class OpSpec:
             is None. `describe` computes the shapes and dtypes of the outputs. If `describe` is
             None, `infer_shape` and `infer_dtype` compute them; `infer_shape` then also takes
             attributes.
-        describe: function for an operator with a `procedure`. It takes the shapes and dtypes of the
-            inputs (`custom_ops.core.kernel_interface.ArraySpec`) and attributes by keyword. It
-            returns the shapes and dtypes of the outputs.
+        describe: function for an operator with a `procedure`. The function takes the shapes and
+            dtypes of the inputs (`custom_ops.core.kernel_interface.ArraySpec`), and attributes by
+            keyword. The function returns the shapes and dtypes of the outputs.
         gradient_groups: groups of differentiable inputs. In MindSpore each group has its own
             gradient operator, so unused gradients are not computed. `backward_kernel_builder` gets
             the names of the inputs of a group as its argument `wanted`. If there are no groups, one
@@ -111,9 +111,9 @@ class OpSpec:
             computed only once.
         derived_from: function that computes the same as `forward`, and from which the gradient is
             derived. If None, the gradient is derived from `forward`.
-        formula: reference function in NumPy. It takes the inputs by position (floating-point inputs
-            as float64) and attributes by keyword, and returns the outputs. Tests compare the
-            gradients with finite differences of `formula`.
+        formula: reference function in NumPy. The function takes the inputs by position, and
+            attributes by keyword, and returns the outputs. Floating-point inputs are float64. Tests
+            compare the gradients with finite differences of `formula`.
         samples: one tuple of input shapes for each test case.
         ranges: dict from an input to its smallest and largest test value. The test values of other
             inputs are normally distributed.

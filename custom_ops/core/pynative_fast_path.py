@@ -124,8 +124,8 @@ class Gradient:
     """Operator that computes the gradients of all or some inputs of another operator.
 
     Attributes:
-        call: function that takes the saved tensors, then the gradients of the visible outputs. It
-            returns a tensor, or a tuple if there are several gradients.
+        call: function that takes the saved tensors, then the gradients of the visible outputs. The
+            function returns a tensor, or a tuple if there are several gradients.
         saved: indices of the saved tensors among the inputs and outputs of the other operator.
         places: for each input of the other operator, the index of its gradient among the results of
             `call`. The index is −1 if `call` does not compute this gradient.

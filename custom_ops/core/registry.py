@@ -83,10 +83,10 @@ def register_operator(
     - ``forward``: a DSL function marked `tbe`, a NumPy function marked `formula`, or a Cell. Its
       keyword arguments are the operator's attributes.
     - ``backward(ctx, grad, …)``, optional: a function with the same mark as ``forward`` (`tbe` or
-      `formula`). After ``ctx`` it takes one gradient per output. ``ctx.x`` is the input or output
-      with the name ``x``, and ``ctx.alpha`` is the attribute ``alpha``. The function returns one
-      gradient per input, or None for an input without a gradient. By default the gradient is
-      derived from ``forward``.
+      `formula`). After ``ctx``, the function takes one gradient per output. ``ctx.x`` is the input
+      or output with the name ``x``, and ``ctx.alpha`` is the attribute ``alpha``. The function
+      returns one gradient per input, or None for an input without a gradient. By default the
+      gradient is derived from ``forward``.
     - ``infer_shape`` and ``infer_dtype``, optional: functions that take the shapes (or the dtype
       names) of the inputs, and attributes by keyword. Each function returns one shape (or dtype
       name) per output, or raises an error. If the inferred dtype is wider than the dtype of a float
@@ -97,7 +97,8 @@ def register_operator(
       their own dtypes.
 
     Args:
-        name: name for `get`; it takes precedence over an operator of this package.
+        name: name for `get`. The class takes precedence over an operator of this package with this
+            name.
         inputs: names of the inputs; by default the names of the arguments of ``forward``.
         outputs: names of the outputs; by default ``out``.
         undifferentiable: inputs without a gradient.
@@ -108,7 +109,7 @@ def register_operator(
 
     Returns:
         A decorator. For a class that derives from `Operator`, the decorator returns this class
-        unchanged. For any other class, it returns a new Cell class.
+        unchanged. For any other class, the decorator returns a new Cell class.
 
     Raises:
         InputError: another class is registered under the name, ``forward`` is missing, `inputs` do

@@ -30,14 +30,14 @@ def broadcast_like(tensor: Any, other: Any) -> Any:
 
 
 def total(tensor: Any, axes: Sequence[int], *, keep: bool = True) -> Any:
-    """Sums `tensor` over `axes`, or returns it unchanged if `axes` is empty."""
+    """Sums `tensor` over `axes`; returns `tensor` unchanged if `axes` is empty."""
     return dsl.reduce_sum(tensor, list(axes), keepdims=keep) if axes else tensor
 
 
 def divide_by_sizes(number: Any, *sizes_given: Any, dtype: str) -> Any:
     """Divides `number` by the product of sizes, which may be static or dynamic.
 
-    If all sizes are static, the result is a Python number. Otherwise it is an expression.
+    If all sizes are static, the result is a Python number. Otherwise the result is an expression.
     """
     known, later = number, None
     for size in sizes_given:

@@ -1,4 +1,4 @@
-"""Wraps a user's ``infer_dtype`` and ``infer_shape``, and checks ``forward`` against them.
+"""Wraps a user's ``infer_dtype`` and ``infer_shape``; checks the results of ``forward``.
 
 If the inferred dtype is wider than the dtype of a float input, the input is cast to the inferred
 dtype. The result of ``forward`` is cast to the inferred dtype. An inferred shape has to equal the
@@ -26,7 +26,7 @@ Shapes = tuple[tuple[int, ...], ...]
 def wrap_infer_dtype(
     function: Callable[..., Any], name: str, outputs: Sequence[str], place: str
 ) -> Callable[..., tuple[str, ...]]:
-    """Wraps ``infer_dtype`` so that it returns one dtype name per output.
+    """Wraps ``infer_dtype``; the wrapper returns one dtype name per output.
 
     The wrapper raises `InputError` if the user's function raised an error, or returned a wrong
     number of dtypes or an invalid dtype.
@@ -44,7 +44,7 @@ def wrap_infer_dtype(
 def wrap_infer_shape(
     function: Callable[..., Any], name: str, outputs: Sequence[str], place: str
 ) -> Callable[..., Shapes]:
-    """Wraps ``infer_shape`` so that it returns one tuple per output.
+    """Wraps ``infer_shape``; the wrapper returns one tuple per output.
 
     The user's function may return a single shape instead of a tuple of shapes if there is only one
     output. The wrapper raises `InputError` if the user's function raised an error, or returned a

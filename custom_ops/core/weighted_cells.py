@@ -20,8 +20,8 @@ _FILLS = {"ones": 1.0, "zeros": 0.0}
 def uniform_initializer(bound: float, *, he: bool = False) -> Any:
     """Returns an initializer that draws uniformly from [−bound, bound].
 
-    With MindSpore, the initializer is one of MindSpore's initializers. Without MindSpore, it is a
-    function that takes a shape and returns an array.
+    With MindSpore, the initializer is one of MindSpore's initializers. Without MindSpore, the
+    initializer is a function that takes a shape and returns an array.
 
     Args:
         bound: largest absolute value.

@@ -16,7 +16,8 @@ class EpilogueOperands:
     """Arrays that the epilogue ``activation(y · scale + bias + residual)`` reads.
 
     Attributes:
-        after: the epilogue. It determines whether there is a bias, a scale and a residual.
+        after: the epilogue. The epilogue determines whether there is a bias, a scale and a
+            residual.
         bias: bias with one value per output channel, if the convolution primitive itself adds the
             bias. Otherwise None.
         channels: the scale, then the bias, each of shape (1, output channels, 1, 1), if oneDNN's
@@ -33,8 +34,8 @@ class EpilogueOperands:
         """Builds the attributes of a primitive whose result has the memory descriptor `y`.
 
         Args:
-            onto: whether the primitive adds its sum to the previous content of the result array,
-                before it applies the epilogue.
+            onto: whether the primitive adds its sum to the previous content of the result array.
+                The primitive then applies the epilogue to the total.
         """
         made = builder.attributes()
         multiplied, added = (

@@ -41,9 +41,10 @@ def prepare_matmul(
 ) -> Prepared:
     """Prepares ``y = activation(a @ b + bias + residual)``; batches broadcast as in NumPy.
 
-    The inputs of the operator are ``a`` and ``b``, then, if requested, ``bias`` (one value per
-    column of y) and ``residual`` (of the shape of y). The output of the operator is ``y``. Sums are
-    accumulated in float32. Float16 and bfloat16 results are rounded once, at the end.
+    The first inputs of the operator are ``a`` and ``b``. Then follow, if requested, ``bias`` (one
+    value per column of y) and ``residual`` (of the shape of y). The output of the operator is
+    ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are rounded once, at the
+    end.
 
     Args:
         a_shape, b_shape: shapes in memory order, with at least two axes each.
@@ -51,9 +52,10 @@ def prepare_matmul(
             is computed in NumPy.
         transpose_a, transpose_b: whether to transpose the last two axes before the product.
         transpose_y: whether to transpose the last two axes of y after the product.
-        heads_third: names of the arrays (``a``, ``b`` or ``y``) whose second and third axes are
-            swapped in memory, that is (batch, tokens, heads, …), as in attention. This requires
-            four axes, equal batches of a and b, no bias and no residual.
+        heads_third: names of the arrays (``a``, ``b`` or ``y``) that have the memory order (batch,
+            tokens, heads, …), as in attention. The second and third axes are then swapped for the
+            product. The option requires four axes, equal batches of a and b, no bias and no
+            residual.
         bias, residual: whether the operator has an input of this name.
         activation: a key of `epilogues.ACTIVATIONS`; empty for no activation.
         alpha: parameter of the activation.

@@ -13,8 +13,8 @@ FILE = "libdnnl.so.3"
 def find_library() -> Path:
     """Returns the path of oneDNN in the installed MindSpore package; does not import MindSpore.
 
-    Builds of oneDNN in other Python packages are not considered: they use their own threads or are
-    part of another library. MindSpore loads its own copy of oneDNN in any case.
+    Builds of oneDNN in other Python packages are not considered, because such builds use their own
+    threads or are part of another library. MindSpore loads its own copy of oneDNN in any case.
 
     Raises:
         MissingError: the file does not exist.

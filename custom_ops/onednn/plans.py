@@ -165,7 +165,7 @@ class PlanBuilder:
         return Place(len(self._places) - 1, description, dtype, math.prod(shape))
 
     def scratch(self, description: Any, dtype: str = "", count: int = 0) -> Place:
-        """Adds scratch memory, whose content lasts for one call of the plan."""
+        """Adds scratch memory to the plan; its content lasts for one call of the plan."""
         size = self.dnnl.value("memory_desc_get_size", ctypes.c_size_t, description)
         self._places.append((description, SCRATCH, self._scratch, 0))
         self._scratch += -(-size // ALIGNMENT) * ALIGNMENT
@@ -379,8 +379,8 @@ class PlanBuilder:
     def target(self, written: OutputPlace, description: Any) -> Place:
         """Returns memory for a primitive's output with the layout `description`.
 
-        If `written.dense` has this layout, the result is `written.dense`. Otherwise it is scratch
-        memory.
+        If `written.dense` has this layout, the result is `written.dense`. Otherwise the result is
+        scratch memory.
         """
         if self.is_same_layout(written.dense.description, description):
             return written.dense

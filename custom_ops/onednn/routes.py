@@ -31,7 +31,7 @@ A 16×64 by 64×4 product takes 1.9 µs on one thread, but 9.3 µs if it wakes a
 def resolve_threads(operator: str, threads: int | None, *, operations: int, elements: int) -> int:
     """Returns the number of threads of an operator.
 
-    If `threads` is given, the result is `threads`. Otherwise it is the number from
+    If `threads` is given, the result is `threads`. Otherwise the result is the number from
     `tbe_impl.environment.threads`, or 1 if there is little work.
 
     Args:

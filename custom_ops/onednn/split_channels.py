@@ -39,8 +39,8 @@ def piece_count(sizes: Geometry, dtype: str) -> int:
     """Returns the number of pieces into which a convolution is split.
 
     The convolution is not split (number 1) for 16-bit dtypes, for several groups, and for short
-    sums. It is not split for 1 × 1 weights either, because copying the pieces would take most of
-    the time.
+    sums. The convolution is not split for 1 × 1 weights either, because copying the pieces would
+    take most of the time.
     """
     if (
         dtype != "float32"

@@ -86,7 +86,8 @@ def pieces(sizes: Geometry, threads: int) -> list[Piece]:
 def _share_bounds(extent: int, most: int) -> list[int]:
     """Returns the bounds of ranges that divide `extent` evenly, with at most `most` rows each.
 
-    An uneven division could leave a single row, for which oneDNN has no fast implementation.
+    An uneven division could leave a range of a single row. oneDNN has no fast implementation for a
+    single row.
     """
     number = -(-extent // most)
     return [extent * index // number for index in range(number + 1)]

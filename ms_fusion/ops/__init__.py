@@ -3,7 +3,8 @@
 In: nothing. Out: `OPERATORS` and selections from `OPERATORS`. This package must not read files,
 must not import MindSpore, and must not depend on how other packages use a record.
 
-Each module describes one family of operators: their formulas, lowering rules and records.
+Each module describes one family of operators: the formulas, lowering rules and records of these
+operators.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ UNKNOWN = OpInfo("")
 
 
 def operator_info(name: str) -> OpInfo:
-    """Returns the record of an operator type, or `UNKNOWN` if it has no record."""
+    """Returns the record of an operator type, or `UNKNOWN` if the type has no record."""
     return OPERATORS.get(name, UNKNOWN)
 
 

@@ -113,8 +113,8 @@ class Call(msgspec.Struct, frozen=True):
         """Returns an argument of the operator as a flat array, or None if it is absent.
 
         In graphs of older MindSpore versions, the argument is the attribute `name`. In graphs of
-        newer versions, it is the input at `position`. Raises `InputError` if this input is not a
-        constant.
+        newer versions, the argument is the input at `position`. Raises `InputError` if this input
+        is not a constant.
         """
         given = None if position is None else self.optional_input(position)
         if given is None:

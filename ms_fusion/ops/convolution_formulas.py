@@ -19,7 +19,7 @@ def spatial_attributes(node: Node) -> dict[str, Any]:
     """Returns stride, padding, dilation and groups of a convolution or its gradient.
 
     In MindSpore, the tuples of strides and dilations may begin with two more items, for batch and
-    channels. These items are removed.
+    channels. The function removes these two items.
     """
     padding = tuple(node.attr("pad_list"))
     rank = len(padding) // 2

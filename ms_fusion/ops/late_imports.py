@@ -1,7 +1,8 @@
 """Imports modules for formulas and lowering rules lazily, when a formula or rule first runs.
 
-Some processes only read the tables of operators and run no formula, for example to enable a preset
-(a named set of MindSpore's fusion flags). Such processes need not import NumPy and the DSL.
+Some processes only read the tables of operators and run no formula. An example is a process that
+enables a preset (a named set of MindSpore's fusion flags). Such a process need not import NumPy and
+the DSL.
 """
 
 from __future__ import annotations

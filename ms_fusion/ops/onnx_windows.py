@@ -124,8 +124,8 @@ def pooling(call: Call) -> Call:
     """Rewrites a max or average pooling; the new attribute `windows` contains its windows.
 
     Raises:
-        InputError: the operator has a second result; or a window may extend beyond the padding; or
-            a mean over windows at an edge depends on an unknown size.
+        InputError: the operator has a second result, a window may extend beyond the padding, or a
+            mean over windows at an edge depends on an unknown size.
     """
     where = sliding_windows(call, call.integers("kernel_shape") or ())
     if call.flag("ceil_mode") or len(call.node.outputs) > 1:

@@ -33,8 +33,8 @@ class Trait(enum.Flag):
 
     Attributes:
         NONE: no property.
-        VIEW: changes only the shape. Outside of a fused kernel, it moves no bytes and launches no
-            kernel.
+        VIEW: changes only the shape. Outside of a fused kernel, the operator moves no bytes and
+            launches no kernel.
         BOOKKEEPING: a framework node that computes nothing and launches no kernel.
         CONTROL: calls another graph.
         RANDOM: the results are random and differ in each run.
@@ -60,8 +60,8 @@ class Trait(enum.Flag):
         LIMITED_DOMAIN: returns NaN for operands outside a limited range, for example below 0.
         FORWARDING: returns its operands, or a view of them, unchanged.
         PRECISE_ON_ACCELERATORS: the preset `precise` fuses the operator on GPU and Ascend, since
-            the operator is correctly rounded and never contracted. This was not measured, since no
-            such device was available.
+            the operator is correctly rounded and never contracted. The effect was not measured,
+            since no such device was available.
         NON_NEGATIVE: the result is never negative.
         KEEPS_NON_NEGATIVE: the result is non-negative if the first input is non-negative.
         KEEPS_ALL_NON_NEGATIVE: the result is non-negative if all inputs are non-negative.
@@ -180,7 +180,7 @@ class Split(enum.Flag):
         BEGINS_WITH_REDUCTION: the expansion begins with a reduction and ends elementwise.
         ENDS_IN_BROADCAST: the expansion ends in a broadcast, which is not fused with a reduction.
         OPAQUE: the operator is not fused with any operator, since it moves elements or accumulates
-            them one by one.
+            elements one by one.
     """
 
     NONE = 0
@@ -223,7 +223,8 @@ class MindSporeFusion(msgspec.Struct, frozen=True, kw_only=True):
             default.
         expand: condition under which the operator is expanded on CPU.
         ascend_level: lowest `--fusion_ops_level` at which the operator is clustered on Ascend by
-            default, according to MindSpore's source, or None if it is never clustered by default.
+            default, according to MindSpore's source. None if the operator is never clustered by
+            default.
         basics: number of basic operators after expansion.
         expansion: types of the basic operators into which MindSpore expands the operator before
             clustering. Empty if these types are not known, or if the operator's result does not
@@ -272,13 +273,14 @@ class MindSporeGenerator(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         crashes: whether the generator crashes on the operator.
-        crash_dtypes: dtypes for which the generator crashes; empty if it crashes for all dtypes, or
-            for no dtype. The dtype bfloat16 crashes the generator with every operator.
+        crash_dtypes: dtypes for which the generator crashes on the operator. Empty if the generator
+            crashes for all dtypes, or for no dtype. The dtype bfloat16 crashes the generator with
+            every operator.
         wrong: description of the error in the generator's results.
         wrong_for: function of two dtypes: the dtype in which the operator computes, and the dtype
-            of the result. It returns whether the results are wrong, so that the kernel must be
-            refused. None if no kernel is refused.
-        refusal: reason that is reported if the kernel is refused. If it is empty, `wrong` is
+            of the result. The function returns whether the results are wrong, so that the kernel
+            must be refused. None if no kernel is refused.
+        refusal: reason that is reported if the kernel is refused. If `refusal` is empty, `wrong` is
             reported.
         unsafe: reason why no preset clusters this operator, which MindSpore clusters by default.
         inaccurate: reason why `auto` and `basic` do not cluster this operator, which MindSpore
@@ -420,16 +422,16 @@ class OpInfo(msgspec.Struct, frozen=True):
             is a string if the ONNX operator has the same inputs and attributes as the record, else
             an `OnnxOperator`.
         formula: NumPy formula that defines the operator in float64, or None if there is none.
-        lowering: rule that lowers the operator to DSL operations. It exists only if the rule
-            results in better code than tracing `formula` does. None if `formula` is traced instead.
+        lowering: rule that lowers the operator to DSL operations. None if `formula` is traced
+            instead. A rule exists only if it results in better code than tracing `formula`.
         traits: yes-or-no properties.
         work: rule by which bytes and FLOPs are counted.
         flops: FLOPs per element; `work` defines which elements are counted. None if `work` does not
             use `flops`.
         steps: vector steps per element in our generated kernels.
         overwrites: indices of the inputs that an optimizer overwrites.
-        batch: rule by which the operator keeps the samples of a batch separate, or None if it may
-            mix samples.
+        batch: rule by which the operator keeps the samples of a batch separate, or None if the
+            operator may mix samples.
         mindspore: treatment of the operator by MindSpore's fusion passes.
         mindspore_generator: treatment of the operator by MindSpore's own kernel generator.
         whole: whether MindSpore passes the operator to our generator unexpanded, although MindSpore

@@ -31,8 +31,8 @@ class PoolingWindows:
         counts: number of windows.
         ends: extent of x plus the padding after x, if the mean of a window includes elements of the
             padding; else empty.
-        divisor: number by which the sum of each window is divided. If it is 0, the sum is divided
-            by the number of the window's elements.
+        divisor: number by which the sum of each window is divided. If `divisor` is 0, the sum is
+            divided by the number of the window's elements.
         dilations: distances between the elements of a window; empty if all are 1.
         after: padding after the last element; empty if the padding is derived from `counts`.
     """

@@ -9,7 +9,7 @@ from ms_fusion.rewrite import Match, NodeCheck
 def is_over_last_axes(what: str) -> NodeCheck:
     """Returns a check that accepts an operator only over the last axis or the last several axes.
 
-    The check also accepts an operator whose axes or rank are unknown.
+    If the axes or the rank of an operator are unknown, the check also accepts the operator.
 
     Args:
         what: name of the computation, such as ``softmax``; the reason contains this name.
@@ -26,7 +26,7 @@ def is_over_last_axes(what: str) -> NodeCheck:
 
 
 def check_last_axis(match: Match) -> str:
-    """Checks that a match normalises over the last axis; returns the reason if it does not.
+    """Checks that a match normalises over the last axis; returns the reason if the check fails.
 
     The returned reason is an empty string if the match passes. Each mean and sum must reduce only
     the last axis and must keep this axis with size 1. Epsilon must be a constant. A sum must be

@@ -15,13 +15,13 @@ def form_clusters(graph: Graph, free: Collection[str]) -> dict[str, str]:
     no cluster yet starts a new cluster. The new cluster absorbs the clusterable producers of its
     operators, then the clusterable producers of these producers, and so on. If a producer is
     already in a cluster, the new cluster absorbs that whole cluster. To avoid a cycle, some
-    operators are not absorbed. Let X be an operator outside of the new cluster whose result the new
-    cluster reads. If X depends on an operator Y that the new cluster would absorb, then Y and the
-    producers of Y are not absorbed.
+    operators are not absorbed. Let X be an operator outside of the new cluster, and let the new
+    cluster read the result of X. If X depends on an operator Y that the new cluster would absorb,
+    then Y and the producers of Y are not absorbed.
 
     Args:
         graph: nodes in topological order.
-        free: full names of the clusterable operators, which are those that MindSpore may fuse.
+        free: full names of the clusterable operators (operators that MindSpore may fuse).
     """
     groups = _Groups(graph, free)
     for node in reversed(graph.nodes):
@@ -42,7 +42,7 @@ class _Groups:
             self.inputs[edge.consumer].add(edge.producer)
 
     def is_alone(self, name: str) -> bool:
-        """Whether an operator is in no cluster yet."""
+        """Whether an operator does not belong to a cluster yet."""
         return self.of[name] == name and name not in self.clusters
 
     def candidates(self, base: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Lists unfused edges, each with a reason, its bytes at stake and the smallest change to fuse it.
+"""Lists unfused edges, each with a reason, bytes at stake and the smallest change that fuses it.
 
 The bytes at stake are the memory traffic that fusing the edge would save.
 
@@ -56,7 +56,7 @@ def explain_edges(
     after: Graph | None = None,
     kept_out: Container[str] = (),
 ) -> tuple[UnfusedEdge, ...]:
-    """Returns the unfused edges of `before`: those whose two operators are in no common kernel.
+    """Returns the unfused edges of `before`: edges whose two operators are in no common kernel.
 
     The edges are sorted by bytes at stake, largest first. Two kinds of edges that the graph lacks
     are added. The first kind belongs to an operator that was expanded and then split over several
@@ -73,8 +73,9 @@ def explain_edges(
             clusters into kernels.
         flags: the flag string in force.
         device: ``CPU``, ``GPU`` or ``Ascend``.
-        internal: a dict from the full name of an operator that is split over several kernels to the
-            bytes that these kernels write and read to exchange values.
+        internal: a dict from the full name of an operator to a number of bytes. Each of these
+            operators is split over several kernels. The number is the bytes that these kernels
+            write and read to exchange values.
         programs: a dict from the name of a sub-graph to the index of its program. No edge connects
             two programs.
         control: control flow between the sub-graphs.

@@ -1,8 +1,7 @@
 """Decides whether MindSpore may cluster an operator under given flags, and gives the reason if not.
 
-MindSpore does not log the reason why an operator is in no cluster. This module derives the reason
-from MindSpore's operator lists, the flags in force, and the operator's dtypes, shapes and
-attributes.
+MindSpore does not log why an operator is in no cluster. This module derives the reason from
+MindSpore's operator lists, the flags in force, and the operator's dtypes, shapes and attributes.
 """
 
 from __future__ import annotations

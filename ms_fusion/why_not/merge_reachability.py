@@ -8,7 +8,7 @@ from ms_fusion.graph import Graph
 
 
 class Reachability:
-    """Reachability between groups of nodes.
+    """Computes which groups of nodes reach which other groups along edges.
 
     Time and memory are proportional to (number of edges) × (number of groups) / 64.
 

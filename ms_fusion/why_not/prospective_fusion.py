@@ -1,9 +1,9 @@
 """Predicts which operators would certainly fuse if they were clustered together.
 
-MindSpore's splitter cuts a cluster at edges that are known in advance. Then it merges the remaining
-operators in an order that no known rule predicts. A *piece* is a connected component of a cluster
-after all possible cuts. The prediction covers only pieces that stay together in every merge order.
-All operators of such a piece can be one kernel.
+MindSpore's splitter cuts a cluster at edges that are known in advance. Then the splitter merges the
+remaining operators in an order that no known rule predicts. A *piece* is a connected component of a
+cluster after all possible cuts. The prediction covers only pieces that stay together in every merge
+order. All operators of such a piece can be one kernel.
 """
 
 from __future__ import annotations

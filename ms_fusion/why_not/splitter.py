@@ -1,9 +1,9 @@
 """Models where MindSpore's splitter cuts a cluster on CPU.
 
 MindSpore puts an elementwise operator or a broadcast into one kernel with a neighbour if both
-compute the same number of elements. It puts a reduction into one kernel with the elementwise
-producers of its input, but with no consumer of its result. An operator that moves data (such as
-Transpose) gets a kernel of its own.
+compute the same number of elements. MindSpore puts a reduction into one kernel with the elementwise
+producers of the reduction's input, but with no consumer of the reduction's result. An operator that
+moves data (such as Transpose) gets a kernel of its own.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class KernelTraits:
 def kernel_of(members: Iterable[tuple[Node, bool]], graph: Graph) -> KernelTraits:
     """Returns the traits of the kernel with the given members.
 
-    Each member is a pair (operator, whether the operator's last part is in this kernel), since an
-    operator can be split over several kernels.
+    An operator can be split over several kernels. Therefore each member is a pair (operator,
+    whether the operator's last part is in this kernel).
     """
     size = 0
     reduction = moving = broadcast = None
@@ -148,7 +148,7 @@ def _has_outside_readers(pair: Pair) -> bool:
     The result is True in two cases:
 
     - the value between the two operators is a graph output or has a second reader;
-    - the producer's kernel computes another value with the same number of elements, and this value
+    - the producer's kernel computes another value with the same number of elements, and that value
       is a graph output or has a reader outside both kernels.
     """
     graph, value = pair.graph, pair.value.name

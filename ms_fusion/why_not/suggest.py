@@ -1,9 +1,9 @@
 """Suggests the smallest change that fuses an edge, from tables of verified changes.
 
 Each change was verified on a small net, with MindSpore 2.10 on CPU and MindSpore's own generator.
-During this verification, ms_fusion refused the kernels that MindSpore's generator cannot build
-safely. With each change, the edge became fused, and the results differed from a float64 reference
-by less than 1e-3. The tests repeat all changes, alone and in pairs.
+In these runs, ms_fusion refused the kernels that MindSpore's generator cannot build safely. With
+each change, the edge became fused, and the results differed from a float64 reference by less than
+1e-3. The tests repeat all changes, alone and in pairs.
 """
 
 from __future__ import annotations

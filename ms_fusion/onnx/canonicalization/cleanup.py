@@ -164,7 +164,7 @@ def clean(
 def prepare_without_cleanup(model: ir.Model, native: NativeWorkers) -> CleanupResult:
     """Prepares a model in place for fusion without clean-up: inlines functions and infers shapes.
 
-    It is used instead of `clean` if the clean-up would change the results of the model.
+    This function is used instead of `clean` if the clean-up would change the results of the model.
     """
     notes = [
         "clean-up would change what the model computes, so its operators are taken as they are"

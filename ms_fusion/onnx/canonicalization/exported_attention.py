@@ -1,8 +1,8 @@
 """Rewrites torch's export of nn.MultiheadAttention to the usual form of attention.
 
 The export stacks queries, keys and values on a new axis and moves this axis to the front. The usual
-form applies a Split to the packed tensor instead. The export also multiplies tensors of three axes,
-in which batch and heads are one axis. The usual form multiplies tensors of (batch, heads, tokens,
+form applies a Split to the packed tensor instead. The export also multiplies tensors of three axes;
+their first axis merges batch and heads. The usual form multiplies tensors of (batch, heads, tokens,
 size). If the batch size is dynamic, the export transposes the keys as a tensor of three axes. The
 usual form transposes a tensor of four axes.
 """

@@ -64,7 +64,7 @@ def _single_use_producer(value: ir.Value | None) -> ir.Node | None:
 
 
 def _is_product(node: ir.Node) -> bool:
-    """Returns whether the node is a MatMul of two matrices whose result has a dtype in `DTYPES`."""
+    """Returns whether the node is a MatMul of two matrices, with a result dtype in `DTYPES`."""
     return (
         is_op(node, "MatMul")
         and all(len(shape_of(one) or ()) == 2 for one in node.inputs)

@@ -1,4 +1,4 @@
-"""Simplifies layout operators that keep the order of elements: merges them or moves them later."""
+"""Merges layout operators that keep the order of elements, or moves these operators later."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def _reshape_size(size: Any, place: int, before: Sequence[Any]) -> int:
 def sink_unit_reshapes(model: ir.Model) -> None:
     """Sinks Reshapes of unit axes below a product, its bias and a Split.
 
-    A product with a matrix, a sum with a vector and a Split along the last axis do not depend on
-    the shape of the axes before the last axis. After these operators, the Reshape can be merged
-    with another Reshape.
+    Three kinds of operators do not depend on the shape of the axes before the last axis: a product
+    with a matrix, a sum with a vector, and a Split along the last axis. A Reshape that is moved
+    below these operators can then be merged with another Reshape.
     """
     for node in list(model.graph):
         view = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None

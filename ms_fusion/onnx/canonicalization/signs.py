@@ -1,7 +1,8 @@
 """Removes redundant signs, absolute values and maxima.
 
-These identities are used: relu(x) = |x| = x for x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x − y; −(x
-− y) = y − x; max(x, x) = x. NaN is preserved, because the removed operators propagate NaN.
+The pass uses these identities: relu(x) = |x| = x for x ≥ 0; −(−x) = x; |−x| = |x|; x + (−y) = x −
+y; −(x − y) = y − x; max(x, x) = x. The pass preserves NaN, because the removed operators propagate
+NaN.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lowers convolutions to im2col and a matrix product, and Gemm to MatMul and Add.
 
-The result of a convolution for image n, output channel o and output position p is a sum over input
-channels c and window positions k: y[n, o, p] = Σ_ck weight[o, c, k] · columns[n, c, k, p].
+For image n, output channel o and output position p, a convolution is a sum over input channels c
+and window positions k: y[n, o, p] = Σ_ck weight[o, c, k] · columns[n, c, k, p].
 
 `columns` stacks one shifted copy of the image for each window position k.
 """
@@ -32,7 +32,7 @@ BROADCAST_OPSET, STRIDED_SLICE_OPSET, PAD_INPUT_OPSET = 7, 10, 11
 
 
 def lower(model: ir.Model, device: str, asked: Container[str] = ()) -> tuple[str, ...]:
-    """Lowers in place the operators that the device does not support or whose type is in `asked`.
+    """Lowers, in place, operators that the device does not support and operators in `asked`.
 
     Operators in the bodies of If and Loop, and malformed operators, are left unchanged.
 
@@ -217,7 +217,7 @@ def _is_static_shape(sizes: Sequence[Any]) -> bool:
 
 
 class _Writer:
-    """Builds operators for one opset version; `nodes` lists them in execution order."""
+    """Builds operators for one opset version; `nodes` lists the operators in execution order."""
 
     def __init__(self, name: str, version: int):
         self.name, self.version = name, version

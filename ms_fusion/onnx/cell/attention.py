@@ -1,6 +1,6 @@
 """Emits MindSpore code for ONNX ``Attention``.
 
-It supports grouped queries, a KV cache, masks and sliding windows.
+The emitted code supports grouped queries, a KV cache, masks and sliding windows.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def scaled_dot_product(
 
     Returns:
         A tuple (result, keys, values, scores). The keys and values include the cached ones. `mode`
-        is ONNX's ``qk_matmul_output_mode``. It selects which scores are returned, for example those
-        before or after the softmax.
+        is ONNX's ``qk_matmul_output_mode``. The mode selects the returned scores, for example the
+        scores before or after the softmax.
     """
     dtype, is_flat = q.dtype, q.ndim == 3
     if is_flat:

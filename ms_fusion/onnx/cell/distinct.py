@@ -74,7 +74,8 @@ def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[
 def flip_sign_bit(x: Any) -> Any:
     """Flips the highest bit of 64-bit integers.
 
-    This maps uint64 values to int64 values in the same order. A second call restores the integers.
+    The function maps uint64 values to int64 values in the same order. A second call restores the
+    integers.
     """
     return ops.bitwise_xor(x, ops.full_like(x, HALF_RANGE))
 

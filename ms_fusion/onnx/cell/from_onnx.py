@@ -36,7 +36,7 @@ def from_onnx(path: Path | str) -> nn.Cell:
     In a model that `auto_fuse` wrote, the fused groups run as generated kernels, and so do the
     unfused convolutions and normalisations. All other operators run as MindSpore's operators. A
     model that `auto_fuse` did not write becomes a Cell of MindSpore's operators only; `enable` can
-    fuse them.
+    fuse these operators.
 
     Each floating-point constant of the model becomes a Parameter with the name of the constant. The
     inputs of the Cell are in the model's order. The Cell returns one tensor, or a tuple if the
@@ -135,8 +135,8 @@ def _check_dtype(dtype: str, name: str) -> None:
 def _load_module(classes: list[NetClass]) -> ModuleType:
     """Writes the generated classes to a Python file and imports it as a module.
 
-    The file is needed because MindSpore reads the source of a Cell. It is removed when the process
-    exits.
+    The file is needed because MindSpore reads the source of a Cell. The file is removed when the
+    process exits.
     """
     global _directory
     if _directory is None:

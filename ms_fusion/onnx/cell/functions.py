@@ -464,8 +464,8 @@ def max_pool(call: Any, x: Any, pads: tuple[int, ...], lowest: float) -> Any:
 def average_pool(call: Any, x: Any, pads: tuple[int, ...], with_edges: bool) -> Any:
     """Returns the mean of each window.
 
-    If `with_edges` is true, the padding counts as zeros. Otherwise only elements of the image
-    count.
+    If `with_edges` is true, the mean includes the padding as zeros. If `with_edges` is false, the
+    mean includes only elements of the image.
     """
     found = call(pad(x, pads, 0.0))
     if with_edges or not any(pads):

@@ -30,7 +30,7 @@ CELL_OPERATORS = OPERATORS.keys() | SIZE_OPERATORS | {"Shape", "Size", "Constant
 
 @dataclass(frozen=True)
 class CellModel:
-    """An ONNX model in the form from which a Cell is built.
+    """An ONNX model in the form that the writer of a Cell reads.
 
     Attributes:
         graph: the graph of all operators, including the operators in groups.

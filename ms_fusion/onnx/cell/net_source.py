@@ -40,10 +40,10 @@ class Constants:
     """The constants of a model by name.
 
     Attributes:
-        array: function that returns the elements of the constant with a given name. It returns
-            None if the name denotes a computed value.
-        fixed: function that returns the constant with a given name as a tensor. It returns None
-            for a constant that becomes a Parameter.
+        array: function that returns the elements of the constant with a given name, or None if the
+            name denotes a computed value.
+        fixed: function that returns the constant with a given name as a tensor, or None for a
+            constant that becomes a Parameter.
         is_fused: whether `auto_fuse` wrote the model.
     """
 
@@ -59,7 +59,7 @@ class NetClass:
     Attributes:
         name: name of the class.
         lines: source lines of the class.
-        parts: maps the name of an attribute of the instance to the primitive or constant in it.
+        parts: maps the name of an instance attribute to the primitive or constant that it holds.
         weights: maps the name of an attribute with a Parameter to the name of the model's constant.
         groups: maps the name of an attribute with a kernel to the kernel's group.
         sizes: names of the values that are Python tuples or integers instead of tensors.
@@ -124,8 +124,8 @@ def write_class(
         graph: the graph to compute.
         units: the operators and groups of the graph, in execution order.
         constants: the constants of the model.
-        kernel: the whole graph as one group, or None. If it is a group, the class calls the group's
-            kernel in inference, and computes the operators one by one in training.
+        kernel: the whole graph as one group, or None. If `kernel` is a group, the class calls the
+            group's kernel in inference, and computes the operators one by one in training.
         bodies: the subgraphs of the graph's operators.
         sizes: names of the values that the calling net passes to a group's class as Python tuples
             or integers instead of tensors.
@@ -136,7 +136,7 @@ def write_class(
 def _class_inputs(body: Graph, sizes: Set[str]) -> list[str]:
     """Returns the inputs of a group's class.
 
-    These are the inputs whose elements are read, and the inputs in `sizes`.
+    The class has the inputs whose elements the group reads, and the inputs in `sizes`.
     """
     read = inputs_with_data(body)
     return [name for name in body.inputs if name in read or name in sizes]

@@ -44,13 +44,13 @@ class OperatorUse:
         texts: Python expressions of the inputs; an omitted input has an empty string.
         sizes: maps a value's name to its Python expression, for values that are known when the net
             is compiled. The value of the expression is an integer or a tuple.
-        array: function that returns the elements of the constant with a given name. It returns
-            None if the name denotes a computed value.
+        array: function that returns the elements of the constant with a given name, or None if the
+            name denotes a computed value.
         part: function that stores an object, such as a primitive, as an attribute of the net and
             returns the attribute's expression.
-        is_fused: whether `auto_fuse` wrote the model. If so, an operator outside of a group is not
-            fused later, and a generated kernel replaces the operator if MindSpore computes it
-            slowly.
+        is_fused: whether `auto_fuse` wrote the model. In such a model, an operator outside of a
+            group is not fused later. If MindSpore computes this operator slowly, a generated kernel
+            replaces the operator.
     """
 
     node: Node

@@ -118,13 +118,16 @@ def pad(use: OperatorUse) -> str:
 
 
 def reshape_along_axis(row: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """Reshapes a vector to `rank` axes, of which all except `axis` have size 1."""
+    """Reshapes a vector to `rank` axes; all axes except `axis` have size 1."""
     return row.reshape([-1 if other == axis else 1 for other in range(rank)])
 
 
 @ops.constexpr
 def padding_source_tensor(mode: str, size: int, before: int, behind: int) -> Tensor:
-    """Returns the gather indices of a padded axis as a tensor. It runs while a net is compiled."""
+    """Returns the gather indices of a padded axis as a tensor.
+
+    The function runs while a net is compiled.
+    """
     return Tensor(np.maximum(padding_sources(mode, size, before, behind), 0))
 
 
@@ -188,7 +191,7 @@ def gather_along_axis(x: Any, places: Any, axis: int) -> Any:
 def gather_slices(x: Any, places: Any, batches: int) -> Any:
     """Gathers slices of `x` at the index vectors in the last axis of `places`.
 
-    The first `batches` axes of `x` and `places` are batch axes.
+    The first `batches` axes of `x` and of `places` are batch axes.
     """
     sizes = mindspore.Tensor(x.shape[batches : batches + places.shape[-1]], mindspore.int64)
     places = normalize_indices(places, sizes)

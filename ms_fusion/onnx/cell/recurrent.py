@@ -20,8 +20,8 @@ DEFAULT_ACTIVATIONS = {
 def _shared_arguments(use: OperatorUse) -> str:
     """Returns the arguments that `run_lstm`, `run_gru` and `run_rnn` share, joined by commas.
 
-    They are x, the weights, the biases, the initial state, the direction, the layout, the clip and
-    the lengths.
+    The arguments are x, the weights, the biases, the initial state, the direction, the layout, the
+    clip and the lengths.
     """
     way = str(use.attr("direction", "forward"))
     ways = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(way, 0)

@@ -26,7 +26,9 @@ HALF_DTYPES = frozenset({"float16", "bfloat16"})
 
 
 class ResizeMode(NamedTuple):
-    """The attributes of a Resize that select its mode; generated nets pass them as a plain tuple.
+    """The attributes of a Resize that select its mode.
+
+    Generated nets pass these attributes as a plain tuple.
 
     Attributes:
         mode: ``nearest``, ``linear`` or ``cubic``.
@@ -258,7 +260,7 @@ def _emit_crop_and_resize(
 
 @ops.constexpr
 def changed_axes(*told: Any) -> tuple[int, ...]:
-    """Returns the axes whose size a resize changes. The function runs while a net is compiled.
+    """Returns the axes whose size a resize changes; runs while a net is compiled.
 
     `told` is the tuple of the arguments of `plan`.
     """
@@ -267,9 +269,9 @@ def changed_axes(*told: Any) -> tuple[int, ...]:
 
 @ops.constexpr
 def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Tensor:
-    """Returns the `table` by which an axis is resized. It runs while a net is compiled.
+    """Returns the `table` by which an axis is resized; runs while a net is compiled.
 
-    `told` contains the arguments of `plan`.
+    `told` is the tuple of the arguments of `plan`.
     """
     old, (new, scale) = told[0][axis], plan(*told)[axis]
     at = coordinates(way[1], old, new, scale, (0.0, 1.0))

@@ -71,5 +71,5 @@ def squeeze_parts(parts: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
 
 
 def element(x: Any, place: int) -> Any:
-    """Returns an element of the sequence `x`, or `x` itself if it is a tensor."""
+    """Returns an element of the sequence `x`, or `x` itself if `x` is a tensor."""
     return x[place] if isinstance(x, (tuple, list)) else x

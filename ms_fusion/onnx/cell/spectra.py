@@ -50,8 +50,8 @@ def fourier_transform(
     """Returns Σ x · e^(∓2πi · kn / length) of a signal that is cropped or zero-padded to `length`.
 
     The inverse transform divides by `length`. If `is_one_sided` is true, the forward transform of a
-    real signal returns only the first half of the spectrum. The inverse transform then takes this
-    half and returns a real signal.
+    real signal returns only the first half of the spectrum. If `is_one_sided` is true, the inverse
+    transform takes this half and returns a real signal.
     """
     given = 2 * (x.shape[axis] - 1) if is_inverse and is_one_sided else x.shape[axis]
     length = given if length is None else length

@@ -1,7 +1,7 @@
 """Emits poolings that no MindSpore primitive supports, and implements operators on windows.
 
-No primitive is used for LpPool, for MaxPool of integers, or for a pooling with dilations, with ceil
-mode, with indices as a second result, or with a number of spatial axes other than two.
+LpPool and MaxPool of integers do not use a primitive. A pooling does not use a primitive either if
+it has dilations, ceil mode, indices as a second result, or a number of spatial axes other than two.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def transposed_convolution(
 def max_unpool(
     x: Any, places: Any, steps: Sequence[tuple[int, int]], wanted: tuple[int, ...] | None
 ) -> Any:
-    """Scatters the maxima of windows to their indices. All other elements of the result are 0.
+    """Scatters the maxima of windows to their indices; all other elements of the result are 0.
 
     Args:
         x: tensor (images, channels, windows along each axis …) of the maxima.

@@ -110,7 +110,7 @@ def _infer_values(
 def _consistent_shape(
     value: Value, found: Value | None, told: Mapping[str, int]
 ) -> tuple[int, ...] | None:
-    """Returns the inferred shape if it is static and agrees with the known sizes, or else None."""
+    """Returns the inferred shape, or None if it is not static or contradicts the known sizes."""
     if found is None or len(found.shape) != len(value.shape):
         return None
     shape = tuple(size for size in found.shape if isinstance(size, int) and size > 0)

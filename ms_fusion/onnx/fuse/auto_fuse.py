@@ -92,7 +92,7 @@ def auto_fuse(
         verify: whether to run the original and the fused model in ONNX Runtime. A fusion that
             changes a result is reported and dropped. A clean-up that changes a result is undone. On
             a CPU the kernels are also timed, and the ledger reports measured and predicted savings.
-        force: whether a model for ONNX Runtime is written even if it is not faster.
+        force: whether a model for ONNX Runtime is written even if the model is not faster.
         debug: whether to write files that map the lines of the generated code to ONNX nodes.
         report: path of the HTML report; None if no report is wanted.
         progress: callback that receives a message for each step, as a string.

@@ -88,7 +88,7 @@ def _bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, str, ir.Graph]]:
 
 
 def _captured_values(graph: ir.Graph) -> list[ir.Value]:
-    """Returns the values of outer graphs that a body or one of its inner bodies reads."""
+    """Returns the values of outer graphs that a body, or a body inside this body, reads."""
     made: set[ir.Value] = set()
     read: dict[ir.Value, None] = {}
 

@@ -39,8 +39,8 @@ class Outcome:
 
     Attributes:
         kernels: the kernels that were built and whose results agree with ONNX Runtime's results.
-        tried: maps the signature of a group to the kernel of the group, or to the reason why it has
-            no kernel. Equal groups share an entry.
+        tried: maps the signature of a group to the kernel of the group, or to the reason why the
+            group has no kernel. Equal groups share an entry.
         rejected: the rejected candidates, with reasons.
         wrong: the kernels whose results differ from ONNX Runtime's results.
         uncompiled: the errors of the kernels that could not be compiled.
@@ -95,8 +95,8 @@ def find_candidates(
 
     A set that several rules find gets the name of the first rule. A candidate contains at least two
     operators that are launched in each call. Operators that only change a shape do not count,
-    because they are not launched. Operators on weights alone, such as a transpose of a weight, do
-    not count either, because they run once.
+    because they are not launched. Operators on weights alone, such as a transpose of a weight, run
+    only once. They do not count either.
     """
     order = order_of(graph)
     may = {node.name for node in graph.nodes if has_lowering_rule(node, graph)}

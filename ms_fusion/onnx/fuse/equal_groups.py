@@ -1,4 +1,4 @@
-"""Finds groups with equal graphs, so that they share one built and verified kernel."""
+"""Finds groups with equal graphs; such groups share one built and verified kernel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def signature(body: Graph) -> str:
     """Returns a string that is equal for groups that compute the same function of their inputs.
 
     The string contains the operators with their attributes, the constants, shapes and dtypes, and
-    the data flow. It contains no names of nodes, values or unknown sizes. Weights are inputs of a
-    group, so that their elements are not part of the string.
+    the data flow. The string contains no names of nodes, values or unknown sizes. Weights are
+    inputs of a group. Therefore the string does not contain the elements of weights.
     """
     sizes: dict[str, str] = {}
     place = {name: number for number, name in enumerate(body.values)}

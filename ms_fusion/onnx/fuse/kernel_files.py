@@ -156,7 +156,7 @@ def _write_tbe(
 
 
 def _refusals(file: Path, kernel: GroupKernel, socs: Sequence[str]) -> dict[str, str]:
-    """Returns a dict from each chip to the reason why an operator file does not build for it.
+    """Returns a dict from each chip to the reason why an operator file does not build for the chip.
 
     The reason is "" if the file builds for the chip.
     """

@@ -252,7 +252,7 @@ def _drop_slow(
     compared: Comparison,
     library: Path | None,
 ) -> OperatorDecision:
-    """Drops the replacements of a kind of groups if the whole model is faster without them.
+    """Drops the replacements of a kind of groups if they make the whole model slower.
 
     Drops nothing if the model does not run, or if a run takes too long.
     """

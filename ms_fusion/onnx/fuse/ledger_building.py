@@ -99,7 +99,7 @@ def build_kernel_ledger(
     projection: OnnxProjection,
     told: Mapping[str, object],
 ) -> Ledger:
-    """Builds the ledger of the chosen candidates and of the kernels that replace them.
+    """Builds the ledger of the chosen candidates and of the kernels that replace these candidates.
 
     A kernel is a generated kernel or an operator of ONNX Runtime.
 
@@ -183,8 +183,8 @@ def unknown_size_warnings(
 ) -> tuple[str, ...]:
     """Returns a warning if an input has an unknown size for which no value is assumed.
 
-    The warning asks for the missing values. It contains an example if the input looks like an image
-    or a sequence. If all sizes are known or assumed, the result is empty.
+    The warning asks for the missing values. If the input looks like an image or a sequence, the
+    warning contains an example. If all sizes are known or assumed, the result is empty.
 
     Args:
         graph: the graph of the model.

@@ -1,4 +1,7 @@
-"""Writes the fused model and the directory ``kernels/`` beside it, atomically."""
+"""Writes the fused model and the directory ``kernels/`` atomically.
+
+The directory lies beside the model file.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +163,7 @@ def _write_reproducer(place: Path, broken: Reproducer) -> None:
 
 
 def _install_directory(staged: Path, place: Path) -> None:
-    """Moves a directory to its final path, where it replaces an earlier directory of ms_fusion.
+    """Moves a directory to its final path, and replaces an earlier directory of ms_fusion there.
 
     An empty directory is not moved.
 

@@ -85,7 +85,8 @@ def read_rules(
     A constraint is a dict such as ``{"constraint": "L1_usage < 0.8 * L1_capacity"}`` or
     ``{"constraint": 0.8}``. The number is an upper bound of the share of the on-chip memory that a
     tile may fill. If there are several constraints, the smallest bound applies. L1 and UB both
-    denote the on-chip memory of the device. If only constraints are given, they apply to all rules.
+    denote the on-chip memory of the device. If the sequence contains only constraints, the
+    constraints apply to all rules.
 
     Raises:
         InputError: a dict is not a valid rule or constraint, or an element is not a name, a `Rule`
@@ -222,8 +223,8 @@ def _pattern(names: str) -> OneOf:
 def _operator(name: str) -> tuple[Op, ...]:
     """Returns three patterns for an operator.
 
-    The input ``"x"`` is the first input of the operator in the first pattern, the second input in
-    the second pattern, and the third input in the third pattern.
+    The pattern variable ``"x"`` is the operator's first input in the first pattern, its second
+    input in the second pattern, and its third input in the third pattern.
     """
     op = record_name(name)
     known = {*PARTS, *SUBLAYERS, *ONNX_OPERATORS, *map(record_name, ONNX_OPERATORS)}

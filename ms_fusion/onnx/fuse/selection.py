@@ -124,7 +124,7 @@ def _branch_and_bound(
 def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> list[Candidate]:
     """Chooses greedily by saving per operator, then improves this choice by local search.
 
-    A candidate is inserted if it saves more than all candidates that it displaces.
+    A candidate is inserted if it saves more than the candidates that it displaces save together.
     """
     items = sorted(knot, key=lambda one: -worth[one] / len(one.nodes))
     owner: dict[str, Candidate] = {}
@@ -168,7 +168,7 @@ def _break_cycles(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Drops candidates until no dependency cycle is left.
 
-    Of each cycle, the candidate with the smallest saving is dropped. Returns a pair: the kept
+    In each cycle, the candidate with the smallest saving is dropped. Returns a pair: the kept
     candidates, and the dropped candidates.
     """
     kept, dropped = list(chosen), list[Candidate]()

@@ -2,7 +2,7 @@
 
 A kernel knows the sizes of its inputs. The target shape of `Expand`, or of a `Reshape` with several
 unknown sizes, may depend on a tensor that the group does not read. Such an operator is removed from
-the group. The operators before and after it form separate groups.
+the group. The operators before and after this operator form separate groups.
 """
 
 from __future__ import annotations

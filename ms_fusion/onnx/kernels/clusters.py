@@ -102,8 +102,8 @@ def absorb_layouts(candidate: Candidate, graph: Graph, may: Callable[[Node], boo
 
     A layout operator only changes the shape or the order of elements, as Reshape and Transpose do.
     A layout operator before the candidate is added if only the candidate reads its results. A
-    layout operator after the candidate is added if it is the only reader of an operator of the
-    candidate.
+    layout operator or a Split after the candidate is added if no other operator reads the same
+    result of the candidate.
     """
     inside = set(candidate.nodes)
     if not any(is_matrix_product(graph.node(name).op) for name in inside):

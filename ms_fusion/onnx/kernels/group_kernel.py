@@ -90,7 +90,7 @@ class GroupKernel:
             contains no string from the model.
         node: the fused operator.
         kernel: the kernel, which computes the node's outputs from the node's inputs.
-        said: the lowered group. It maps DSL tensors to values of the node.
+        said: the lowered group. The lowered group maps DSL tensors to values of the node.
     """
 
     name: str
@@ -118,9 +118,9 @@ def build(node: Node) -> GroupKernel:
 def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
     """Builds the kernels of several nodes, and yields the kernel or the error of each node.
 
-    One compiler runs on each processor, in parallel. Each call compiles several kernels, because
-    starting a compiler takes as long as compiling a small kernel. If a call fails, its kernels are
-    compiled one by one.
+    One compiler runs on each processor, in parallel. Each call of the compiler compiles several
+    kernels, because starting a compiler takes as long as compiling a small kernel. If a call fails,
+    the kernels of this call are compiled one by one.
     """
     threads = environment.threads()
     waiting: deque[Future[list[GroupKernel | FusionError]]] = deque()
@@ -232,7 +232,7 @@ def inputs_with_data(body: Graph) -> tuple[str, ...]:
 
 
 def outputs_of(body: Graph, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-    """Lowers a group, given the DSL tensors of the inputs whose elements it reads.
+    """Lowers a group, given DSL tensors for the inputs whose elements the group reads.
 
     Returns the DSL tensors of the group's results.
 

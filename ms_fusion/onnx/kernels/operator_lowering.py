@@ -21,8 +21,8 @@ SHAPE_ELEMENTS = 64
 def has_lowering_rule(node: Node, graph: Graph) -> bool:
     """Returns whether an operator of this type can be part of a generated kernel.
 
-    An operator whose results are a few integers is excluded, because it usually computes sizes or
-    indices. The runtime that executes the model computes it.
+    An operator whose results are a few integers is excluded, because such an operator usually
+    computes sizes or indices. The runtime that executes the model computes this operator.
     """
     counts = all(
         value.dtype.startswith(("int", "uint"))

@@ -64,7 +64,7 @@ _PATTERN_OF_HEADS = attention(
 
 @dataclass(frozen=True)
 class AttentionMatch:
-    """The parameters of a matched attention; the replacing operators are built from them.
+    """The parameters of a matched attention, from which the replacing operators are built.
 
     Attributes:
         q, k, v: names of the tensors (batch, tokens, heads · size), or of tensors with separate
@@ -255,7 +255,8 @@ def call_attention(
 def _is_head_split(flat: tuple[int | str, ...], apart: tuple[int | str, ...]) -> bool:
     """Returns whether the shape `apart` is the shape `flat` with its last axis split into heads.
 
-    Then `flat` is (batch, tokens, heads · size), and `apart` is (batch, tokens, heads, size).
+    In this case `flat` is (batch, tokens, heads · size), and `apart` is (batch, tokens, heads,
+    size).
     """
     if len(flat) != 3 or len(apart) != 4 or flat[:2] != apart[:2] or -1 in flat:
         return False

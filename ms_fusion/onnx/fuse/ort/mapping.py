@@ -189,7 +189,7 @@ def decide(
 
 
 def find_sites(one: Equivalent, graph: Graph) -> Iterator[tuple[Equivalent, Match]]:
-    """Yields the matches of an equivalent's pattern, those with the most operators first."""
+    """Yields the matches of an equivalent's pattern; matches with more operators come first."""
     order = order_of(graph)
     found = sorted(find_matches(one.rule, graph, order), key=lambda match: -len(match.nodes))
     # A single operator of another dtype is omitted, as it already is ONNX Runtime's own operator.

@@ -40,7 +40,7 @@ def _write_rotary(site: Site) -> str:
 
 
 def _swaps_halves(site: Site, size: int) -> bool:
-    """Returns whether the rotation swaps both halves and negates the half that it puts first."""
+    """Returns whether the rotation swaps the two halves and negates the new first half."""
     graph = site.match.graph
     joined = next(node for node in site.match.nodes if node.op == "Concat")
     turned, kept = (graph.producers[name] for name in joined.inputs)
@@ -78,8 +78,8 @@ def _last_axis_range(site: Site, node: Node, value: str) -> tuple[int, int] | No
 def _has_equal_halves(site: Site, name: str) -> bool:
     """Returns whether both halves of a table (cos or sin) are known to be equal.
 
-    This follows from the elements of a constant table, or from the operators that produce the
-    table.
+    The function compares the elements of a constant table. For a computed table, it examines the
+    operators that produce the table.
     """
     graph, array = site.match.graph, site.array(name)
     if array is not None:

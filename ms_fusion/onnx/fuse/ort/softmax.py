@@ -1,7 +1,7 @@
 """Replaces softmax in float16 by one float32 operator between two Casts.
 
-ONNX Runtime has no float16 kernel for softmax. It decomposes a softmax into five operators, and
-adds Casts before and after each of them.
+ONNX Runtime has no float16 kernel for softmax. It decomposes a float16 softmax into five operators,
+and adds Casts before and after each operator.
 """
 
 from __future__ import annotations
