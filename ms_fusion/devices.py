@@ -62,8 +62,8 @@ class Device:
     def rate(self, *, matrix: bool) -> float:
         """Returns the FLOP per second of the unit for matrix products or for other arithmetic.
 
-        If `matrix` is False and the device has a vector unit, the result is the rate of one core's
-        vector unit. Otherwise the result is the rate of the unit for matrix products.
+        If `matrix` is False and the device has a separate vector unit, the result is the rate of
+        one core's vector unit. Otherwise the result is the rate of the unit for matrix products.
         """
         return (
             self.flops_per_s

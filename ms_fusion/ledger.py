@@ -108,8 +108,8 @@ class BuildStep:
     """One step of a kernel that our generator built; the steps of a kernel run in sequence.
 
     Attributes:
-        by: ``c`` (our loop nests), ``onednn`` (one call of oneDNN), or ``numpy`` (NumPy formulas,
-            because the kernel could not be built).
+        by: implementation of the step: ``c`` (our loop nests), ``onednn`` (one call of oneDNN), or
+            ``numpy`` (NumPy formulas). ``numpy`` is used only if the kernel could not be built.
         operators: the basic operators of the step.
         nests: number of loop nests of a ``c`` step, or 0 for all other steps.
         second_pass_bytes: bytes of the result that the step reads and writes again, in a second
@@ -255,9 +255,8 @@ class RejectedCandidate:
         rule, kind: name and kind of the rule that found the group.
         operators: types of the operators, in order.
         nodes: names of the operators, in the order of `operators`.
-        saving_us: modelled saving, µs; negative if the kernel would be slower. None if a rule's
-            pattern matches the group, but the rule refuses the match for another reason than its
-            cost.
+        saving_us: modelled saving, µs; negative if the kernel would be slower. None if the rule
+            refused the match for another reason than the cost.
         reason: reason for the rejection, including the decisive number.
         source: place in the user's code, or None if unknown.
     """
@@ -279,8 +278,8 @@ class Suggestion:
         kind: kind of the change: ``flag`` (add flags), ``composite`` (use basic operators instead
             of a composite one) or ``code`` (another change of the user's code).
         text: the change, in words.
-        flags: the flags to merge into the current flags, as `enable` merges its argument
-            ``flags=``; empty unless `kind` is ``flag``.
+        flags: the flags to merge into the current flags. `enable` merges its argument ``flags=`` in
+            the same way. Empty if `kind` is not ``flag``.
     """
 
     kind: str

@@ -248,8 +248,8 @@ class Computation:
     def _dynamic_kernel_for(self, given: tuple[ArraySpec, ...]) -> DynamicKernel | None:
         """Returns a dynamic kernel for these inputs, or None if the inputs get a static kernel.
 
-        A dynamic kernel is built if there were calls with more than `PATIENCE` different input
-        sizes, or if a framework declared sizes as dynamic.
+        A dynamic kernel is built after calls with more than `PATIENCE` different input sizes. It is
+        also built if a framework declared sizes as dynamic.
         """
         known = self._find_dynamic_kernel(given)
         if known is not None or self.spec.forward is None:

@@ -62,10 +62,10 @@ def last_axes(given: Sequence[ArraySpec]) -> frozenset[int]:
 def pattern_of(seen: Sequence[Sizes], open_places: frozenset[int] = frozenset()) -> Sizes:
     """Returns the pattern of the sizes in `seen`, which marks each size as constant or variable.
 
-    The pattern has one element for each axis of the inputs. The element is the size if it is
-    constant, or −1 − v for the size variable with number v. Axes whose sizes were equal in all of
-    `seen` share a variable. The axes in `open_places` are variable even if their size was constant
-    so far.
+    The pattern has one element for each axis of the inputs. The element of a constant axis is the
+    size. The element of a variable axis is −1 − v, where v is the number of its size variable. Axes
+    whose sizes were equal in all of `seen` share a variable. The axes in `open_places` are variable
+    even if their size was constant so far.
     """
     numbers: dict[tuple[int, ...], int] = {}
     found = []
@@ -122,8 +122,8 @@ class DynamicKernel:
 
         The index of a buffer is the position of its array among the kernel's inputs and outputs.
         The index of a size argument is its position among the concatenated sizes of all inputs. The
-        result is None if the kernel is not a single program, or if a size argument is not the size
-        of an input.
+        result is None if the kernel does not consist of a single program, or if a size argument is
+        not an input's size.
 
         Raises:
             FusionError: compilation failed.
@@ -166,8 +166,8 @@ def is_equivalent(one: Kernel, other: Kernel, arrays: Sequence[np.ndarray]) -> b
     """Whether two kernels compute the same result on `arrays`, within a tolerance.
 
     If `forward` computes with a size, its result may be different when the size is dynamic. For
-    example, ``1 / size`` is a fraction for a Python number, but an integer division for a symbolic
-    size.
+    example, ``1 / size`` is a fraction if the size is a Python number, but an integer division if
+    the size is symbolic.
     """
     made = [to_tuple(kernel(*arrays, backend="numpy")) for kernel in (one, other)]
     return all(

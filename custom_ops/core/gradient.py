@@ -27,9 +27,9 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
 
     Hidden outputs are outputs that only ``backward`` reads. A second derivative must include the
     path through the hidden outputs. If an operator has hidden outputs, its gradient is therefore
-    differentiable only with ``recompute_hidden``, a function that recomputes the hidden outputs
-    from the other saved values. The second derivative then treats the hidden outputs as functions
-    of these values.
+    differentiable only if the spec has the function ``recompute_hidden``. This function recomputes
+    the hidden outputs from the other saved values. The second derivative then treats the hidden
+    outputs as functions of these values.
 
     Args:
         spec: the forward operator.

@@ -102,8 +102,8 @@ def program_of(kernel: Kernel) -> tuple[LoadedProgram, list[int]] | None:
     """Returns the only program of a kernel, and an index for each buffer of the program.
 
     The index of a buffer is the position of its array among the kernel's inputs and outputs. The
-    function returns None if the kernel is not a single program, or if the program cannot be called
-    with exactly the kernel's inputs and outputs.
+    function returns None if the kernel does not consist of a single program. It also returns None
+    if the program takes other arguments than the kernel's inputs and outputs.
     """
     loaded = kernel.compiled.only_program
     if loaded is None:

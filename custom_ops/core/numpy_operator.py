@@ -110,8 +110,8 @@ class Operator(OperatorCell):
     create an Operator once, not for each training step.
 
     Raises:
-        InputError: an argument of forward cannot be stored as an attribute, or a method returns a
-            wrong number of results or results of wrong shapes.
+        InputError: an argument of forward cannot be stored as an attribute. The error is also
+            raised if a method returns a wrong number of results, or results of wrong shapes.
 
     Examples:
         >>> import numpy as np

@@ -56,7 +56,7 @@ class OpSpec:
     """Spec of an operator.
 
     Attributes:
-        name: name for `custom_ops.get`.
+        name: name of the operator, by which `custom_ops.get` finds it.
         inputs, outputs: names of the inputs and outputs, in order.
         forward: the computation, from which kernels are traced. None for an operator that has a
             `kernel_builder` or a `procedure` instead, or that has no kernel.
@@ -137,8 +137,8 @@ class OpSpec:
             `custom_ops.tbe_bridge.tbe_sequence.TbeSteps`.
         tbe_gradient_steps: function that builds the sequence of TBE operators for the gradient.
         place: file and line of the definition, for messages.
-        made_by: origin of the operator, such as ``user``, for the ledger of `ms_fusion` (its report
-            on all fused kernels of a run).
+        made_by: origin of the operator, such as ``user``. The ledger of `ms_fusion` (its record of
+            fused and unfused operators) shows this origin.
         made_of: types of the operators that this operator replaces, in order; empty if unknown.
         doc: description for users.
         cached: results of the functions decorated with `cache_in_spec`.
@@ -213,8 +213,8 @@ class OpSpec:
     def tbe_computation(self) -> TbeComputation | None:
         """The computation from which the TBE operator is generated.
 
-        The value is None if CANN builds the operator from an existing file or as a sequence, or
-        cannot build the operator.
+        The value is None if CANN builds the operator from an existing file or as a sequence. The
+        value is also None if CANN cannot build the operator.
         """
         if isinstance(self.tbe, TbeComputation):
             return self.tbe

@@ -97,8 +97,8 @@ def register_operator(
       their own dtypes.
 
     Args:
-        name: name for `get`. The class takes precedence over an operator of this package with this
-            name.
+        name: name of the operator, by which `get` finds its class. The class takes precedence over
+            an operator of this package with this name.
         inputs: names of the inputs; by default the names of the arguments of ``forward``.
         outputs: names of the outputs; by default ``out``.
         undifferentiable: inputs without a gradient.

@@ -28,8 +28,8 @@ def wrap_infer_dtype(
 ) -> Callable[..., tuple[str, ...]]:
     """Wraps ``infer_dtype``; the wrapper returns one dtype name per output.
 
-    The wrapper raises `InputError` if the user's function raised an error, or returned a wrong
-    number of dtypes or an invalid dtype.
+    The wrapper raises `InputError` in these cases: the user's function raised an error, returned a
+    wrong number of dtypes, or returned an invalid dtype.
     """
 
     def infer(*given: str, **attributes: Any) -> tuple[str, ...]:
@@ -47,8 +47,8 @@ def wrap_infer_shape(
     """Wraps ``infer_shape``; the wrapper returns one tuple per output.
 
     The user's function may return a single shape instead of a tuple of shapes if there is only one
-    output. The wrapper raises `InputError` if the user's function raised an error, or returned a
-    wrong number of shapes or an invalid shape.
+    output. The wrapper raises `InputError` in these cases: the user's function raised an error,
+    returned a wrong number of shapes, or returned an invalid shape.
     """
 
     def infer(*given: tuple[int, ...], **attributes: Any) -> Shapes:

@@ -24,7 +24,7 @@ def uniform_initializer(bound: float, *, he: bool = False) -> Any:
     initializer is a function that takes a shape and returns an array.
 
     Args:
-        bound: largest absolute value.
+        bound: largest absolute value of a weight.
         he: whether to use MindSpore's `HeUniform(√5)` instead of `bound`. The bound of
             `HeUniform(√5)` is 1/√(number of inputs per output).
     """

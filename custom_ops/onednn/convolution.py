@@ -131,9 +131,9 @@ def prepare_conv2d_backward(
 ) -> Prepared:
     """Prepares the gradients of a 2-D convolution with bias, y = conv(x, weight) + bias.
 
-    The inputs of the operator are ``grad`` (the gradient of y), ``weight`` if ``grad_x`` is
-    requested, and ``x`` if ``grad_weight`` is requested. The outputs of the operator are the
-    requested gradients, in the order ``grad_x``, ``grad_weight``, ``grad_bias``.
+    The first input of the operator is ``grad`` (the gradient of y). ``weight`` follows if
+    ``grad_x`` is requested, and ``x`` follows if ``grad_weight`` is requested. The outputs of the
+    operator are the requested gradients, in the order ``grad_x``, ``grad_weight``, ``grad_bias``.
 
     Args:
         x_shape, weight_shape, dtype, stride, padding, dilation, groups: as for `prepare_conv2d`.

@@ -20,8 +20,8 @@ class EpilogueOperands:
             residual.
         bias: bias with one value per output channel, if the convolution primitive itself adds the
             bias. Otherwise None.
-        channels: the scale, then the bias, each of shape (1, output channels, 1, 1), if oneDNN's
-            post-ops apply scale and bias. Otherwise empty.
+        channels: the scale, then the bias, if oneDNN's post-ops apply them. Both have the shape (1,
+            output channels, 1, 1). Otherwise empty.
         residual: array of the shape of y, or None if the epilogue has no residual.
     """
 

@@ -72,10 +72,10 @@ def create_forward_hint(builder: PlanBuilder, sizes: Geometry, laid: Mapping[str
 def adds_in_blocks(builder: PlanBuilder, sizes: Geometry, dtype: str) -> bool:
     """Whether to use oneDNN's channel-blocked layout instead of channels-last, for accuracy.
 
-    Channels-last implementations sum all products sequentially, so that the error grows with the
-    square root of the number of products. The implementation for the channel-blocked layout sums
-    blockwise. The reorders to the channel-blocked layout take up to a quarter of the convolution's
-    time. For 1 × 1 weights this is too much.
+    Channels-last implementations sum all products sequentially. Their error therefore grows with
+    the square root of the number of products. The implementation for the channel-blocked layout
+    sums blockwise. The reorders to the channel-blocked layout take up to a quarter of the
+    convolution's time. For 1 × 1 weights this is too much.
     """
     if dtype != "float32" or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:
         return False

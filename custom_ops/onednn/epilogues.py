@@ -131,7 +131,7 @@ class Epilogue:
         """Adds the epilogue to the attributes of a primitive, as oneDNN's post-ops.
 
         Args:
-            library: oneDNN.
+            library: the loaded oneDNN library.
             attributes: attributes of the primitive.
             added, multiplied: memory descriptors of the addends and of the factors. The factors are
                 applied first. The post-op at position i reads the argument

@@ -20,8 +20,8 @@ def build_plan(
 ) -> Prepared:
     """Builds a plan that computes in the dtype of the arrays, or in float32 with conversions.
 
-    If oneDNN has only a slow reference implementation for the dtype of the arrays, or no
-    implementation at all, the plan computes in float32.
+    oneDNN may have only a slow reference implementation for the dtype of the arrays, or no
+    implementation at all. In these cases the plan computes in float32.
 
     Args:
         steps: function that adds the primitives to a plan, for a given compute dtype.

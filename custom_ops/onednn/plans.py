@@ -107,7 +107,7 @@ class PlanBuilder:
     """Collects the steps of one plan.
 
     Attributes:
-        dnnl: oneDNN.
+        dnnl: the loaded oneDNN library.
         threads: number of threads for each step.
         names: name of the implementation that oneDNN chose for each primitive.
     """

@@ -1,6 +1,6 @@
 """Splits a convolution along its input channels into a sum of convolutions, for accuracy.
 
-On AVX2, oneDNN's channels-last implementation sums all products sequentially, so that the error
+On AVX2, oneDNN's channels-last implementation sums all products sequentially. Its error therefore
 grows with the square root of the number of products. The convolution is therefore split into
 pieces. Each piece is a convolution over some of the input channels. The results of all pieces are
 added in the output. For a convolution with 512 input channels and 3 × 3 weights, the split halves

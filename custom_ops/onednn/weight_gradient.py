@@ -241,8 +241,8 @@ def _fast_primitives(
 ) -> list[Any]:
     """Returns one primitive per piece, all with the same weight layout.
 
-    Returns an empty list if oneDNN has no primitive or only slow primitives for a piece, or if the
-    primitives require different weight layouts.
+    Returns an empty list in these cases: oneDNN has no primitive for a piece, oneDNN has only slow
+    primitives for a piece, or the primitives require different weight layouts.
     """
     before, found = len(builder.names), []
     with builder.use_one_thread():

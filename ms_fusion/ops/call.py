@@ -47,7 +47,7 @@ class Call(msgspec.Struct, frozen=True):
     """One operator with its inputs, for a formula or a lowering rule.
 
     Attributes:
-        node: the operator.
+        node: node of the operator in a graph.
         inputs: the operator's inputs in order, including constants. They are NumPy arrays, or
             symbolic tensors (`tbe_impl.tracing`) if the operator is lowered. An omitted optional
             input of ONNX is None.

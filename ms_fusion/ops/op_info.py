@@ -36,7 +36,7 @@ class Trait(enum.Flag):
         VIEW: changes only the shape. Outside of a fused kernel, the operator moves no bytes and
             launches no kernel.
         BOOKKEEPING: a framework node that computes nothing and launches no kernel.
-        CONTROL: calls another graph.
+        CONTROL: a control-flow operator, which calls another graph.
         RANDOM: the results are random and differ in each run.
         COMMUTATIVE: the two operands may be swapped.
         CORRECTLY_ROUNDED: the result is correctly rounded. Fusion therefore changes the result only
@@ -50,7 +50,7 @@ class Trait(enum.Flag):
         ONEDNN: our kernels call oneDNN to compute the operator.
         HAS_LIBRARY_KERNEL: MindSpore has a library kernel for the operator, and fuses it only if a
             flag such as `--enable_cluster_ops` names it.
-        IN_PLACE: overwrites an input.
+        IN_PLACE: the operator overwrites an input.
         FLOAT32_ONLY_ON_CPU: MindSpore has no float64 kernel for the operator on CPU. MindSpore
             casts float64 inputs to float32, and the result back to float64.
         NO_CPU_KERNEL: MindSpore has no kernel for the operator on CPU. MindSpore raises an error
@@ -341,8 +341,8 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
             no such reason.
         rewriting: equivalent expression with basic operators; empty if there is none.
         rewriting_operators: types of the operators in `rewriting`.
-        caution: remark about the inaccuracy of the fused operator, which is part of each
-            suggestion; empty if there is none.
+        caution: remark about the inaccuracy of the fused operator; empty if there is no remark.
+            Each suggestion for the operator contains the remark.
     """
 
     cluster_flag: VerifiedFlag | None = None
@@ -385,12 +385,13 @@ class BatchRule(msgspec.Struct, frozen=True):
     """The rule that decides whether the batch of an operator's inputs may be padded.
 
     Attributes:
-        kind: the rule.
+        kind: member of `Batch` that selects the rule.
         axis: for `Batch.ALONG_AXES`, name and default of the attribute with the axes. In graphs of
             newer MindSpore versions, input 1 has the axes.
-        sizes: indices of the inputs whose values may be sizes that depend on the batch size, such
-            as the target shape of a BroadcastTo. An operator with such an input may create a batch
-            although no input has a batch axis. All samples of this batch are equal.
+        sizes: indices of the inputs with sizes as values, such as the target shape of a
+            BroadcastTo. These sizes may depend on the batch size. An operator with such an input
+            may create a batch although no input has a batch axis. All samples of this batch are
+            equal.
     """
 
     kind: Batch
@@ -403,10 +404,11 @@ class OnnxOperator(msgspec.Struct, frozen=True):
 
     Attributes:
         name: operator type in ONNX.
-        adapter: function that rewrites a `Call` with ONNX's inputs and attributes into a `Call`
-            with the inputs and attributes of the record. None if ONNX and the record have the same
-            inputs and attributes. The operator type of the new `Call` may select another record.
-            The function raises `InputError` for a call that a generated kernel cannot compute.
+        adapter: function that rewrites a `Call`. The given `Call` has ONNX's inputs and attributes;
+            the new `Call` has the inputs and attributes of the record. None if ONNX and the record
+            have the same inputs and attributes. The operator type of the new `Call` may select
+            another record. The function raises `InputError` for a call that a generated kernel
+            cannot compute.
     """
 
     name: str
@@ -418,13 +420,13 @@ class OpInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         name: operator type in MindSpore's graphs and in composite JSON.
-        onnx: the corresponding operator types of ONNX that a generated kernel may contain. An item
-            is a string if the ONNX operator has the same inputs and attributes as the record, else
-            an `OnnxOperator`.
+        onnx: the corresponding operator types of ONNX that a generated kernel may contain. If the
+            ONNX operator has the same inputs and attributes as the record, the item is a string.
+            Otherwise the item is an `OnnxOperator`.
         formula: NumPy formula that defines the operator in float64, or None if there is none.
         lowering: rule that lowers the operator to DSL operations. None if `formula` is traced
             instead. A rule exists only if it results in better code than tracing `formula`.
-        traits: yes-or-no properties.
+        traits: yes-or-no properties of the operator.
         work: rule by which bytes and FLOPs are counted.
         flops: FLOPs per element; `work` defines which elements are counted. None if `work` does not
             use `flops`.

@@ -29,8 +29,8 @@ class PoolingWindows:
         strides: strides of the windows.
         starts: padding before the first element.
         counts: number of windows.
-        ends: extent of x plus the padding after x, if the mean of a window includes elements of the
-            padding; else empty.
+        ends: extent of x plus the padding after x. Empty if the mean of a window does not include
+            elements of the padding.
         divisor: number by which the sum of each window is divided. If `divisor` is 0, the sum is
             divided by the number of the window's elements.
         dilations: distances between the elements of a window; empty if all are 1.
@@ -116,8 +116,8 @@ def windows(
         shape: shape of the input x.
         pooled: shape of the result y. If the padding is explicit, the number of windows is taken
             from this shape.
-        given: (window, strides, padding mode, data format) if these are inputs of the operator, as
-            for AvgPool and its gradient; else empty.
+        given: (window, strides, padding mode, data format) if the operator has these inputs, as
+            AvgPool and its gradient have. Otherwise empty.
 
     Raises:
         InputError: the padding mode or data format is not supported.
@@ -195,7 +195,7 @@ def count_elements(where: PoolingWindows, number: int, index: Any, extremes: Any
     """Returns the number of elements in the mean of a window, along one spatial axis.
 
     Args:
-        where: the windows.
+        where: windows of the pooling.
         number: position of the spatial axis in `where.axes`.
         index: number of the window along this axis; an integer, an array or a DSL expression.
         extremes: functions (minimum, maximum) of two numbers of the type of `index`.

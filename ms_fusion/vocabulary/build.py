@@ -3,10 +3,10 @@
 Usage: ``python -m ms_fusion.vocabulary.build [DIRECTORY OF MINDSPORE]``.
 
 MindSpore's files are read, but MindSpore is not imported. MindSpore's shared libraries contain the
-name of each operator in a symbol (``mindspore::prim::kPrimAdd``, ``mindspore::ops::gAdd``) and the
-name of each pass in a string. MindSpore's Python files define the primitives and register kernels.
-The CPU wheel also contains the Ascend and GPU libraries, so one wheel contains the names for all
-devices.
+name of each operator in a symbol, such as ``mindspore::prim::kPrimAdd`` or
+``mindspore::ops::gAdd``. The libraries contain the name of each pass in a string. MindSpore's
+Python files define the primitives and register kernels. The CPU wheel also contains the Ascend and
+GPU libraries, so one wheel contains the names for all devices.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _contents(root: Path, patterns: Iterable[str]) -> tuple[set[str], set[str]]:
 def _add_tails(strings: set[str]) -> set[str]:
     """Returns the strings, and all tails of the strings that begin at a word boundary.
 
-    The tails are needed because a linker may store a string as the tail of a longer string (tail
-    merging).
+    A linker may store a string as the tail of a longer string (tail merging). Therefore the tails
+    are needed.
     """
     return strings | {one[at.start() :] for one in strings for at in _TAIL.finditer(one)}
 

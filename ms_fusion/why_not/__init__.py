@@ -1,9 +1,9 @@
 """Explains each unfused edge by MindSpore's rules and suggests the smallest change to fuse it.
 
 In: the graphs before and after fusion, and the fusion flags. Out: for each unfused edge, a reason,
-the bytes at stake (the memory traffic that fusing the edge would save) and a suggestion. Another
-output is the near misses, which are groups of operators that a fusion rule nearly matches. This
-package must not run operators.
+the bytes at stake and a suggestion. The bytes at stake are the memory traffic that fusing the edge
+would save. Another output is the near misses, which are groups of operators that a fusion rule
+nearly matches. This package must not run operators.
 """
 
 from ms_fusion.why_not.edges import explain_edges

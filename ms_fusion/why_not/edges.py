@@ -251,9 +251,9 @@ class _EdgeExplainer:
     ) -> tuple[str, str, tuple[Refusal, ...]]:
         """Returns the reason why an edge is not fused: (reason code, sentence, refusals).
 
-        A `Refusal` names an operator and a reason: why MindSpore did not cluster the operator, or
-        why MindSpore's generator must not build the operator. If the edge is unfused for another
-        reason, the tuple of refusals is empty.
+        A `Refusal` names an operator and a reason. The reason explains why MindSpore did not
+        cluster the operator, or why MindSpore's generator must not build the operator. If the edge
+        is unfused for another reason, the tuple of refusals is empty.
         """
         names = {"producer": producer.name, "consumer": consumer.name}
         if not self.given.opt_level and not self.cluster and not self.placement:

@@ -16,8 +16,8 @@ def find_rejected_groups(graph: Graph) -> tuple[RejectedCandidate, ...]:
     exactly the same function. Rules of the kind ``cross-operator``, which match several whole
     operators, are not tried, because MindSpore's fusions do not depend on our rules.
 
-    A group is left out if it is a part of a match. If several groups share operators, only one is
-    returned: the largest group of the rule that comes first in `DEFAULT_RULES`.
+    A group is left out if it is a part of a match. If several groups share operators, only one of
+    them is returned. It is the largest group of the rule that comes first in `DEFAULT_RULES`.
     """
     order = {node.name: place for place, node in enumerate(graph.nodes)}
     rules = [rule for rule in DEFAULT_RULES if rule.kind != "cross-operator"]

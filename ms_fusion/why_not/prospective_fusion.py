@@ -116,9 +116,9 @@ class ProspectiveClusters:
     def _members(self) -> dict[str, int]:
         """A dict from each piece to the bit set of its operators.
 
-        A piece is a part of a cluster that remains connected after all possible cuts. If both
-        operators of an edge are in the same piece, and the splitter may cut the edge, the edge's
-        producer is left out.
+        A piece is a part of a cluster that remains connected after all possible cuts. There is one
+        exception: the splitter may cut an edge whose two operators are in the same piece. The
+        producer of such an edge is left out.
         """
         piece, kernels = self._pieces, self._kernels(self._pieces)
         apart = {

@@ -96,7 +96,8 @@ def suggest(
         consumer: the operator that reads `value`, or None if the value leaves its sub-graph.
         value: the value between the two operators.
         reason: code of the reason why the two operators are not fused.
-        refused: all `Refusal` records of the two operators: the reasons why they are in no cluster.
+        refused: all `Refusal` records of the two operators, with the reasons why they are in no
+            cluster.
         given: the flags in force.
         blocked: whether the two operators would be in different kernels even if both were
             clustered.
@@ -231,7 +232,7 @@ def _enable_operator(
     """Returns the steps that put `op` on the list `name`, ``cluster_ops`` or ``expand_ops``.
 
     Args:
-        op: the operator type.
+        op: type of the operator that the suggestion enables.
         name: name of the list.
         given: the flags in force.
         caution: description of a known fault of `op`. This description is used if the operator

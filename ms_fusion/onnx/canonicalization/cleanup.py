@@ -108,8 +108,8 @@ def clean(
     If `keeps_weights` is true, the large weights keep their names too, because they are neither
     merged nor folded.
 
-    An operator is lowered (replaced by simpler operators) if the device does not support it, or if
-    its type is in `lowered`.
+    To lower an operator means to replace it by simpler operators. An operator is lowered if the
+    device does not support this operator, or if the operator's type is in `lowered`.
     """
     counted: dict[str, int] = {}
     notes: list[str] = []
@@ -199,9 +199,9 @@ def fold(model: ir.Model, *, keeps_weights: bool = False) -> None:
 def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
     """Returns True if an operator is folded regardless of the size limits, otherwise None.
 
-    Two kinds of operators are folded regardless of the limits: a ConstantOfShape with a small
-    result, because this result may be used as a shape, and a layout operator on weights. If the
-    function returns None, the folding library decides.
+    A layout operator on weights is folded regardless of the limits. So is a ConstantOfShape with a
+    small result, because this result may be used as a shape. If the function returns None, the
+    folding library decides.
     """
     if is_op(node, *WEIGHT_LAYOUTS):
         return True if not keeps_weights and _keeps_size(node) else None

@@ -242,7 +242,7 @@ def _separate_heads(model: ir.Model, product: ir.Node) -> None:
 
 
 class _Operand:
-    """An operand of an attention.
+    """An operand (q, k or v) of an attention.
 
     Attributes:
         source: the tensor of (tokens, 1, heads · size).

@@ -75,8 +75,8 @@ def _is_product(node: ir.Node) -> bool:
 def _product_addend(node: ir.Node) -> ir.Node | None:
     """Returns the MatMul that computes the addend of a Gemm.
 
-    The Gemm must have beta = 1, the MatMul must multiply two matrices, and no other node may read
-    the result of the MatMul. Returns None for any other `node`.
+    The Gemm must have beta = 1. The MatMul must multiply two matrices, and no other node may read
+    its result. Returns None for any other `node`.
     """
     if (
         not is_op(node, "Gemm")

@@ -67,8 +67,8 @@ def replace_node(
 def bypass_node(model: ir.Model, node: ir.Node, given: ir.Value) -> bool:
     """Removes an operator whose result equals `given`; readers of the result then read `given`.
 
-    Returns True if the operator was removed. Returns False and changes nothing if the operator's
-    result is an output of the model, because outputs must keep their names.
+    Returns True if the operator was removed. If the operator's result is an output of the model,
+    the function returns False and changes nothing, because outputs must keep their names.
     """
     made = node.outputs[0]
     if made.is_graph_output():

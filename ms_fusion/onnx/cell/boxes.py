@@ -35,7 +35,7 @@ def suppress_boxes(call: Any, boxes: Any, scores: Any, most: int, by_middle: boo
     """Returns the kept boxes as rows of indices (image, class, box), best box first within a class.
 
     Args:
-        call: the operator `custom_ops.NMS`.
+        call: Cell of the operator `custom_ops.NMS`, which suppresses boxes of one image and class.
         boxes: tensor (images, boxes, 4); each box is given by two opposite corners, or by its
             center and size.
         scores: tensor (images, classes, boxes).

@@ -25,8 +25,8 @@ AXES_INPUT_OPSET = 13
 def inline(model: ir.Model, native: NativeWorkers, known: Collection[str]) -> bool:
     """Inlines function bodies and unrolls loops in place, and returns whether the model changed.
 
-    `known` is a set of operator types. If ONNX defines a function body for an operator type that is
-    not in `known`, this body replaces the operators of this type. A ``Loop`` or ``Scan`` with a
+    `known` is a set of operator types. An operator whose type is not in `known` is replaced by the
+    function body that ONNX defines for the type, if there is one. A ``Loop`` or ``Scan`` with a
     known trip count is unrolled. Other operators are left unchanged.
     """
     changed = False

@@ -39,15 +39,15 @@ class OperatorUse:
     """An operator in its graph, with everything that its Python expression depends on.
 
     Attributes:
-        node: the operator.
+        node: the operator's node in `graph`.
         graph: the graph of the operator.
         texts: Python expressions of the inputs; an omitted input has an empty string.
         sizes: maps a value's name to its Python expression, for values that are known when the net
             is compiled. The value of the expression is an integer or a tuple.
         array: function that returns the elements of the constant with a given name, or None if the
             name denotes a computed value.
-        part: function that stores an object, such as a primitive, as an attribute of the net and
-            returns the attribute's expression.
+        part: function that stores an object, such as a primitive, as an attribute of the net. The
+            function returns the Python expression of this attribute.
         is_fused: whether `auto_fuse` wrote the model. In such a model, an operator outside of a
             group is not fused later. If MindSpore computes this operator slowly, a generated kernel
             replaces the operator.

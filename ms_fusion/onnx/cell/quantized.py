@@ -15,8 +15,8 @@ LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uin
 def _broadcast_parameter(use: OperatorUse, position: int) -> str:
     """Emits a scale or zero point with a shape that broadcasts to the first input.
 
-    The parameter has one value for the tensor, for each index of an axis, or for each block of an
-    axis.
+    The parameter has one value for the whole tensor, one value for each index of an axis, or one
+    value for each block of an axis.
     """
     value, text = use.value(position), use.text(position)
     if value.kind == "constant" and not value.shape:

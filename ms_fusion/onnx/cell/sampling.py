@@ -112,8 +112,8 @@ def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tup
 def reflect_places(place: Any, size: int, corners: bool) -> Any:
     """Reflects coordinates outside of an axis at its ends.
 
-    The ends are the centers of the outer pixels if `corners` is true, and otherwise the outer edges
-    of these pixels.
+    If `corners` is true, the ends are the centers of the first and the last pixel. Otherwise the
+    ends are the outer edges of these two pixels.
     """
     period = (2 * size - 2 if size > 1 else 1) if corners else 2 * size
     place = ops.floor_mod(place, period)

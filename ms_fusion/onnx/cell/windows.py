@@ -120,8 +120,8 @@ def largest_and_place(
 ) -> Any:
     """Returns a pair: the maximum of each window, and the flat index of the maximum in `x`.
 
-    `numbers` maps the row-major index of an element in the image to the element's index in the
-    order that ONNX's attribute ``storage_order`` selects.
+    `numbers` maps the row-major index of an element in the image to another index of this element.
+    The other index counts in the order that ONNX's attribute ``storage_order`` selects.
     """
     windows = gather_windows(x, places, lowest)
     best = ops.reshape(ops.cast(ops.argmax(windows, 3), mindspore.int64), (-1, places.shape[0], 1))

@@ -66,10 +66,10 @@ def auto_fuse(
         input: path of the model; the file is never changed.
         output: path of the fused model; ``kernels/`` is written into the same directory. Required
             unless `dry_run`.
-        fusion_rules: ``all``, or names of rules and of searches (``Cluster``, ``Epilogue``,
-            ``Siblings``), as a comma-separated string or as a sequence. A sequence may also
-            contain the user's own rules, as `Rule` objects or as dicts
-            (`ms_fusion.onnx.fuse.rule_dicts`).
+        fusion_rules: ``all``, or names of rules and of searches, as a comma-separated string or as
+            a sequence. The searches ``Cluster``, ``Epilogue`` and ``Siblings`` find groups without
+            a pattern. A sequence may also contain the user's own rules, as `Rule` objects or as
+            dicts (`ms_fusion.onnx.fuse.rule_dicts`).
         opt_level: 0 runs only the clean-up. Level 1 adds fusions of the kind ``intra-operator``,
             2 adds ``cross-operator``, 3 adds ``pipeline`` (see `ms_fusion.rewrite.Rule`).
         device_name: ``cpu`` (measured on this machine), ``ascend910a``, ``ascend910b``,
@@ -101,8 +101,8 @@ def auto_fuse(
         The ledger, which lists the fusions and the rejected candidates with costs and reasons.
 
     Raises:
-        InputError: the model, a rule or a path cannot be used, or `verify` is set and the model's
-            results differ between runs.
+        InputError: the model, a rule or a path cannot be used. The error is also raised if `verify`
+            is set and the original model's results differ between runs.
         AlreadyFusedError: `auto_fuse` has already fused the model.
     """
     say = progress or (lambda text: None)

@@ -127,8 +127,8 @@ def copy_node(node: ir.Node, known: dict[ir.Value | None, ir.Value | None], name
     Args:
         node: the operator to copy.
         known: maps a value that the original reads to the value that the copy reads. The function
-            adds an entry from each result of the original to the result of the copy, which has no
-            name yet.
+            adds the results: for each result of the original, the result of the copy. The results
+            of the copy have no names yet.
         name: name of the copy.
     """
     copy = ir.Node(

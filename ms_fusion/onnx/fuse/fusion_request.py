@@ -61,8 +61,8 @@ class FusionResult:
             verification.
         shown: for each wrong fusion, a reproducer (files that show the error).
         operators: our kernels as custom operators of ONNX Runtime.
-        times: maps ``original`` and ``fused`` to the time of this model in the installed ONNX
-            Runtime, in µs; empty if the models were not timed.
+        times: a dict with the keys ``original`` and ``fused``. The value is the time of this model
+            in the installed ONNX Runtime, µs. The dict is empty if the models were not timed.
     """
 
     model: ir.Model

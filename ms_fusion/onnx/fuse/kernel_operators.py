@@ -57,14 +57,14 @@ KINDS_MAX = 16
 
 @dataclass
 class OperatorDecision:
-    """The decision which groups are replaced.
+    """The groups that are replaced by custom operators, and the rejected groups.
 
     Attributes:
         mapped: the replaced groups, which share no operator.
         kinds: signature of each replaced group. Groups with equal signatures are of one kind.
         operators: our kernels among the replacements, by name.
         rejected: the rejected candidates, with reasons.
-        candidates: number of candidates.
+        candidates: number of all candidates, replaced or rejected.
     """
 
     mapped: list[MappedGroup] = field(default_factory=list)

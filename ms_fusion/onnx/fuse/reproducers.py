@@ -63,7 +63,7 @@ if importlib.util.find_spec("tbe_impl"):
 
 @dataclass(frozen=True)
 class Reproducer:
-    """A reproducer of a wrong fusion.
+    """A reproducer of a wrong fusion: files that show the error.
 
     Attributes:
         name: name of the reproducer's directory.

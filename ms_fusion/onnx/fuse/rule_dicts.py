@@ -89,8 +89,8 @@ def read_rules(
     constraints apply to all rules.
 
     Raises:
-        InputError: a dict is not a valid rule or constraint, or an element is not a name, a `Rule`
-            or a dict.
+        InputError: a dict is not a valid rule or constraint, or an element is of another type than
+            a name, a `Rule` or a dict.
 
     >>> read_rules(["GELU", {"constraint": "L1_usage < 0.5 * L1_capacity"}])[1]
     0.5

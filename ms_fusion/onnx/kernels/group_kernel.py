@@ -224,8 +224,8 @@ def _catch_error(make: Callable[[T], GroupKernel], given: T) -> GroupKernel | Fu
 def inputs_with_data(body: Graph) -> tuple[str, ...]:
     """Returns the inputs whose elements a kernel reads.
 
-    The target shape of a Reshape, for example, is not read, because it follows from the declared
-    shape of the result.
+    For example, a kernel does not read the target shape of a Reshape, because this shape follows
+    from the declared shape of the result.
     """
     read = {name for node in body.nodes for name in node.inputs[: _data_input_count(node)]}
     return tuple(name for name in body.inputs if name in read)
@@ -374,8 +374,8 @@ def _enter(
     """Records that `tensor` holds the value `name` and was created by the lowering of `node`.
 
     The name is recorded in `values`, and the node in `stages`. The node is also recorded for the
-    tensors from which `tensor` is computed, unless a tensor already has a node. Placeholders are
-    not recorded.
+    tensors from which `tensor` is computed. A tensor that already has a node keeps this node.
+    Placeholders are not recorded.
     """
     for op in stages_of([tensor], known=stages):
         for one in op.outputs if op.kind != "placeholder" else ():

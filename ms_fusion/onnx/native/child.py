@@ -60,7 +60,7 @@ class NativeWorkers:
 
         Raises:
             InputError: the model cannot be serialized, for example because a name is no string.
-            WorkerError: inference failed. The model keeps the shapes that were inferred before.
+            WorkerError: inference failed. The model keeps the shapes that were known before.
         """
         self._infer_shapes(model)
         for _ in range(ROUNDS):

@@ -34,7 +34,7 @@ class AttentionKernel:
     The sizes of the batch and the numbers of tokens are read from the shapes in each call.
 
     Attributes:
-        q, k, v: the operands.
+        q, k, v: positions of the operands (queries, keys, values) in the inputs.
         ranks: rank of each input of the operator; a bias and a mask have no entry.
         heads, groups: number of query heads, and number of key heads. There are as many value heads
             as key heads. Each key head serves heads ÷ groups adjacent query heads.

@@ -48,9 +48,9 @@ class OperatorText:
     """The C text of a custom operator.
 
     Attributes:
-        name: type of the operator in the domain ``ms_fusion``; also the suffix of the symbol
-            ``kernel_NAME``, which the text defines.
-        source: the text.
+        name: type of the operator in the domain ``ms_fusion``. `source` defines the symbol
+            ``kernel_NAME``, where ``NAME`` is this name.
+        source: the C text.
     """
 
     name: str

@@ -71,8 +71,8 @@ class AttentionMatch:
             heads.
         heads: number of heads; 0 if the heads are already separate.
         scale: factor of the scores.
-        mask: name of the mask, which is broadcast to the shape of the scores; empty if there is
-            no mask.
+        mask: name of the mask; empty if there is no mask. The mask is broadcast to the shape of the
+            scores.
         fill: value by which a boolean mask replaces excluded scores; None for an additive mask.
         keeps: whether a boolean mask is true for the scores that are kept.
     """

@@ -61,7 +61,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A proposal that can be tried.
+    """A proposal together with its replacements, which can be tried in ONNX Runtime.
 
     Attributes:
         candidate: the operators of the group.
@@ -90,7 +90,7 @@ def propose(
     Args:
         graph: the graph of the model.
         equivalents: patterns that ONNX Runtime has operators for.
-        rules: further patterns.
+        rules: further rules whose patterns find groups.
         searches: names of searches; only ``Cluster`` finds groups without products.
         kinds: the kinds of fusion to try.
     """

@@ -104,8 +104,8 @@ def raise_opset(
 ) -> ir.Model | None:
     """Converts the model to the opset that contains ONNX's Attention.
 
-    Returns None in these cases: the model contains no attention to replace, its opset is too old,
-    its opset already contains Attention, or the conversion fails.
+    Returns None in these cases: the model contains no attention to replace, the model's opset is
+    too old, this opset already contains Attention, or the conversion fails.
     """
     version = model.opset_imports.get("", 0)
     if not RAISABLE_OPSET_MIN <= version < attention.VERSION:
