@@ -73,7 +73,7 @@ class Value:
         name: name, unique in the graph.
         shape: tuple of sizes. A size that is unknown before run time is a string or -1.
         dtype: NumPy's name of the dtype (``float32``, ``bfloat16``, ``bool`` …). If the value is
-            not a tensor, `dtype` is the name of its type in the file format.
+            not a tensor, `dtype` is another string, which depends on the file format.
         kind: ``input`` (an argument of each call), ``parameter`` (a weight), ``constant``, or
             ``result`` (of a node).
         data: value of a constant (number, string, or nested tuples) if the file contains it, else

@@ -1,6 +1,7 @@
 """Defines the ledger's frozen records of fused kernels, unfused edges and measurements.
 
-`ms_fusion.capture.assemble` creates these records.
+The ledger is the record of fused and unfused operators of one net. `ms_fusion.capture.assemble`
+creates these records.
 
 This module exceeds 500 lines because the records make up one document, whose JSON schema follows
 from them.

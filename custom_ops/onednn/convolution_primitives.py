@@ -75,7 +75,7 @@ def adds_in_blocks(builder: PlanBuilder, sizes: Geometry, dtype: str) -> bool:
     Channels-last implementations sum all products sequentially. Their error therefore grows with
     the square root of the number of products. The implementation for the channel-blocked layout
     sums blockwise. The reorders to the channel-blocked layout take up to a quarter of the
-    convolution's time. For 1 × 1 weights this is too much.
+    convolution's time. For 1 × 1 weights, these reorders take too long.
     """
     if dtype != "float32" or sizes.weight[2:] == (1, 1) or math.prod(sizes.weight[1:]) < LONG_SUM:
         return False

@@ -45,10 +45,11 @@ class TensorType:
 class Prepared:
     """Operator prepared for given shapes, dtypes and attributes.
 
-    C code calls the operator by ``int status = ((int (*)(void *, void **))function)(state,
-    buffers)``. The status is 0 on success. `buffers` has the addresses of the inputs, then of the
-    outputs. A call from C requires that this object still exists, and that no output shares memory
-    with an input. Calls are thread-safe. Every call reads all inputs again, weights included.
+    C code calls the operator by
+    ``int status = ((int (*)(void *, void **))function)(state, buffers)``. The status is 0 on
+    success. `buffers` has the addresses of the inputs, then of the outputs. A call from C requires
+    that this object still exists, and that no output shares memory with an input. Calls are
+    thread-safe. Every call reads all inputs again, weights included.
 
     Attributes:
         operator: name of the operator in error messages.

@@ -52,7 +52,8 @@ def hot_spots(
             the graph does not contain a name, its time is only added to the total time.
         spreads_us: a dict from the full name of an operator or kernel to the spread of its time,
             µs.
-        kernels: a dict from the full name of a fused kernel to its entry in the ledger.
+        kernels: a dict from the full name of a fused kernel to the kernel's entry in the ledger
+            (the record of fused and unfused operators).
         count: largest number of results.
         device: device of the measurement. Only on CPU, the function judges the speed of MindSpore's
             own convolution.

@@ -91,14 +91,15 @@ def auto_fuse(
         dry_run: whether to decide on fusions without writing files.
         verify: whether to run the original and the fused model in ONNX Runtime. A fusion that
             changes a result is reported and dropped. A clean-up that changes a result is undone. On
-            a CPU the kernels are also timed, and the ledger reports measured and predicted savings.
+            a CPU the kernels are also timed, and the ledger (the record of fused and unfused
+            operators) contains measured and predicted savings.
         force: whether a model for ONNX Runtime is written even if the model is not faster.
         debug: whether to write files that map the lines of the generated code to ONNX nodes.
         report: path of the HTML report; None if no report is wanted.
         progress: callback that receives a message for each step, as a string.
 
     Returns:
-        The ledger, which lists the fusions and the rejected candidates with costs and reasons.
+        The ledger. It lists the fusions and the rejected candidates with costs and reasons.
 
     Raises:
         InputError: the model, a rule or a path cannot be used. The error is also raised if `verify`

@@ -157,7 +157,10 @@ def _replace_body(body: FusedBody, outer: list[ir.Value], model: ir.Model) -> No
 
 
 def add_bodies(done: FusionResult, bodies: list[FusedBody]) -> FusionResult:
-    """Returns the result `done` with the kernels and ledger entries of the fused bodies added."""
+    """Returns the result `done` with the kernels and ledger entries of the fused bodies added.
+
+    The ledger is the record of fused and unfused operators.
+    """
     ledger = done.ledger
     told = dict(ledger.environment)
     for one in bodies:

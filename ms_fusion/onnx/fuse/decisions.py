@@ -44,7 +44,7 @@ class Outcome:
         rejected: the rejected candidates, with reasons.
         wrong: the kernels whose results differ from ONNX Runtime's results.
         uncompiled: the errors of the kernels that could not be compiled.
-        remarks: further notes for the ledger.
+        remarks: further notes for the ledger (the record of fused and unfused operators).
     """
 
     kernels: dict[Candidate, GroupKernel] = field(default_factory=dict)
@@ -285,7 +285,7 @@ def _verify_kernel(
 
 
 def rejection_of(one: Candidate, graph: Graph, us: float | None, reason: str) -> RejectedCandidate:
-    """Returns the ledger entry of a rejected candidate."""
+    """Returns the entry of a rejected candidate in the ledger (the record of the fusions)."""
     operators = tuple(operator_of(graph.node(name)) for name in one.nodes)
     return RejectedCandidate(one.rule, one.kind, operators, one.nodes, us, reason)
 

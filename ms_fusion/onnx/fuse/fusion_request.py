@@ -55,7 +55,7 @@ class FusionResult:
 
     Attributes:
         model: the fused and marked model.
-        ledger: the fusions and rejected candidates.
+        ledger: the record of the fusions and of the rejected candidates.
         kernels: the kernels of the groups; None for a model without generated kernels.
         found: the difference of each output from the output of the original model; empty without
             verification.

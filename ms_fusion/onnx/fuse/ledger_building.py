@@ -101,7 +101,8 @@ def build_kernel_ledger(
 ) -> Ledger:
     """Builds the ledger of the chosen candidates and of the kernels that replace these candidates.
 
-    A kernel is a generated kernel or an operator of ONNX Runtime.
+    The ledger is the record of fused and unfused operators. A kernel is a generated kernel or an
+    operator of ONNX Runtime.
 
     Args:
         worth: maps each chosen candidate to its saving.
@@ -262,7 +263,7 @@ def kernel_record(
     time_us: float | None = None,
     unfused_time_us: float | None = None,
 ) -> FusedKernel:
-    """Builds the ledger's entry for the kernel of a group.
+    """Builds the entry for a group's kernel in the ledger (the record of the fusions).
 
     An operator in `beforehand` can be constant-folded. Without fusion, its cost counts as zero.
     """
