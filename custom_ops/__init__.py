@@ -85,7 +85,7 @@ _import_public_name = lazy_attributes(
 
 
 def __getattr__(name: str) -> Any:
-    """Returns a public name of this package, or the operator that a user registered as `name`."""
+    """Returns the public object `name`, or the operator that a user registered under this name."""
     registry = sys.modules.get(f"{__name__}.core.registry")
     if name not in _HOMES and registry is not None and name in registry.registered_names():
         return registry.get(name)

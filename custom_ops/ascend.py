@@ -1,6 +1,6 @@
 """Builds the Ascend primitives of the operators and registers their TBE operators with CANN.
 
-Untested: no Ascend device was available.
+This module is untested, because no Ascend device was available.
 """
 
 from __future__ import annotations
@@ -47,16 +47,18 @@ _registered_names: set[str] = set()
 
 
 class AscendPrimitive(PrimitiveWithInfer):
-    """Primitive for Ascend that runs a TBE operator, which CANN builds.
+    """Primitive that runs a TBE operator on Ascend; CANN builds the TBE operator.
 
     Args:
-        spec: the operator.
-        attributes: the attributes that differ from their defaults.
-        forward: the forward operator if `spec` is a gradient operator, otherwise None.
+        spec: the `OpSpec` of the operator.
+        attributes: the attribute values that differ from the defaults.
+        forward: the `OpSpec` of the forward operator if `spec` is a gradient operator; otherwise
+            None.
 
     Raises:
         MissingError: the primitive is called on a device other than Ascend, the operator has no TBE
-            operator, or the TBE operator does not take an attribute that differs from its default.
+            operator, or an attribute differs from its default although the TBE operator does not
+            take this attribute.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class AscendPrimitive(PrimitiveWithInfer):
         return infer_outputs(self.computation, given)
 
     def get_bprop(self) -> Callable[..., Any]:
-        """Returns the bprop that MindSpore parses; it raises an error without a TBE gradient."""
+        """Returns the bprop for MindSpore; without a TBE gradient, the bprop raises an error."""
         if not self.spec.has_tbe_gradient:
             return bprops.build_raising_bprop(
                 len(self.spec.inputs), bprops.missing_gradient_message(self.spec, 0)
@@ -105,17 +107,18 @@ class AscendPrimitive(PrimitiveWithInfer):
 
 
 def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | None = None) -> Any:
-    """Builds a primitive that runs a TBE operator, or a Cell that runs a sequence of them.
+    """Builds a primitive that runs one TBE operator, or a Cell that runs several in sequence.
 
     Args:
-        spec: the operator.
-        attributes: the attributes that differ from their defaults.
-        forward: the forward operator if `spec` is a gradient operator, otherwise None.
+        spec: the `OpSpec` of the operator.
+        attributes: the attribute values that differ from the defaults.
+        forward: the `OpSpec` of the forward operator if `spec` is a gradient operator; otherwise
+            None.
 
     Raises:
         MissingError: the operator, or an operator of its sequence, has no TBE operator. The error
-            is also raised if the TBE operator does not take an attribute that differs from its
-            default.
+            is also raised if an attribute differs from its default although the TBE operator does
+            not take this attribute.
     """
     if spec.tbe_steps is None:
         return AscendPrimitive(spec, attributes, forward=forward)
@@ -127,7 +130,7 @@ def build_call(spec: OpSpec, attributes: Mapping[str, Any], forward: OpSpec | No
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, *, bare: bool = False) -> Callable[..., Any]:
-    """Builds a bprop that MindSpore can parse and that calls the operator's gradient operator."""
+    """Builds a bprop that calls the operator's gradient operator; MindSpore can parse the bprop."""
     saved, places = wiring(spec)
     return bprops.build_bprop(
         (_build_gradient_call(spec, attributes),),
@@ -183,7 +186,7 @@ def operator_file(spec: OpSpec) -> tuple[Path, str]:
     """Returns the path of the TBE operator's file, and the name of the operator function.
 
     If the spec has a computation, `custom_ops.tbe_bridge.operator_files` generates the file from
-    it. Otherwise the spec names an existing file.
+    this computation. Otherwise the spec names an existing file.
 
     Raises:
         MissingError: the spec names no file, or the file does not exist.
@@ -206,13 +209,13 @@ def operator_file(spec: OpSpec) -> tuple[Path, str]:
 
 @cache
 def _load_tbe_function(spec: OpSpec) -> Any:
-    """Loads the TBE operator's function."""
+    """Loads the TBE operator's file and returns the operator function."""
     file, function = operator_file(spec)
     return inspect.unwrap(load_operator(file, function=function).function)
 
 
 def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
-    """Returns the globals of the TBE operator's file.
+    """Returns the global variables that the TBE operator's file defines.
 
     The file may define DTYPES, FORMATS and OTHER_DTYPES, which replace the defaults of
     `build_op_info`.
@@ -233,9 +236,10 @@ def dtypes_of(spec: OpSpec, dtype: str, forward: OpSpec | None = None) -> dict[s
     """Returns the dtype of each input and output for a given compute dtype.
 
     Args:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         dtype: the compute dtype.
-        forward: the forward operator if `spec` is a gradient operator, otherwise None.
+        forward: the `OpSpec` of the forward operator if `spec` is a gradient operator; otherwise
+            None.
     """
     if forward is not None:
         known = dtypes_of(forward, dtype)
@@ -257,8 +261,9 @@ def build_op_info(spec: OpSpec, forward: OpSpec | None = None) -> Any:
     """Builds MindSpore's registration record (``TBERegOp``) of a TBE operator.
 
     Args:
-        spec: the operator.
-        forward: the forward operator if `spec` is a gradient operator, otherwise None.
+        spec: the `OpSpec` of the operator.
+        forward: the `OpSpec` of the forward operator if `spec` is a gradient operator; otherwise
+            None.
     """
     told = operator_file_globals(spec)
     _, kernel_name = operator_file(spec)

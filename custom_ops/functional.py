@@ -1,9 +1,9 @@
 """Exposes the operators as functions of tensors.
 
 Each function is generated on first use, from the operator's Cell and `OpSpec`, or from a
-`FunctionSpec` in the operator's file.
-`functional.pyi` has the signatures and docstrings for type checkers and editors, which do not run
-code. ``python -m custom_ops.functional_stub`` writes this file.
+`FunctionSpec` in the operator's file. Type checkers and editors do not run code; they read the
+signatures and docstrings in `functional.pyi`. ``python -m custom_ops.functional_stub`` writes
+`functional.pyi`.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ def _function_spec(name: str) -> FunctionSpec:
 
 @lru_cache(maxsize=0)
 def _cell(name: str, absent: bool, *attributes: Any, route: str) -> Any:
-    """Returns the Cell of the function `name`, as `FunctionSpec.build_cell` does.
+    """Returns the Cell that computes the function `name`, for these attributes and this route.
 
     At compile time, MindSpore parses the source of a plain function, but calls an ``lru_cache``
-    wrapper with constant arguments. `_cell` is therefore an ``lru_cache`` wrapper. It caches
-    nothing, because the default route may change. `_build_cell` caches the Cells.
+    wrapper with constant arguments. `_cell` is therefore an ``lru_cache`` wrapper. The wrapper
+    caches nothing, because the default route may change. `_build_cell` caches the Cells.
     """
     return _build_cell(name, absent, check_route(route, name), *to_hashable(attributes))
 

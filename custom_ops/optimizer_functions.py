@@ -23,7 +23,7 @@ _TENSOR = ms.Tensor if HAS_MINDSPORE else ()
 
 @lru_cache(maxsize=0)
 def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> Any:
-    """Returns the primitives of one optimizer step, one for each dtype of the parameters.
+    """Returns the primitives of one optimizer step: one primitive for each dtype of the parameters.
 
     At compile time, MindSpore calls an ``lru_cache`` wrapper, but parses the source of a plain
     function. This function is therefore an ``lru_cache`` wrapper, although it caches nothing.
@@ -36,7 +36,7 @@ def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> 
 
 @lru_cache(maxsize=0)
 def _check_constant(rule: int, argument: str, value: Any) -> Any:
-    """Checks, at compile time, an argument that is not a Tensor, and returns the argument."""
+    """Checks an argument that is not a Tensor, and returns the argument; runs at compile time."""
     check_numbers(rule, **{argument: value})
     return value
 
@@ -60,7 +60,7 @@ def _build_step_primitives(
 
 
 def _run_steps(steps: Any, numbers: Any, *lists: Any) -> Any:
-    """Runs the primitives on scalars (`numbers`), gradients, parameters and states."""
+    """Runs each primitive on the scalars `numbers`, the gradients, the parameters and states."""
     given: Any = ()
     for one in numbers:
         given = given + (_to_scalar_tensor(one),)  # noqa: RUF005
@@ -115,8 +115,8 @@ def adam(
         beta1, beta2, eps, use_nesterov: as in `custom_ops.Adam`.
 
     Returns:
-        For tensors, a value that has no meaning. A graph has to use this value, because otherwise
-        MindSpore removes the step.
+        For arrays None; for tensors a value that has no meaning. A graph has to use this value,
+        because otherwise MindSpore removes the step.
 
     Raises:
         InputError: shapes or dtypes do not match, or an argument is not a number or is out of
@@ -194,8 +194,8 @@ def momentum(
 ) -> Any:
     """Runs one step of `custom_ops.Momentum` in place, on lists of tensors or of arrays.
 
-    `moments` are the velocities, which the step overwrites. `momentum` is the factor of the
-    velocities. The remaining arguments are those of `adam`.
+    The step overwrites the velocities `moments`. `momentum` is the factor of the velocities. The
+    remaining arguments are those of `adam`.
     """
     if not isinstance(parameters[0], _TENSOR):
         return momentum_step(

@@ -83,7 +83,7 @@ class _SingleLaunchOptimizer:
     """Base class with the methods that the three optimizers share."""
 
     def __call__(self, gradients):
-        """Runs one step; where possible, calls the kernels without MindSpore's dispatch."""
+        """Runs one step; if possible, calls the kernels directly instead of through MindSpore."""
         done = self.alone(self, gradients)
         return super().__call__(gradients) if done is None else done
 

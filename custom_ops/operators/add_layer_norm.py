@@ -113,8 +113,8 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     Args:
         normalized_shape, begin_norm_axis, begin_params_axis, gamma_init, beta_init, epsilon, dtype:
             as for `nn.LayerNorm`.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64.
@@ -141,7 +141,7 @@ class AddLayerNorm(layer_norm.LayerNormCell):
     own = ADD_LAYER_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         return self.run(x, residual, self.gamma, self.beta)
 
 

@@ -54,13 +54,13 @@ class AddReLU(FusedCell):
         z = \max(x + y, 0)
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast: the gradient is computed
-          from z alone, and the shape of z does not determine the shape of a broadcast y.
+        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast, because backward has
+          only z, and z does not determine the original shape of a broadcast y.
 
     Outputs:
         Tensor of the shape and dtype of x. NaN propagates.

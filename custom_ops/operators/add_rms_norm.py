@@ -65,8 +65,8 @@ class AddRMSNorm(rms_norm.RMSNormCell):
 
     Args:
         normalized_shape, epsilon, gamma_init, dtype: as for `RMSNorm`.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
@@ -93,7 +93,7 @@ class AddRMSNorm(rms_norm.RMSNormCell):
     own = ADD_RMS_NORM
 
     def construct(self, x: Any, residual: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         return self.run(x, residual, self.gamma)
 
 

@@ -50,10 +50,10 @@ def _strides(one: ArraySpec, layout: str) -> tuple[int, ...]:
 def _mask_kind_and_strides(
     mask: ArraySpec, dtype: str, wanted: Sequence[int]
 ) -> tuple[int, tuple[int, ...]]:
-    """Returns the C code number for the kind of the mask, and the strides of the mask in elements.
+    """Returns the number of the mask's kind in the C code, and the mask's strides in elements.
 
-    A mask is a bool mask or a mask that is added to the scores. The four strides are those of the
-    batch, head, query and key axes. The stride of a broadcast axis is 0.
+    There are two kinds: bool masks, and masks that are added to the scores. The four strides are
+    those of the batch, head, query and key axes. The stride of a broadcast axis is 0.
     """
     if mask.dtype not in ("bool", dtype):
         raise _input_error("the dtype of mask is not supported", f"bool or {dtype}", mask.dtype)
@@ -70,10 +70,10 @@ def _mask_kind_and_strides(
 def _problem(
     given: Sequence[ArraySpec], *, scale: float | None, is_causal: bool, layout: str
 ) -> tuple[ArraySpec, ArraySpec, tuple[int, ...]]:
-    """Checks the inputs and returns the outputs' shapes and dtypes and the C kernel's parameters.
+    """Checks the inputs; returns an `ArraySpec` for each output, and the C kernel's parameters.
 
-    The outputs are y and the normaliser (the log-sum-exp of the scores of each query). The
-    parameters are the fields of the C struct ``problem``.
+    The outputs are y and the normaliser (the log-sum-exp of each query's scores). The parameters
+    are the fields of the C struct ``problem``.
     """
     q, k, v = given[:3]
     if q.dtype not in _ELEMENTS:
@@ -160,7 +160,7 @@ def composite(q: Any, k: Any, v: Any, *, scale: Any, is_causal: Any, layout: Any
 def composite_masked(
     q: Any, k: Any, v: Any, mask: Any, *, scale: Any, is_causal: Any, layout: Any
 ) -> Any:
-    """Computes attention with MindSpore's basic operators; a mask of None means no mask."""
+    """Computes attention with MindSpore's basic operators; None as mask means no mask."""
     if layout == "BSND":
         q, k, v = (
             ops.transpose(q, (0, 2, 1, 3)),
@@ -266,16 +266,16 @@ class ScaledDotProductAttention(OperatorCell):
         y = \text{softmax}(scale \cdot q k^T + mask)\, v
 
     The matrix of attention weights is never stored. Backward recomputes the weights from q, k and
-    the log-sum-exp of the scores of each query. In forward and backward, memory is therefore linear
-    in the number of tokens. Sums accumulate in float32, or in float64 for float64 inputs. If all
-    keys of a query are masked, the result and the gradient of this query are 0.
+    the log-sum-exp of the scores of each query. The memory of forward and backward is therefore
+    linear in the number of tokens. Sums accumulate in float32, or in float64 for float64 inputs. If
+    all keys of a query are masked, the result and the gradient of this query are 0.
 
     Args:
         scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
-        is_causal: whether to mask, for each query, the keys at later positions.
+        is_causal: whether each query ignores the keys at later positions.
         layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
@@ -320,7 +320,7 @@ class ScaledDotProductAttention(OperatorCell):
         self.masked = FusedCell(MASKED_ATTENTION, attributes, route)
 
     def construct(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         if mask is None:
             return self.plain(q, k, v)
         return self.masked(q, k, v, mask)

@@ -37,11 +37,12 @@ def _start(q: Any, v: Any) -> tuple[Any, ...]:
 
 
 def _mask_scores(scores: Any, mask: Any, key_places: Any, query_places: Any) -> Any:
-    """Returns the scores with masks applied; an excluded score becomes −∞.
+    """Applies the masks to the scores: an excluded score becomes −∞.
 
     A bool or int8 mask excludes the scores where the mask is 1. A mask of any other dtype is added
-    to the scores. If the positions `key_places` and `query_places` are given, each score whose key
-    comes after its query is excluded too. The mask and both positions may be None.
+    to the scores. `key_places` and `query_places` are positions in the sequence. If they are given,
+    a score is also excluded if its key comes after its query. The mask may be None, and both
+    positions may be None.
     """
     if mask is not None and mask.dtype in ("bool", "int8"):
         marked = broadcast_like(dsl.cast_to(mask, "float16"), scores)
@@ -68,9 +69,9 @@ def _weights(
     """Computes the weights of a block of keys, and the updated state of the online softmax.
 
     The state consists of most, the maximum of all scores so far, and total, the sum of all weights
-    so far. With the scores s of the block, most' = max(most, max s) and share = e^(most − most'),
-    the weights are e^(s − most'). The updated state is most' and total' = total·share + Σ weights.
-    If all keys of a query are excluded, most stays −∞ and total stays 0.
+    so far. Let s be the scores of the block, most' = max(most, max s) and share = e^(most − most').
+    Then the weights are e^(s − most'). The updated state is most' and total' = total·share + Σ
+    weights. If all keys of a query are excluded, most stays −∞ and total stays 0.
     """
     places = (key_places, query_places) if is_causal else (None, None)
     left = _mask_scores(scores, mask if masked else None, *places)
@@ -111,8 +112,8 @@ def _slopes(
 ) -> tuple[Any, Any]:
     """Computes the weights e^(s − normaliser) of the scores s, and the gradient of q kᵀ.
 
-    The gradient is scale·weights·(grad_weights − share). Here share is the sum Σ y·grad_y of each
-    query, and grad_weights is the gradient of the weights.
+    The gradient of q kᵀ is scale·weights·(grad_weights − share). Here share is the sum Σ y·grad_y
+    of each query, and grad_weights is the gradient of the weights.
     """
     places = (key_places, query_places) if is_causal else (None, None)
     left = _mask_scores(scores, mask if masked else None, *places)
@@ -210,10 +211,10 @@ _CUT_AXES = {"k": -2, "v": -2, "key_places": -1}
 def tbe_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Returns the CANN operators of forward: they compute y and the log-sum-exp of the scores.
+    """Returns the CANN operators that compute y and the log-sum-exp of each query's scores.
 
-    The operators for a block of keys compute the scores and attention weights of these keys, and
-    accumulate the weighted values.
+    For each block of keys, the operators compute the scores and attention weights, and accumulate
+    the weighted values.
     """
     mask = "mask" if masked else "key_places"  # a placeholder that the step does not read
     told = {"is_causal": is_causal, "masked": masked}
@@ -244,7 +245,7 @@ def tbe_steps(
 def tbe_gradient_steps(
     scale: float | None, is_causal: bool, layout: str, *, masked: bool = False
 ) -> TbeSteps:
-    """Returns the CANN operators of backward, which recompute the weights of each block of keys.
+    """Returns the CANN operators of backward; they recompute the weights of each block of keys.
 
     The gradient of q is accumulated over the blocks. The gradients of k and v are written block by
     block: the operators for a block of keys write the rows of these keys.

@@ -45,8 +45,8 @@ class BatchNorm(OperatorCell):
         dtype: dtype of the weights. Default: ``mindspore.float32``.
         activation (str): ``relu``, ``leaky_relu``, ``silu``, or empty for none. Default: ``''``.
         alpha (float): slope of ``leaky_relu`` for negative inputs. Default: ``0.1``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - (N, C), (N, C, L), (N, C, H, W) …; float16, bfloat16, float32 or float64.
@@ -142,7 +142,7 @@ class BatchNorm(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Returns y. If batch statistics are used, also updates the moving mean and variance."""
+        """Returns y; with batch statistics, also updates the moving mean and variance."""
         use_batch = self.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -159,10 +159,10 @@ class BatchNorm(OperatorCell):
         return y
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns y. If batch statistics are used, also updates the moving mean and variance.
+        """Returns y; with batch statistics, also updates the moving mean and variance.
 
-        The first array is x. Further arrays replace gamma and beta and, if batch statistics are not
-        used, the moving mean and variance.
+        The first array is x. The next two arrays, if given, replace gamma and beta. Without batch
+        statistics, two further arrays may replace the moving mean and variance.
         """
         use_batch = (
             self.training if self.use_batch_statistics is None else self.use_batch_statistics

@@ -126,7 +126,7 @@ def train_composite(
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
-    """Returns y, and the mean and variance of the batch; for an empty batch, both are 0."""
+    """Returns y, and the batch's mean and variance; an empty batch has the mean and variance 0."""
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
     middle, variance = (

@@ -81,8 +81,8 @@ def compute(x: Any, bias: Any, residual: Any, key: Any, *, p: float) -> Any:
 def gradient(x: Any, bias: Any, residual: Any, key: Any, grad: Any, *, p: float) -> tuple[Any, ...]:
     """Returns the gradients of x, bias and residual; recomputes the mask from the random key.
 
-    The gradient of x and of bias is grad·mask. The gradient of residual is grad. Each gradient is
-    summed over the axes along which its input was broadcast.
+    The gradient of x and of bias is grad·mask. The gradient of residual is grad. If an input was
+    broadcast, its gradient is summed over the broadcast axes.
     """
     (g,) = widen_inputs(grad)
     found = dsl.vmul(g, dropout_mask(g.shape, key, p, g.dtype)) if p > 0 else g
@@ -173,8 +173,8 @@ APPLY_DROPOUT_MASK_GRADIENT = step_operator(
 def tbe_steps(p: float) -> TbeSteps:
     """Returns the sequence of CANN operators that computes the output.
 
-    The first operator computes the dropout mask in scalar code, because CANN has no vector
-    instruction for the random bits. If p is 0, the sequence does not contain this operator.
+    The first operator computes the dropout mask. It uses scalar code, because CANN has no vector
+    instruction for the random bits. If p is 0, the sequence does not contain the first operator.
     """
     told = {"p": p}
     if not p:
@@ -188,7 +188,7 @@ def tbe_steps(p: float) -> TbeSteps:
 
 
 def tbe_gradient_steps(p: float) -> TbeSteps:
-    """Returns the sequence of CANN operators for the gradients, which recomputes the mask."""
+    """Returns the CANN operators for the gradients; they recompute the dropout mask."""
     told, made = {"p": p}, ("grad_x", "grad_bias", "grad_residual")
     if not p:
         return TbeSteps(
@@ -232,7 +232,7 @@ BIAS_DROPOUT_ADD = OpSpec(
 
 
 class BiasDropoutAdd(DispatchingCell):
-    r"""Dropout of x + bias in training, plus a residual.
+    r"""Dropout of x + bias, plus a residual; without dropout outside of training.
 
     .. math::
         y = \mathrm{dropout}(x + bias) + residual
@@ -246,9 +246,9 @@ class BiasDropoutAdd(DispatchingCell):
         p: drop probability; takes precedence over `keep_prob`.
         dtype: ignored, as by nn.Dropout; the result has the dtype of the inputs. Default:
             ``mindspore.float32``.
-        seed: the first key; by default it is drawn from NumPy's random generator.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        seed: the first random key. By default, NumPy's random generator draws the key.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
@@ -258,7 +258,8 @@ class BiasDropoutAdd(DispatchingCell):
     Outputs:
         Tensor of the shape of x and the promoted dtype of the inputs. Outside of training
         (`set_train`) or if p is 0, the result is x + bias + residual. On arrays, `forward` applies
-        dropout unless ``training=False`` is passed. NaN propagates, also from dropped elements.
+        dropout by default; ``training=False`` disables the dropout. NaN propagates, also from
+        dropped elements.
 
     Raises:
         InputError: the drop probability is not within 0 ≤ p < 1, or bias or residual does not
@@ -311,7 +312,10 @@ class BiasDropoutAdd(DispatchingCell):
         return self.drawn
 
     def forward(self, *arrays: Any, training: bool = True) -> Any:
-        """Returns the output for the arrays x, bias and residual; saves them for `backward`."""
+        """Returns the output for the arrays x, bias and residual.
+
+        The method saves these arrays for `backward`.
+        """
         key = self._key_of_arrays
         if not training:
             object.__setattr__(self, "_last", self.plain)

@@ -53,7 +53,7 @@ def _check(x: Any, anchors: Any, version: str) -> None:
 def compute(
     x: Any, *, anchors: Any, stride: float, version: str, float16_inside: bool
 ) -> tuple[Any, Any]:
-    """Returns two tensors: the two corners of each predicted box, and its class scores."""
+    """Returns two tensors: the two corners of each predicted box, and the class scores."""
     _check(x, anchors, version)
     images, height, width, kinds, size = sizes(x)
     number = height * width * kinds
@@ -176,24 +176,23 @@ class BoxDecode(FusedCell):
         c = stride \cdot (2 \sigma(t_{xy}) - 0.5 + grid), \quad
         s = anchor \cdot (2 \sigma(t_{wh}))^2
 
-    This is the formula for ``v5``. The formula for ``v3`` is
-    :math:`c = stride \cdot (\sigma(t_{xy}) + grid)` and :math:`s = anchor \cdot e^{t_{wh}}`. Here c
-    and s are the centre and the size of a box, t are the elements of x that predict this box, and
-    grid is the index of its grid cell. The corners are :math:`c \mp s / 2`, in the unit of the
-    stride and the anchors. The score of a class is
-    :math:`\sigma(t_{objectness}) \cdot \sigma(t_{class})`.
+    This is the formula for ``v5``. The formula for ``v3`` is :math:`c = stride \cdot
+    (\sigma(t_{xy}) + grid)` and :math:`s = anchor \cdot e^{t_{wh}}`. Here c and s are the centre
+    and the size of a box. t are the elements of x that predict this box, and grid is the index of
+    the box's grid cell. The corners are :math:`c \mp s / 2`, in the unit of the stride and the
+    anchors. The score of a class is :math:`\sigma(t_{objectness}) \cdot \sigma(t_{class})`.
 
     Args:
         anchors: width and height of each anchor.
         stride: size of a grid cell, in the unit of the anchors.
         version: ``v3`` or ``v5``.
-        float16_inside: whether to round exponentials and sigmoids to float16, as on devices that
-            compute exponentials and sigmoids in float16. The relative error is 2^-11, and values
-            above 65,504 become infinite. Coordinates are never rounded to float16: float16 cannot
+        float16_inside: whether to round exponentials and sigmoids to float16, like devices that
+            compute them in float16. The relative error of this rounding is 2^-11, and values above
+            65,504 become infinite. Coordinates are never rounded to float16. Float16 cannot
             represent every integer above 2,048, so neighbouring pixels would get the same
             coordinate.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, of shape

@@ -77,8 +77,8 @@ def backward_terms(
 ) -> tuple[Any, Any, Any, Any]:
     """Returns the terms that the gradients of x, gamma and beta share.
 
-    The terms are the normalised x, the gradient of the activation's input,
-    rstd = 1 / √(variance + eps), and gamma. The last two have a shape that broadcasts to x.
+    The terms are the normalised x, the gradient of the activation's input, rstd = 1 / √(variance +
+    eps), and gamma. The shapes of rstd and gamma broadcast to x.
     """
     given, slope, (_, shape) = widen(x), widen(grad), layout_of(x, data_format)
     middle, variance, factor, offset = (

@@ -258,7 +258,8 @@ Nevertheless both operators have the tensors x and weight as inputs.
 def _pair(name: str, argument: str, value: Any) -> tuple[int, int]:
     """Converts an argument of nn.Conv2d to (height, width).
 
-    The argument is an int for both, a tuple (height, width), or a tuple (1, 1, height, width).
+    The argument is one int for both sizes, a tuple (height, width), or a tuple (1, 1, height,
+    width).
     """
     found = (value, value) if isinstance(value, int) else tuple(value)
     found = found[2:] if len(found) == 4 else found
@@ -347,15 +348,15 @@ class Conv2d(WeightedCell):
         data_format (str): only ``NCHW`` is supported. Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
         lowering (str): ``onednn``, ``im2col`` (im2col and a matrix product), or ``auto`` (oneDNN if
-            it is available, otherwise ``im2col``). On the native route ``im2col`` runs in NumPy. On
-            the composite route ``im2col`` runs as MindSpore's basic operators, for devices without
-            a convolution operator. Default: ``'auto'``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+            it is available, otherwise ``im2col``). On the native route, ``im2col`` runs in NumPy.
+            On the composite route, ``im2col`` runs as MindSpore's basic operators. This works on
+            devices without a convolution operator. Default: ``'auto'``.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
-        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32, or
-          float64, which runs in NumPy.
+        - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32 or
+          float64. Float64 convolutions run in NumPy.
 
     Outputs:
         Tensor (batch, out_channels, height, width) of the dtype of x.
@@ -450,7 +451,7 @@ class Conv2d(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         if self.has_bias:
             return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
         return self.run(x, self.weight.astype(x.dtype))

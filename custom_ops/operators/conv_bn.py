@@ -3,8 +3,8 @@
 In inference the normalisation is folded into the weights of the convolution. Training runs two
 kernels: the convolution, then the normalisation with the activation.
 
-This module exceeds 500 lines because the Cells share one base class, and the docstring of one Cell
-describes the arguments of all.
+This module exceeds 500 lines because all Cells share one base class, and their arguments are
+described in the docstring of one Cell.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SPECS: Mapping[str, OpSpec] = {
 
 
 class _FoldedConvolution:
-    """Convolution on NumPy arrays, with a batch normalisation folded into its weights once."""
+    """Convolution of NumPy arrays; the weights contain a batch normalisation, folded once."""
 
     def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
         spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM
@@ -65,7 +65,7 @@ class _FoldedConvolution:
         return self
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns the convolution of x with the folded weights, with the activation applied."""
+        """Convolves x with the folded weights and returns the result of the activation."""
         return self.conv.forward(x, *self.weights)
 
     def backward(self, grad: Any) -> tuple[np.ndarray, ...]:
@@ -186,8 +186,8 @@ def leak_of(activation: str, alpha: float) -> dict[str, float]:
     """Returns ``{"alpha": alpha}`` for ``leaky_relu``, and an empty dict for other activations.
 
     Raises:
-        InputError: alpha is negative. The gradient is computed from the result of the activation,
-            and the result determines the gradient only for alpha ≥ 0.
+        InputError: alpha is negative. Backward computes the activation's derivative from the
+            activation's result. The result determines the derivative only for alpha ≥ 0.
     """
     if alpha < 0:
         raise InputError(
@@ -416,8 +416,8 @@ class ConvBNReLU(ConvBN):
         in_channels, …, dtype: the arguments of nn.Conv2d, as for `Conv2d`.
         eps, momentum: as for `BatchNorm`. Default: ``1e-5``, ``0.9``.
         lowering (str): as for `Conv2d`. Default: ``'auto'``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width); float16, bfloat16, float32 or
@@ -451,7 +451,7 @@ class ConvBNLeakyReLU(ConvBN):
         z = \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
 
     Args:
-        in_channels, …, route: all arguments of `ConvBNReLU`.
+        in_channels, …, route: all arguments of `ConvBNReLU`, with the same meaning.
         alpha (float): slope for negative z, at least 0. Default: ``0.1``, as in Darknet and the
             YOLO nets. The default of nn.LeakyReLU is ``0.2``.
 
@@ -528,7 +528,7 @@ class ConvBNSiLU(ConvBN):
         z = \frac{conv(x, w) + b - \mu}{\sqrt{\sigma^2 + \epsilon}} \cdot \gamma + \beta
 
     Args:
-        in_channels, …, route: all arguments of `ConvBNReLU`.
+        in_channels, …, route: all arguments of `ConvBNReLU`, with the same meaning.
 
     Inputs:
         - **x** (Tensor) - (batch, in_channels, height, width), as for `ConvBNReLU`.
@@ -567,8 +567,8 @@ def _function(
 ) -> FunctionSpec:
     """Returns the `FunctionSpec` of a convolution with batch normalisation.
 
-    The parameters of the function are x, `weights` and the attributes `names`. `fixed` replaces
-    default values of attributes.
+    The parameters of the function are x, the weights named in `weights`, and the attributes named
+    in `names`. `fixed` contains attribute values that replace the default values.
     """
     defaults = _ATTRIBUTES | fixed
     rest = {key: value for key, value in defaults.items() if key not in names}

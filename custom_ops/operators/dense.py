@@ -18,9 +18,9 @@ class Dense(DenseCell):
     .. math::
         y = f(x \cdot W^T + b)
 
-    ReLU, GELU and SiLU are fused into the matrix product. They may be given by name, as a primitive
-    or as a Cell, including `custom_ops.GELU` and `custom_ops.Swish`. MindSpore computes any other
-    activation after the product.
+    ReLU, GELU and SiLU are fused into the matrix product. These activations may be given by name,
+    as a primitive or as a Cell, such as `custom_ops.GELU` or `custom_ops.Swish`. MindSpore computes
+    any other activation after the product.
 
     Args:
         in_channels (int): size of the last axis of x.
@@ -31,12 +31,12 @@ class Dense(DenseCell):
         activation (str, Cell, Primitive): :math:`f`, as for nn.Dense; ``None`` for no activation.
             Default: ``None``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
-          NumPy.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
+          run in NumPy.
 
     Outputs:
         Tensor (…, out_channels) of the dtype of x.

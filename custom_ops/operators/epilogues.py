@@ -33,10 +33,11 @@ The derivatives of all other activations are computed from their input.
 
 @dataclass(frozen=True)
 class FusedActivation:
-    """An activation fused after a product, a convolution or a normalisation.
+    """An activation that is fused as epilogue of a product, a convolution or a normalisation.
 
-    The NumPy formula of the activation is in `custom_ops.onednn.epilogues.ACTIVATIONS`. The second
-    argument of each function below is alpha, the slope of leaky_relu for negative inputs.
+    The NumPy formula of the activation is in `custom_ops.onednn.epilogues.ACTIVATIONS`. The three
+    functions `apply`, `slope` and `composite` take a tensor and alpha, the slope of leaky_relu for
+    negative inputs.
 
     Attributes:
         apply: computes the activation of a DSL tensor.
@@ -206,14 +207,15 @@ ROWS_SUM = _spec(
 
 
 def activation_steps(activation: str, again: TbeStep, **alpha: float) -> tuple[TbeStep, ...]:
-    """Returns the CANN operators that compute ``made``, the gradient of the activation's input.
+    """Returns the CANN operators that compute the tensor ``made``, the activation input's gradient.
 
-    Returns an empty tuple if there is no activation.
+    If there is no activation, the function returns an empty tuple.
 
     Args:
         activation: a key of `custom_ops.onednn.epilogues.ACTIVATIONS`, or empty.
-        again: operator that recomputes ``z``, the activation's input. The result contains `again`
-            only if the derivative is not computed from ``y``, the result of the activation.
+        again: operator that recomputes the tensor ``z``, the activation's input. If the derivative
+            is computed from ``y``, the result of the activation, then the returned tuple does not
+            contain `again`.
         alpha: slope of leaky ReLU for negative inputs.
     """
     if not activation:

@@ -153,7 +153,7 @@ FOLD_BATCH_NORM_BIAS = _spec("FoldBatchNormBias", bias=True)
 def fold_arrays(
     weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, variance: Any, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Folds a batch normalisation into a convolution and returns the new weights and the new bias.
+    """Folds a batch normalisation into a convolution; returns the new weights and the new bias.
 
     Args:
         weight: weights of shape (output channels, input channels, height, width).
@@ -172,14 +172,15 @@ def fold_arrays(
 
 
 def fold_batch_norm(conv: Any, bn: Any, eps: float = 1e-5) -> Any:
-    """Folds a batch normalisation into a convolution and returns the new convolution.
+    """Folds a batch normalisation into a convolution, and returns the new convolution.
 
     The mean and variance are the moving statistics of the normalisation.
 
     Args:
         conv: an nn.Conv2d, a `Conv2d`, an array of weights, or the arrays (weights, bias).
         bn: an nn.BatchNorm2d, a `BatchNorm`, or the arrays (gamma, beta, mean, variance).
-        eps: added to the variance, if the arguments are arrays. A Cell has its own epsilon.
+        eps: added to the variance if the arguments are arrays. For Cells, the epsilon of `bn` is
+            used.
 
     Returns:
         For Cells, a `Conv2d` with new Parameters. For arrays, the tuple (weights, bias).

@@ -1,4 +1,4 @@
-"""Builds gated linear units activation(a)·b of two tensors, or of the halves of one tensor."""
+"""Builds gated linear units activation(a)·b; a and b are two tensors, or halves of one tensor."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ def pair_spec(
     attributes: Mapping[str, Any],
     variants: tuple[Mapping[str, Any], ...] = (),
 ) -> OpSpec:
-    """Builds the operator y = activation(gate)·up of two tensors.
+    """Builds the operator y = activation(gate)·up for two tensors.
 
     Args:
         name: name of the operator.
         activation, slope: functions that compute the activation and its derivative in the DSL.
         composite: function that computes the activation with MindSpore operators.
         formula: function that computes the activation in NumPy.
-        attributes: dict from the name of each keyword argument of these functions to its default.
-        variants: dicts of other attribute values, which are also tested.
+        attributes: dict from the name of each keyword argument of these four functions to the
+            default value.
+        variants: dicts of other attribute values; tests run the operator with these values too.
     """
 
     def compute(gate: Any, up: Any, **given: Any) -> Any:
@@ -76,7 +77,7 @@ def halves_spec(
     attributes: Mapping[str, Any],
     variants: tuple[Mapping[str, Any], ...] = (),
 ) -> OpSpec:
-    """Builds the operator y = activation(first half)·(second half) of one tensor.
+    """Builds the operator y = activation(first half)·(second half) for one tensor.
 
     The tensor is split into halves along its last axis. The arguments are those of `pair_spec`.
     """
@@ -119,7 +120,7 @@ def split_halves(x: Any) -> tuple[Any, Any]:
     """Splits the last axis into two halves.
 
     Raises:
-        InputError: there is no axis, or its size is odd.
+        InputError: the tensor has no axis, or the size of the last axis is odd.
     """
     size = x.shape[-1] if x.ndim else None
     if size is None or (isinstance(size, Const) and size.value % 2):
@@ -141,7 +142,7 @@ class GatedCell(DispatchingCell):
         pair: operator for two tensors.
         halved: operator for the halves of one tensor.
         attributes: attributes of both operators.
-        route: ``native``, ``composite``, or empty for the default.
+        route: ``native``, ``composite``, or an empty string for the default route.
     """
 
     def __init__(self, pair: OpSpec, halved: OpSpec, attributes: Mapping[str, Any], route: str):
@@ -150,11 +151,14 @@ class GatedCell(DispatchingCell):
         self.halved = FusedCell(halved, attributes, route)
 
     def construct(self, x: Any, up: Any = None) -> Any:
-        """Returns activation(x)·up. If `up` is None, x and `up` are the two halves of x."""
+        """Returns activation(x)·up.
+
+        If `up` is None, returns activation(first half)·(second half) of x.
+        """
         if up is None:
             return self.halved.run(x)
         return self.pair.run(x, up)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns the Cell for two arrays, or the Cell for the halves of one array."""
+        """Returns the Cell for one array (which is halved), or the Cell for two arrays."""
         return self.halved if len(arrays) == 1 else self.pair

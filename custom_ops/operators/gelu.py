@@ -95,14 +95,15 @@ class GELU(FusedCell):
 
     Args:
         approximate: whether to use the tanh formula instead of erf.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype.

@@ -32,8 +32,8 @@ def reshape_to_groups(x: Any, groups: int, *, merge: bool = True) -> Any:
     """Reshapes x to (samples · groups, channels per group, positions).
 
     The outer loop then runs over groups, so that the elements of a group stay in the cache. If
-    `merge` is false, samples and groups are two separate axes, so that CANN can broadcast the
-    weights.
+    `merge` is false, samples and groups stay two separate axes. CANN needs separate axes to
+    broadcast the weights.
 
     Raises:
         InputError: x has fewer than two axes, or `groups` is less than 1 or does not divide the
@@ -105,7 +105,7 @@ def gradient(
     merge: bool = True,
     **_: Any,
 ) -> tuple[Any, Any, Any]:
-    """Returns the gradients of x, gamma and beta, computed from two sums per channel."""
+    """Computes the gradients of x, gamma and beta from two sums per channel."""
     given, slope = (reshape_to_groups(widen(one), num_groups, merge=merge) for one in (x, grad))
     *lead, channels, places = sizes(given)
     middle, rstd = (
@@ -190,8 +190,8 @@ class GroupNorm(WeightedCell):
         affine (bool): whether gamma and beta are trained. Default: ``True``.
         gamma_init, beta_init: initial values of gamma and beta. Default: ``'ones'``, ``'zeros'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - (N, C, …), float16, bfloat16, float32 or float64.
@@ -246,7 +246,7 @@ class GroupNorm(WeightedCell):
         )
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         return self.run(x, self.gamma, self.beta)
 
 

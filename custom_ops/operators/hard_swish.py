@@ -23,7 +23,10 @@ def compute(x: Any) -> Any:
 
 
 def gradient(x: Any, grad: Any) -> Any:
-    """Returns the gradient of x: grad·(2x + 3) / 6 for −3 < x < 3, 0 below, and grad above."""
+    """Returns the gradient of x.
+
+    The gradient is 0 for x ≤ −3, grad·(2x + 3) / 6 for −3 < x < 3, and grad for x ≥ 3.
+    """
     a, g = widen_inputs(x, grad)
     slope = dsl.vadds(dsl.vmuls(a, 1.0 / 3.0), 0.5)
     slope = dsl.vcmpsel(a, -3.0, "le", 0.0, dsl.vcmpsel(a, 3.0, "ge", 1.0, slope))
@@ -55,14 +58,15 @@ class HardSwish(FusedCell):
         y = x \cdot \min(\max(x + 3, 0), 6) / 6
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype.

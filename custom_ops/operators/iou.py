@@ -76,13 +76,13 @@ def pairwise_iou(own: Sequence[Any], other: Sequence[Any]) -> Any:
 
 
 def gradient_for_cann(boxes: Any, others: Any, grad: Any) -> tuple[Any, Any]:
-    """Returns the gradients of both inputs, computed by operations on whole tensors.
+    """Returns the gradients of both inputs; computes them with operations on whole tensors.
 
-    The automatically derived gradient cannot be used for CANN, because it reads single elements.
-    Let A be the area of a box, C the common area of a pair of boxes, and U the area of their union.
-    The gradient of a coordinate of the box is the sum of a·∂C + c·∂A over the boxes of the other
-    input. Here a = grad·(U + C) / U² and c = −grad·C / U², and ∂ is the derivative by this
-    coordinate. If a coordinate is equal in both boxes of a pair, ∂C is 0.
+    The automatically derived gradient reads single elements, which CANN does not support. Let A be
+    the area of a box, C the area of the intersection of a pair of boxes, and U the area of the
+    pair's union. To get the gradient of one coordinate of a box, a·∂C + c·∂A is summed over all
+    boxes of the other input. Here a = grad·(U + C) / U² and c = −grad·C / U², and ∂ is the
+    derivative by this coordinate. If a coordinate is equal in both boxes of a pair, ∂C is 0.
     """
     shape = [sizes(boxes)[0], sizes(others)[0]]
     columns = dsl.split(widen(boxes), 1, [1] * 4)[1]
@@ -185,13 +185,13 @@ class IoU(FusedCell):
     .. math::
         iou_{ij} = \frac{|a_i \cap b_j|}{|a_i \cup b_j|}
 
-    Here a are the `boxes` and b the `others`. A box whose second corner precedes the first corner
-    has area 0. Two boxes of area 0 give 0. NaN propagates. The result is computed in float32, or in
-    float64 for float64 inputs, and rounded once.
+    Here :math:`a_i` is row i of `boxes`, and :math:`b_j` is row j of `others`. A box whose second
+    corner precedes the first corner has area 0. Two boxes of area 0 give 0. NaN propagates. The
+    result is computed in float32, or in float64 for float64 inputs, and rounded once.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of

@@ -24,7 +24,7 @@ from tbe_impl import dsl
 
 
 def axes_of(x: Any, begin_norm_axis: int, begin_params_axis: int) -> tuple[list[int], int]:
-    """Returns the normalised axes, and the axis of x that is the first axis of gamma and beta."""
+    """Returns the normalised axes, and the axis of x where the axes of gamma and beta begin."""
     begin = resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis")
     params = resolve_axis(x, begin_params_axis, "LayerNorm", argument="begin_params_axis")
     return list(range(begin, len(x.shape))), params
@@ -173,7 +173,7 @@ class LayerNormCell(WeightedCell):
     """Base class of layer normalisations with weights; arguments as for nn.LayerNorm.
 
     Attributes:
-        own: spec of the operator that the subclass runs.
+        own: `OpSpec` of the operator that the subclass runs.
     """
 
     own: OpSpec
@@ -231,8 +231,8 @@ class LayerNorm(LayerNormCell):
         gamma_init, beta_init: initial values of gamma and beta. Default: ``'ones'``, ``'zeros'``.
         epsilon (float): added to the variance. Default: ``1e-7``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its axes from `begin_params_axis`
@@ -257,7 +257,7 @@ class LayerNorm(LayerNormCell):
     own = LAYER_NORM
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         return self.run(x, self.gamma, self.beta)
 
 

@@ -178,8 +178,8 @@ class LayerNormLinear(WeightedCell):
         gamma_init, beta_init, epsilon: as for nn.LayerNorm. Default: ``'ones'``, ``'zeros'``,
             ``1e-7``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
@@ -226,13 +226,13 @@ class LayerNormLinear(WeightedCell):
 
     @classmethod
     def from_cells(cls, norm: Any, dense: Any, route: str = "") -> Any:
-        """Builds the Cell from `norm`, an nn.LayerNorm, and `dense`, an nn.Dense.
+        """Builds the Cell from an nn.LayerNorm `norm` and an nn.Dense `dense`.
 
         The new Cell uses the Parameters of `norm` and `dense`.
 
         Raises:
-            InputError: `norm` does not normalise exactly the last axis of its input, `dense` has an
-                activation, or the sizes of `norm` and of the input of `dense` differ.
+            InputError: `norm` normalises other axes than the last, `dense` has an activation, or
+                the size of the normalised axis is not the number of input channels of `dense`.
         """
         if dense.activation is not None:
             raise InputError(
@@ -264,7 +264,7 @@ class LayerNormLinear(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         gamma, beta, weight = (
             self.gamma.astype(x.dtype),
             self.beta.astype(x.dtype),

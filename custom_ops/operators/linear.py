@@ -45,7 +45,7 @@ def threads() -> int:
 
 
 def dsl_kernel(spec: OpSpec, given: Sequence[ArraySpec], **attributes: Any) -> Any:
-    """Builds the kernel of an operator with a DSL computation, for use in a `Chain` of kernels."""
+    """Builds a kernel for a `Chain` of kernels; the operator has a DSL computation."""
     return computation_of(spec, attribute_key(spec, attributes)).kernel(given)
 
 
@@ -94,7 +94,7 @@ def prepare_product(
     activation: str = "",
     lowering: str = "auto",
 ) -> Any:
-    """Prepares the oneDNN product x · weightᵀ with its epilogue, for x with `rows` rows."""
+    """Prepares the oneDNN product x · weightᵀ and its epilogue; x has `rows` rows."""
     return prepare_matmul(
         (rows, weight.shape[1]),
         weight.shape,
@@ -112,7 +112,7 @@ def prepare_product(
 def gradient_steps(
     name: str, rows: int, weight: ArraySpec, lowering: str
 ) -> tuple[CompiledStep, CompiledStep]:
-    """Returns the two kernel calls of a `Chain` that compute the gradients of x and of weight.
+    """Returns two kernel calls for a `Chain`; they compute the gradients of x and of weight.
 
     Both calls read the array named ``made``, which is the gradient of the product x · weightᵀ.
     """
@@ -156,7 +156,7 @@ CAST = OpSpec(
 
 
 def compute_in_float32(make: Callable[..., Chain]) -> Callable[..., Chain]:
-    """Wraps a function that builds a `Chain` of kernels, so that 16-bit inputs use float32 kernels.
+    """Wraps a function that builds a `Chain`; for 16-bit inputs, the chain uses float32 kernels.
 
     If all inputs have the same 16-bit dtype, the chain first casts the inputs to float32. At the
     end the chain casts the outputs back to the 16-bit dtype. Intermediate results stay in float32.
@@ -207,8 +207,8 @@ def linear_spec(
     def build_with_separate_gelu(*given: ArraySpec, activation: str, lowering: str) -> Chain:
         """Builds a chain of two kernels: the matrix product, then GELU.
 
-        This is more accurate than oneDNN's fused GELU. For negative inputs, the sums 1 + erf and
-        1 + tanh in oneDNN's GELU lose digits to cancellation.
+        The separate GELU is more accurate than oneDNN's fused GELU. For negative inputs, the sums 1
+        + erf and 1 + tanh in oneDNN's GELU lose digits to cancellation.
         """
         rows, y = check_linear(name, given[0], given[1])
         kernel = prepare_product(
@@ -319,7 +319,7 @@ def linear_spec(
 
 
 def _rename_gradient(step: CompiledStep, made: str) -> CompiledStep:
-    """Returns `step` (a kernel call of a `Chain`) with its array ``made`` renamed to `made`."""
+    """Renames the array ``made`` of a kernel call to the value of the parameter `made`."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

@@ -63,7 +63,7 @@ def _widen(array: np.ndarray) -> np.ndarray:
 
 
 def _product(a: np.ndarray, b: np.ndarray, *, turn_a: bool = False, turn_b: bool = False) -> Any:
-    """Returns the matrix product a · b; `turn_a` and `turn_b` transpose a and b before the product.
+    """Returns the matrix product a · b; `turn_a` transposes a first, and `turn_b` transposes b.
 
     Float32 products run in oneDNN, and products of other dtypes run in NumPy.
     """
@@ -146,7 +146,7 @@ def backward(
 def _shapes(
     hidden: Shape, weight: Shape, labels: Shape, *, reduction: str, **_: Any
 ) -> tuple[Shape, Shape]:
-    """Returns the shapes of the loss and of the saved log-sum-exps of the rows.
+    """Returns two shapes: that of the loss, and that of the saved log-sum-exp of each row.
 
     Raises:
         InputError: the shapes do not match.
@@ -233,8 +233,8 @@ class LinearCrossEntropy(WeightedCell):
     .. math::
         \ell = \mathrm{CrossEntropy}(h \cdot W^T, \mathrm{labels})
 
-    Forward computes the logits of one chunk of rows at a time, and backward recomputes them. The
-    logits of all rows are therefore never in memory together.
+    Forward computes the logits of one chunk of rows at a time. Backward recomputes these logits.
+    The logits of all rows are therefore never in memory together.
 
     Args:
         in_channels (int): number of elements of a row of hidden.
@@ -242,16 +242,16 @@ class LinearCrossEntropy(WeightedCell):
         weight_init: initial values of the weight. Default: ``'normal'``.
         ignore_index, reduction, label_smoothing: as for `SoftmaxCrossEntropy`.
         dtype: dtype of the weight. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **hidden** (Tensor) - (…, in_channels), of the weight's dtype.
         - **labels** (Tensor) - int32 or int64, of the shape of hidden without its last axis.
 
     Outputs:
-        Tensor: the loss. With ``reduction="none"`` it has the shape of labels, otherwise it is a
-        scalar.
+        Tensor: the loss. With ``reduction="none"`` the loss has the shape of labels; otherwise the
+        loss is a scalar.
 
     Raises:
         InputError: shapes or dtypes do not match, the reduction is unknown, or label_smoothing is
@@ -309,7 +309,7 @@ class LinearCrossEntropy(WeightedCell):
         return cls(size, classes, dense.weight, **known, route=route)
 
     def construct(self, hidden: Any, labels: Any) -> Any:
-        """Computes the loss in chunks of rows, or on the composite route with basic operators."""
+        """Computes the loss in chunks of rows; on the composite route, computes all logits."""
         return self.run(hidden, self.weight, labels)
 
 

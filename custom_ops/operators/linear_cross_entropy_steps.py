@@ -93,7 +93,7 @@ def _loss_attributes(ignore_index: int, label_smoothing: float) -> dict[str, Any
 
 
 def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Returns the CANN operators of forward: they compute the loss and each row's log-sum-exp."""
+    """Returns the CANN operators that compute the loss and each row's log-sum-exp."""
     told = {"ignore_index": ignore_index, "reduction": reduction}
     whole = "row_losses" if reduction == "none" else "loss"
     block: tuple[AnyStep, ...] = (
@@ -116,10 +116,10 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
 
 
 def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
-    """Returns the CANN operators of backward, which recompute the logits of each chunk of rows.
+    """Returns the CANN operators of backward; they recompute the logits of each chunk of rows.
 
-    The operators for a chunk write the gradient of the chunk's rows of ``hidden``, and add the
-    chunk's contribution to the gradient of the weight.
+    For each chunk, the operators write the gradient of the chunk's rows of ``hidden``. They also
+    add the chunk's contribution to the gradient of the weight.
     """
     told = {"ignore_index": ignore_index, "reduction": reduction}
     views: tuple[AnyStep, ...] = _VIEWS

@@ -139,7 +139,11 @@ class DenseCell(WeightedCell):
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Runs one kernel; in training, runs activations in `SEPARATE_ACTIVATIONS` separately."""
+        """Returns the result of the dense layer.
+
+        The layer runs as one kernel. In training, an activation in `SEPARATE_ACTIVATIONS` runs as a
+        second kernel.
+        """
         return self.apply_product(x)
 
     def apply_product(self, x: Any) -> Any:
@@ -156,7 +160,7 @@ class DenseCell(WeightedCell):
 
 
 def build_from_dense(kind: Any, dense: Any, **more: Any) -> Any:
-    """Builds a Cell of class `kind` with the Parameters and the activation of an nn.Dense."""
+    """Builds a Cell of class `kind` that uses the Parameters and the activation of an nn.Dense."""
     inner: list[Any] = (
         [] if dense.activation is None else getattr(dense.activation, "get_parameters", list)()
     )
@@ -189,12 +193,12 @@ class MatMulBiasReLU(DenseCell):
         activation: None, or ReLU in any form that nn.Dense accepts. `custom_ops.Dense` accepts any
             activation. Default: ``None``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
-          NumPy.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
+          run in NumPy.
 
     Outputs:
         Tensor (…, out_channels) of the dtype of x.
@@ -228,12 +232,12 @@ class MatMulBiasGELU(DenseCell):
             `MatMulBiasReLU`.
         activation: None, or the GELU that `approximate` selects, in any form that nn.Dense accepts.
             Default: ``None``.
-        approximate (bool): whether to use the tanh formula, as nn.GELU does, instead of erf.
-            Default: ``True``.
+        approximate (bool): whether to use the tanh formula instead of erf; nn.GELU uses the tanh
+            formula by default. Default: ``True``.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
-          NumPy.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
+          run in NumPy.
 
     Outputs:
         Tensor (…, out_channels) of the dtype of x.
@@ -290,8 +294,8 @@ class MatMulBiasSiLU(DenseCell):
         activation: None, or SiLU in any form that nn.Dense accepts. Default: ``None``.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
-          NumPy.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
+          run in NumPy.
 
     Outputs:
         Tensor (…, out_channels) of the dtype of x.
@@ -325,12 +329,12 @@ class LinearResidual(DenseCell):
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: must be None. An activation of nn.Dense would have to run before the residual is
-            added. Default: ``None``.
+        activation: must be None. An activation of an nn.Dense runs before the residual is added, so
+            it cannot be fused here. Default: ``None``.
 
     Inputs:
-        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32, or float64, which runs in
-          NumPy.
+        - **x** (Tensor) - (…, in_channels); float16, bfloat16, float32 or float64. Float64 products
+          run in NumPy.
         - **residual** (Tensor) - (…, out_channels), of the dtype of x.
 
     Outputs:
@@ -355,7 +359,7 @@ class LinearResidual(DenseCell):
         return LINEAR_RESIDUAL_WITHOUT_BIAS, LINEAR_RESIDUAL
 
     def construct(self, x: Any, residual: Any) -> Any:  # type: ignore[override]
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         weight = self.weight.astype(x.dtype)
         if self.has_bias:
             return self.run(x, weight, self.bias.astype(x.dtype), residual)

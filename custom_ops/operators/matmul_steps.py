@@ -1,4 +1,4 @@
-"""Defines the matrix products and float32 accumulations of the operator sequences for CANN."""
+"""Defines matrix products and float32 accumulations for CANN's sequences of operators."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ PLACES_MAX = 2**24
 
 
 def matrices(like: Any, *tensors: Any) -> list[Any]:
-    """Reshapes each tensor to a batch of as many matrices as `like` has.
+    """Reshapes each tensor to a batch of matrices, so that the batch is as large as that of `like`.
 
-    The last two axes of a tensor are those of a matrix; all other axes are batch axes. If a tensor
-    has more matrices than `like`, neighbouring matrices are stacked row-wise.
+    The last two axes of a tensor are the axes of a matrix; all other axes are batch axes. If a
+    tensor has more matrices than `like`, neighbouring matrices are stacked row-wise.
     """
     count = math.prod(sizes(like)[:-2])
     lead = [count] if count > 1 else []
@@ -46,7 +46,7 @@ def matrices(like: Any, *tensors: Any) -> list[Any]:
 
 
 def score_scale(like: Any, scale: float, *, by_width: bool) -> float:
-    """Returns `scale`, or 1 / √(size of the last axis of `like`) if `by_width` is set."""
+    """Returns 1 / √(size of the last axis of `like`) if `by_width` is true; otherwise `scale`."""
     return sizes(like)[-1] ** -0.5 if by_width else scale
 
 

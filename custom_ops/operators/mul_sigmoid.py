@@ -22,8 +22,8 @@ def compute(x: Any, y: Any) -> Any:
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
     """Returns the gradients of x and y.
 
-    The gradient of x is grad·y·σ(y). The gradient of y is grad·x·σ(y)·(1 + y·(1 − σ(y))). Each
-    gradient is summed over the axes along which its input was broadcast.
+    The gradient of x is grad·y·σ(y). The gradient of y is grad·x·σ(y)·(1 + y·(1 − σ(y))). If an
+    input was broadcast, its gradient is summed over the broadcast axes.
     """
     a, b, g = widen_inputs(x, y, grad)
     return unbroadcast(dsl.vmul(g, swish(b)), x), unbroadcast(
@@ -59,22 +59,23 @@ MUL_SIGMOID = OpSpec(
 
 
 class MulSigmoid(FusedCell):
-    r"""The product of x and SiLU of y.
+    r"""Computes x · SiLU(y).
 
     .. math::
         z = x \cdot y \cdot \sigma(y)
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - of the same dtypes as x, any shape. x and y are broadcast to one shape
+          and promoted to one dtype.
 
     Outputs:
-        Tensor of the broadcast shape and the promoted dtype. NaN propagates. y = −inf gives NaN,
-        as in the formula.
+        Tensor of the broadcast shape and the promoted dtype. NaN propagates. The result for y =
+        −inf is NaN, as in the formula.
 
     Raises:
         InputError: the shapes do not match, or an input does not have a floating-point dtype.

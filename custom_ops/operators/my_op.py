@@ -20,8 +20,8 @@ def compute(x: Any, y: Any) -> Any:
 def gradient(x: Any, y: Any, grad: Any) -> tuple[Any, Any]:
     """Returns the gradients of x and y.
 
-    The gradient of x is grad·(2x − y). The gradient of y is −grad·x. Each gradient is summed over
-    the axes along which its input was broadcast.
+    The gradient of x is grad·(2x − y). The gradient of y is −grad·x. If an input was broadcast, its
+    gradient is summed over the broadcast axes.
     """
     a, b, g = widen_inputs(x, y, grad)
     first = dsl.vmul(g, dsl.vsub(dsl.vadd(a, a), b))
@@ -62,12 +62,13 @@ class MyOp(FusedCell):
         z = (x - y) \cdot x
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - of the same dtypes as x, any shape. x and y are broadcast to one shape
+          and promoted to one dtype.
 
     Outputs:
         Tensor of the broadcast shape and the promoted dtype. NaN propagates.

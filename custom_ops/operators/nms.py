@@ -1,4 +1,4 @@
-"""Computes non-maximum suppression: of overlapping boxes, selects the one with the best score."""
+"""Computes non-maximum suppression: selects the best box of each set of overlapping boxes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 
 
 def _check(boxes: ArraySpec, scores: ArraySpec) -> None:
-    """Raises `InputError` if shapes or dtypes of boxes and scores are wrong or do not match."""
+    """Raises `InputError` for wrong shapes or dtypes of boxes and scores."""
     for name, one in (("boxes", boxes), ("scores", scores)):
         if len(one.shape) != 3 or (name == "boxes" and one.shape[2] != 4):
             expected = "(images, boxes, 4)" if name == "boxes" else "(images, boxes, classes)"
@@ -181,7 +181,7 @@ def formula(
 def _round_down(number: float) -> float:
     """Returns the largest float32 that is at most `number`.
 
-    For each float32 x, x > (returned number) holds exactly if x > `number` holds.
+    Each float32 that is greater than the result is also greater than `number`, and vice versa.
     """
     found = np.float32(number)
     return float(found if found <= number else np.nextafter(found, np.float32(-math.inf)))
@@ -193,7 +193,7 @@ def _start(scores: Any, *, score_threshold: float) -> Any:
 
 
 def _marked_element(marks: Any, x: Any, axes: list[int]) -> Any:
-    """Returns the element of x that is marked 1 in `marks`; there is one such element along `axes`.
+    """Returns the element of x that is marked 1 in `marks`; along `axes`, one element is marked.
 
     NaN and inf in the other elements have no effect.
     """
@@ -215,10 +215,10 @@ def _suppress(
 ) -> tuple[Any, ...]:
     """Selects the box with the largest score of each image, and suppresses overlapping boxes.
 
-    If several boxes have the largest score, the first of these boxes is selected. If several
-    classes of the selected box have the largest score, the first of these classes is selected. In
-    the returned scores, the selected score and the suppressed scores are −∞. If an image has no
-    score left, the box and score are 0, the class and index are −1, and `is_kept` is 0.
+    Of several boxes with the largest score, the first box is selected. Of several classes with this
+    score in the selected box, the first class is selected. In the returned scores, the selected
+    score and the suppressed scores are −∞. If an image has no score left, the box and score are 0,
+    the class and index are −1, and `is_kept` is 0.
     """
     images, number, classes = sizes(left)
     if number * classes > PLACES_MAX:
@@ -300,7 +300,7 @@ COUNT = step_operator(
 def tbe_steps(
     score_threshold: float, iou_threshold: float, max_output: int, class_aware: bool
 ) -> TbeSteps:
-    """Returns the sequence of CANN operators, which is mainly a loop of `max_output` iterations.
+    """Returns the sequence of CANN operators; it is mainly a loop of `max_output` iterations.
 
     Each iteration runs one kernel. The kernel selects one box of each image, and passes the scores
     of the remaining boxes to the next iteration.
@@ -362,7 +362,7 @@ class NMS(FusedCell):
     Each (box, class) pair with a score above ``score_threshold`` is a candidate. The candidate with
     the best score is selected first. If scores are equal, the candidate with the lower box index is
     selected. If the box is also the same, the candidate with the lower class index is selected.
-    Then all candidates are removed whose intersection over union with the selected box exceeds
+    Then each candidate is removed if its intersection over union with the selected box exceeds
     ``iou_threshold``. Then the best remaining candidate is selected, and so on. Intersection over
     union is computed as in `IoU`, but in float64. A pair with a NaN score is never a candidate. A
     box whose area is 0 or whose coordinates contain NaN overlaps no other box.
@@ -374,8 +374,9 @@ class NMS(FusedCell):
         max_output: maximum number of selected boxes for each image.
         class_aware: whether a selected box removes only candidates of its own class. If false, a
             selected box removes candidates of all classes.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default. ``composite`` needs at least one box, one class and one result.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route. ``composite`` needs at least one box, one class and one
+            result.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4):

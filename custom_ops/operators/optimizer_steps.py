@@ -61,10 +61,10 @@ def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
 
     The inputs are, in this order: the learning rates, the weight decays, the scalars of the update
     rule, `count` gradients, `count` parameters, and `count` tensors for each optimizer state, such
-    as a moment. There are `rates` learning rates (1 or `count`) and `decays` weight decays (0, 1 or
-    `count`). The step overwrites the parameters whose dtype equals the attribute ``dtype``, and
-    their states. The step leaves parameters of other dtypes unchanged. The output is a placeholder
-    without meaning.
+    as a moment. The number of learning rates is `rates` (1 or `count`). The number of weight decays
+    is `decays` (0, 1 or `count`). The step overwrites only the parameters whose dtype equals the
+    attribute ``dtype``, and the states of these parameters. The output is a placeholder without
+    meaning.
     """
     names = [f"rate{i}" for i in range(rates)] + [f"decay{i}" for i in range(decays)]
     names += SCALARS[rule]
@@ -204,7 +204,7 @@ def adam_step(
     weight_decay: float = 0.0,
     use_nesterov: bool = False,
 ) -> None:
-    """Runs one step of Adam on NumPy arrays, in place; `count` is the step number, from 1."""
+    """Runs one step of Adam on NumPy arrays, in place; the step number `count` starts with 1."""
     check_numbers(
         ADAM,
         count=count,

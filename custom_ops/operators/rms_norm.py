@@ -17,7 +17,7 @@ from tbe_impl.errors import InputError
 
 
 def axes_of(x: Any, gamma: Any, place: str = "RMSNorm") -> list[int]:
-    """Returns the normalised axes: the last axes of x, as many as gamma has.
+    """Returns the normalised axes: the last n axes of x, where n is the number of axes of gamma.
 
     Raises:
         InputError: the shape of gamma is not that of the last axes of x.
@@ -110,7 +110,7 @@ class RMSNormCell(WeightedCell):
     """Base class of RMS normalisations with a weight.
 
     Attributes:
-        own: spec of the operator that the subclass runs.
+        own: `OpSpec` of the operator that the subclass runs.
     """
 
     own: OpSpec
@@ -131,8 +131,8 @@ class RMSNormCell(WeightedCell):
     def from_cells(cls, norm: Any, route: str = "") -> Any:
         """Builds the Cell from another RMS normalisation Cell; both Cells use the same Parameter.
 
-        The other Cell has an attribute ``gamma`` or ``weight``, and an attribute ``epsilon`` or
-        ``eps``.
+        The given Cell must have an attribute ``gamma`` or ``weight``, and an attribute ``epsilon``
+        or ``eps``.
         """
         gamma = norm.gamma if hasattr(norm, "gamma") else norm.weight
         epsilon = norm.epsilon if hasattr(norm, "epsilon") else norm.eps
@@ -150,8 +150,8 @@ class RMSNorm(RMSNormCell):
         epsilon (float): added to the mean of the squares. Default: ``1e-6``.
         gamma_init: initial values of gamma. Default: ``'ones'``.
         dtype: dtype of gamma. Default: ``mindspore.float32``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64; its last axes have the shape
@@ -176,7 +176,7 @@ class RMSNorm(RMSNormCell):
     own = RMS_NORM
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         return self.run(x, self.gamma)
 
 

@@ -42,9 +42,9 @@ def _check(x: Any, layout: str) -> None:
 
 
 def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
-    """Rotates x by the angles of the tables if `sign` is 1, or by the opposite angles if it is −1.
+    """Rotates x by the angles of the tables if `sign` is 1, or by the opposite angles if −1.
 
-    The rotation by the opposite angles is the transposed rotation, which the gradient needs.
+    The gradient needs the rotation by the opposite angles.
     """
     _check(x, layout)
     size = sizes(x)[-1]
@@ -53,7 +53,7 @@ def _rotate(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
     given = widen(x)
 
     def partner(tensor: Any) -> Any:
-        """Replaces each pair (a, b) by sign·(−b, a)."""
+        """Replaces each pair (a, b) of the last axis by sign·(−b, a)."""
         if layout == "halves":
             first = dsl.ext.strided_slice(tensor, [0] * len(sizes(x)), [*sizes(x)[:-1], half])
             second = dsl.ext.strided_slice(tensor, [0] * (len(sizes(x)) - 1) + [half], sizes(x))
@@ -86,8 +86,8 @@ def gradient(cos: Any, sin: Any, grad: Any, *, layout: str = "halves") -> Any:
 def _rotate_pairs(x: Any, cos: Any, sin: Any, layout: str, sign: float) -> Any:
     """Rotates like `_rotate`, with operations on whole tensors.
 
-    For interleaved pairs, x is reshaped so that a pair is an axis of size 2, because CANN has no
-    vector instruction that swaps neighbouring elements.
+    CANN has no vector instruction that swaps neighbouring elements. Interleaved pairs are therefore
+    reshaped to an axis of size 2.
     """
     _check(x, layout)
     if layout == "halves":
@@ -161,8 +161,8 @@ class RotaryEmbedding(FusedCell):
 
     Args:
         layout (str): ``halves`` or ``interleaved``. Default: ``'halves'``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.

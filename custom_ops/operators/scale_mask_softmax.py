@@ -206,8 +206,8 @@ class ScaleMaskSoftmax(DispatchingCell):
 
     Args:
         scale: factor of x.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, at least one axis.

@@ -72,8 +72,8 @@ class Softmax(FusedCell):
 
     Args:
         axis (int): the reduced axis. Default: ``-1``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
@@ -160,8 +160,8 @@ class LogSoftmax(FusedCell):
 
     Args:
         axis (int): the reduced axis. Default: ``-1``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.

@@ -48,7 +48,7 @@ def add_row_axis(logits: Any, labels: Any, *, are_indices: bool) -> tuple[Any, A
 
 
 def check_arguments(reduction: str, label_smoothing: float, place: str) -> None:
-    """Raises `InputError` if the reduction is unknown or the label smoothing is not in [0, 1]."""
+    """Raises `InputError` for an unknown reduction, or a label smoothing outside of [0, 1]."""
     check_choice(place, "reduction", reduction, REDUCTIONS, ", ")
     if not 0 <= label_smoothing <= 1:
         raise InputError(
@@ -89,8 +89,8 @@ def _gather_by_label(x: Any, labels: Any, ignore_index: int, weight: Any = None)
         x: the logits, with classes along axis 1.
         labels: one label for each row.
         ignore_index: the ignored label.
-        weight: class weights, or None. If they are given, the weight of the class is gathered
-            instead of the logit of the class.
+        weight: class weights, or None. If `weight` is given, the function gathers the weight of the
+            class instead of the logit.
     """
     classes, dtype = sizes(x)[1], x.dtype
     nothing, unknown = dsl.const(0.0, dtype), dsl.const(float("nan"), dtype)
@@ -123,7 +123,7 @@ def _broadcast_class_weights(weight: Any, x: Any) -> Any:
 
 
 def reduce_losses(losses: Any, weights: Any, reduction: str, shape: list[int]) -> Any:
-    """Reduces the rows' losses; ``mean`` divides the sum of the losses by the sum of `weights`."""
+    """Reduces the losses of the rows; ``mean`` is (sum of the losses) / (sum of `weights`)."""
     axes = list(range(len(sizes(losses))))
     if reduction == "none":
         return dsl.ext.reshape(losses, shape)
@@ -182,8 +182,8 @@ def gradient(
     """Returns the gradient of the logits.
 
     The gradient is (softmax·Σ target − target)·(gradient of the row's loss). For ignored rows the
-    gradient is 0. `given` contains the class weights (if the operator has them) and the gradient of
-    the loss.
+    gradient is 0. `given` contains the class weights, if the operator has any, and then the
+    gradient of the loss.
     """
     rows, places = add_row_axis(logits, labels, are_indices=True)
     *weight, grad = given
@@ -237,10 +237,10 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of each row's loss, without the division by the divisor of a mean.
+    """Returns the gradient of each row's loss; for ``mean``, the division is missing.
 
     The gradient of a reduced loss is broadcast to all rows. If the reduction is ``mean``, the
-    caller has to divide the result by the divisor of the mean.
+    caller has to divide the result by the number or weight of the rows.
     """
     shape = [sizes(x)[0], *sizes(x)[2:]]
     if reduction == "none":
@@ -267,7 +267,7 @@ def weighted_composite(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Computes the variant of the operator with class weights, with MindSpore's basic operators."""
+    """Computes the operator with class weights; uses MindSpore's basic operators."""
     return ops.cross_entropy(logits, labels, weight, ignore_index, reduction, label_smoothing)
 
 

@@ -1,4 +1,4 @@
-"""Defines the cross entropy Cell, for index or probability labels and optional class weights."""
+"""Defines the cross entropy Cell; labels are indices or probabilities, class weights optional."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class SoftmaxCrossEntropy(OperatorCell):
         reduction (str): ``none``, ``mean`` (over the rows that are not ignored) or ``sum``.
             Default: ``'mean'``.
         label_smoothing (float): :math:`\epsilon`, 0 to 1. Default: ``0.0``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **logits** (Tensor) - (C,), (N, C) or (N, C, …); float16, bfloat16, float32 or float64.
@@ -46,8 +46,9 @@ class SoftmaxCrossEntropy(OperatorCell):
           gradient.
 
     Outputs:
-        Tensor: the loss. With ``reduction="none"`` it has the shape of logits without the axis C,
-        otherwise it is a scalar. A row whose index label is out of range has the loss NaN.
+        Tensor: the loss. With ``reduction="none"`` the loss has the shape of logits without the
+        axis C; otherwise the loss is a scalar. A row whose index label is out of range has the loss
+        NaN.
 
     Raises:
         InputError: the reduction is unknown, label_smoothing is out of range, the weight is not a
@@ -104,7 +105,7 @@ class SoftmaxCrossEntropy(OperatorCell):
         return cls(loss.weight, loss.ignore_index, loss.reduction, loss.label_smoothing, route)
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         if labels.dtype in self.index_dtypes:
             if self.weight is None:
                 return self.of_indices(logits, labels)
@@ -166,7 +167,7 @@ def weight_labels(logits: Any, labels: Any, weight: Any, label_smoothing: float)
 
 
 class WeightedSoftmaxCrossEntropy(OperatorCell):
-    """Like `SoftmaxCrossEntropy`, but the class weights are an input."""
+    """Softmax cross entropy like `SoftmaxCrossEntropy`, but with the class weights as an input."""
 
     def __init__(
         self,

@@ -25,24 +25,25 @@ SWIGLU_HALVES = halves_spec("SwiGLUHalves", swish, swish_slope, composite, formu
 
 
 class SwiGLU(GatedCell):
-    r"""Gated linear unit with Swish, like ops.swiglu.
+    r"""Gated linear unit with Swish; replaces ops.swiglu.
 
     .. math::
         y = a \cdot \sigma(a) \cdot b
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
-          Otherwise the two halves of x along the last axis are a and b.
-        - **up** (Tensor, optional) - b. x and up are broadcast to one shape and promoted to one
-          dtype.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is the factor
+          :math:`a`. Otherwise the two halves of x along the last axis are :math:`a` and :math:`b`.
+        - **up** (Tensor, optional) - the factor :math:`b`. x and up are broadcast to one shape and
+          promoted to one dtype.
 
     Outputs:
         Tensor y. If `up` is given, y has the broadcast shape. Otherwise y has the shape of x with
-        half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
+        half the size of the last axis. NaN propagates. The result for a = −inf is NaN, as in the
+        formula.
 
     Raises:
         InputError: the shapes do not match, the last axis has odd size, or an input does not have a

@@ -21,7 +21,7 @@ def swish(x: Any, beta: float = 1.0) -> Any:
 def swish_slope(x: Any, beta: float = 1.0) -> Any:
     """Returns the derivative of Swish: σ(z)·(1 + z·(1 − σ(z))) with z = beta·x.
 
-    For large z the result is 1, and for large −z it is 0.
+    The result is 1 for large z, and 0 for large −z.
     """
     z = scale_tensor(x, beta)
     gate, rest = gate_and_complement(dsl.ext.sigmoid, z)
@@ -66,21 +66,22 @@ SWISH = OpSpec(
 
 
 class Swish(FusedCell):
-    r"""Swish, which is nn.SiLU for beta = 1.
+    r"""Swish activation; for beta = 1, Swish is nn.SiLU.
 
     .. math::
         y = x \cdot \sigma(\beta x)
 
     Args:
         beta: factor of x in the sigmoid.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype, or beta is not a number.

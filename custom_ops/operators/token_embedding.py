@@ -16,7 +16,7 @@ from tbe_impl.errors import InputError
 
 
 def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
-    """Computes table[ids]·scale. If an id is out of range, its row of the result is 0."""
+    """Computes table[ids]·scale. For an id out of range, the row is 0."""
     if len(table.shape) != 2:
         raise InputError(
             "TokenEmbedding: the table has a wrong rank",
@@ -31,7 +31,7 @@ def compute(ids: Any, table: Any, *, scale: float = 1.0) -> Any:
 
 
 def gradient(ids: Any, table: Any, grad: Any, *, scale: float = 1.0) -> Any:
-    """Returns the gradient of the table, a scatter-add of grad·scale in the order of ids."""
+    """Returns the gradient of the table: a scatter-add of grad·scale, in the order of ids."""
     slope = widen(grad) if scale == 1.0 else dsl.vmuls(widen(grad), scale)
     made = dsl.unsorted_segment_sum(slope, ids, sizes(table)[0])
     return dsl.cast_to(made, table.dtype)
@@ -69,14 +69,15 @@ class TokenEmbedding(WeightedCell):
     Args:
         vocab_size (int): number of tokens.
         embedding_size (int): number of elements of a token's row.
-        use_one_hot (bool): accepted for compatibility with `nn.Embedding`; it does not change the
+        use_one_hot (bool): accepted for compatibility with `nn.Embedding`, but does not change the
             result. Default: ``False``.
         embedding_table: initial values of the table. Default: ``'normal'``.
         dtype: dtype of the table. Default: ``mindspore.float32``.
-        padding_idx (int, optional): row that is initialised to 0. Default: ``None``.
+        padding_idx (int, optional): index of a row of the table that is initialised to 0. Default:
+            ``None``.
         scale (float): factor of the rows. Default: ``1.0``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **ids** (Tensor) - int32 or int64, any shape. An id out of range gives a row of zeros.
@@ -133,7 +134,7 @@ class TokenEmbedding(WeightedCell):
         return cls(vocab_size, size, embedding_table=table, scale=scale, route=route)
 
     def construct(self, ids: Any) -> Any:
-        """Runs one fused kernel, or MindSpore's basic operators on the composite route."""
+        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
         return self.run(ids, self.embedding_table)
 
 

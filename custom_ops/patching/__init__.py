@@ -51,15 +51,16 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
 
     - single Cells: nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU, Softmax,
       Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm;
-    - sequences of Cells: a convolution with the normalisation and activation that follow it, a
-      dense layer with its activation, and a dense layer with the normalisation before it;
+    - sequences of Cells: convolution, normalisation and activation; dense layer and activation;
+      normalisation and dense layer;
     - calls of softmax and of activations as functions or primitives;
     - nn.MultiheadAttention, and the computation softmax(scale·q kᵀ + masks)·v in the `construct` of
-      any Cell, possibly in functions that `construct` calls.
+      any Cell or in a function that this `construct` calls.
 
-    `patch` finds sequences in an nn.SequentialCell, and in any Cell whose `construct` passes the
-    result of a layer only to the next layer. `patch` does not replace subclasses of MindSpore's
-    Cells, Cells with hooks, Cells with a precision set by `to_float`, or the net itself.
+    `patch` finds sequences of Cells in an nn.SequentialCell. It also finds them in the `construct`
+    of any Cell if the result of each layer goes only to the next layer. `patch` does not replace
+    subclasses of MindSpore's Cells, Cells with hooks, Cells with a precision set by `to_float`, or
+    the net itself.
 
     If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
     operators as further children. The class of the Cell is replaced by a subclass with a new
@@ -69,30 +70,30 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
 
     With sample inputs, `patch` first runs the net in PyNative mode, outside of training, and
     records the outputs of each Cell. `patch` then compares the outputs of each replacement with the
-    recorded outputs of the replaced Cells. If the outputs differ, or if the sample call does not
-    reach the replaced Cells, the replacement is refused. If the net is in training, `patch` also
-    compares gradients and the moving averages of BatchNorm. At the end `patch` compares the results
-    of the whole net.
+    recorded outputs of the replaced Cells. `patch` refuses a replacement if the outputs differ, or
+    if the sample call does not run the replaced Cells. If the net is in training, `patch` also
+    compares gradients, and the moving averages of BatchNorm. At the end, `patch` compares the
+    results of the whole net before and after all replacements.
 
-    If the net is not in training when `patch` is called, attention with a mask that is added to the
-    scores is fused for inference only. An nn.MultiheadAttention with any kind of mask is then also
-    fused for inference only. Fused attention is never used in training while dropout of the
-    attention weights is active.
+    Some attention is fused for inference only, namely if the net is not in training when `patch` is
+    called. This concerns attention with a mask that is added to the scores, and an
+    nn.MultiheadAttention with any kind of mask. While dropout of the attention weights is active in
+    training, fused attention is never used.
 
     Args:
         net: an nn.Cell. `patch` changes it in place.
         sample_inputs: arguments of a sample call.
-        tolerance: allowed error of a replacement, relative to the root mean square of the result;
-            by default a tolerance that depends on the dtype.
+        tolerance: allowed error of a replacement, relative to the root mean square of the result.
+            The default depends on the dtype.
 
     Returns:
         A record of the replacements that were made and refused. The method `undo()` of the record
         restores the net. With ``MS_FUSION=off`` nothing is replaced.
 
     Raises:
-        InputError: `net` is not a Cell, or the results of the patched net differ from those of the
-            original net although each replacement was verified. If the results differ, the net is
-            restored first.
+        InputError: `net` is not a Cell. The error is also raised if the results of the patched net
+            differ from those of the original net, although each replacement was verified. In this
+            case the net is restored first.
         MissingError: MindSpore is not installed.
     """
     if not HAS_MINDSPORE:
@@ -178,7 +179,7 @@ class _Patch:
         return bool(self.inputs) and self.flags.get(id(self.net), False)
 
     def _weight_gradients(self, *, nudged: bool = False) -> Any:
-        """Returns the gradients of the weights for the sample inputs.
+        """Returns the gradients of the weights, computed with the sample inputs.
 
         If `nudged` is true, the sample inputs are perturbed by about one rounding error.
         """
@@ -190,8 +191,8 @@ class _Patch:
     def _edit_sources(self, cells: dict[str, Any]) -> None:
         """Edits the sources of Cells, and verifies each edit.
 
-        Child Cells are edited before their parents. The verification of a parent is then faster,
-        because the children are already fused.
+        Child Cells are edited before their parents. The children are then already fused when a
+        parent is verified, so that the verification is faster.
         """
         for place, cell in reversed(cells.items()):
             if type(cell) is nn.MultiheadAttention:
@@ -309,7 +310,7 @@ class _Patch:
 
 
 def _candidates(net: Any) -> Iterator[_Candidate]:
-    """Yields each Cell and each sequence of Cells in the net that a rule matches.
+    """Yields each Cell and each sequence of Cells in the net that may be replaced.
 
     If several rules match at one Cell, the rule for the longest sequence is used. The children of
     fused operators are skipped.

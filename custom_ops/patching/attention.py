@@ -37,11 +37,11 @@ LIKE_FUNCTIONS = ("full_like", "ones_like", "zeros_like")
 
 
 class _NoAttention(Exception):
-    """Raised with the reason why an expression is not attention."""
+    """Raised if an expression is not attention; the message is the reason."""
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """Yields, for each attention in the source of a Cell, the edit that replaces the attention.
+    """Finds each attention in the source of a Cell, and yields the edit that replaces it.
 
     For a product softmax(…)·v that cannot be replaced, the function yields the reason as a string.
     """
@@ -81,7 +81,7 @@ class _AttentionMatcher:
         self.weak = False
 
     def edit(self, final: Any, found: CallSemantics) -> Edit:
-        """Matches one attention and returns its edit.
+        """Matches one attention and returns the source edit that replaces it.
 
         Raises:
             _NoAttention: the expression is not attention.
@@ -134,11 +134,14 @@ class _AttentionMatcher:
 
     @property
     def _frame(self) -> int:
-        """Frame (index of a shape, see `AttentionMatch`) of the scores at the current operation."""
+        """Frame (index of a shape, see `AttentionMatch`) of the current operation's scores."""
         return len(self.frames) - 1
 
     def _factors(self, product: CallSemantics, statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-        """Returns the factors q and k; the tensor that a baddbmm adds to q kᵀ becomes a mask."""
+        """Returns the factors q and k of q kᵀ.
+
+        If q kᵀ is computed by a baddbmm, the tensor that this baddbmm adds becomes a mask.
+        """
         given = dict(product.keywords)
         if product.kind == "matmul":
             self._check_flags(product)
@@ -164,7 +167,7 @@ class _AttentionMatcher:
             raise _NoAttention("the product is of something else")
 
     def _resolve_name(self, node: ast.expr) -> ast.expr:
-        """Follows names to their definitions and returns the defining expression."""
+        """Follows a name to its definition, repeatedly, and returns the defining expression."""
         while isinstance(node, ast.Name):
             found = self.flow.reaching.get(id(node), frozenset())
             self.passed.add(id(node))
@@ -187,10 +190,11 @@ class _AttentionMatcher:
         return node
 
     def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
-        """Selects, of two definitions of a name, the definition in an ``if`` without ``else``.
+        """Selects one of two definitions of a name: the definition in an ``if`` without ``else``.
 
-        The matcher continues at the selected definition. The body of the ``if`` may only modify the
-        scores of the other definition, so the matcher has to reach the other definition later.
+        The matcher continues at the selected definition. The body of the ``if`` may compute these
+        scores only from the scores of the other definition. The matcher therefore has to reach the
+        other definition later.
         """
         for one in found:
             (other,) = found - {one}
@@ -210,7 +214,7 @@ class _AttentionMatcher:
     def _step_after_softmax(self, node: ast.expr) -> ast.expr:
         """Matches the softmax, or an operation between the softmax and the product with v.
 
-        Returns the input of this operation.
+        Returns the input of the matched operation.
         """
         found = semantics_of(node, self.scope)
         if found is None or not found.operands:
@@ -284,7 +288,7 @@ class _AttentionMatcher:
         return float(share)
 
     def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
-        """Matches an operation between the product q kᵀ and the softmax and returns its input."""
+        """Matches an operation between the product q kᵀ and the softmax, and returns the input."""
         if found is None or not found.operands:
             raise _NoAttention(f"{ast.unparse(node)[:60]} is not a step of attention")
         statement = self.flow.statement_of(node)
@@ -322,8 +326,8 @@ class _AttentionMatcher:
     def _skip_step(self, found: CallSemantics) -> ast.expr:
         """Skips an operation that the edit removes, and returns its first operand.
 
-        The edit also removes the other operands of the operation. If these operands read the
-        scores, `_check_other_readers` does not report the reads.
+        The edit also removes all other operands of the operation. If these operands read the
+        scores, `_check_other_readers` therefore ignores the reads.
         """
         for other in (*found.operands[1:], *found.keywords.values()):
             self.passed |= {id(one) for one in ast.walk(other)}
@@ -343,8 +347,8 @@ class _AttentionMatcher:
     def _match_binary_mask(self, found: CallSemantics, statement: ast.stmt) -> ast.expr | None:
         """Matches scores·b + (1 − b)·low, where each element of b is 0 or 1.
 
-        If the expression matches, b becomes a mask that is true for kept scores. Returns the
-        expression of the scores, or None if there is no match.
+        If the expression matches, b becomes a mask that is true for kept scores. The method then
+        returns the expression of the scores, otherwise None.
         """
         if found.kind not in ("add", "sub") or len(found.operands) != 2:
             return None
@@ -379,9 +383,9 @@ class _AttentionMatcher:
         return None
 
     def _two_operands(self, node: ast.expr, kind: str) -> tuple[ast.expr, ast.expr] | None:
-        """Returns both operands of `node` if the operation of its definition has the given kind.
+        """Returns both operands of an operation of the given kind, or None for another operation.
 
-        Otherwise returns None. If `node` is a name, its definition is examined.
+        `node` is the operation, or a name that is defined as the operation.
         """
         node = self.flow.origin(node) if isinstance(node, ast.Name) else node
         found = semantics_of(node, self.scope)
@@ -390,10 +394,10 @@ class _AttentionMatcher:
         return found.operands[0], found.operands[1]
 
     def _add_reshape(self, node: ast.expr, found: CallSemantics) -> ast.expr:
-        """Records a reshape of the scores or attention weights and returns its input.
+        """Records a reshape of the scores or attention weights, and returns the reshaped input.
 
         The shape of the input gets a new frame (index of a shape, see `AttentionMatch`). A reshape
-        keeps the order of elements, so that masks can be reshaped in the same way.
+        keeps the order of elements. Masks can therefore be reshaped in the same way.
         """
         assert isinstance(node, ast.Call)
         self.steps.append(
@@ -413,7 +417,7 @@ class _AttentionMatcher:
         raise _NoAttention("what is added to the scores is made like them")
 
     def _is_from_product(self, node: ast.expr, depth: int = 12) -> bool:
-        """Whether the value is a matrix product, possibly scaled, masked, cast or reshaped."""
+        """Whether the value is a matrix product, which may be scaled, masked, cast or reshaped."""
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
@@ -457,10 +461,10 @@ class _AttentionMatcher:
             raise _NoAttention(f"{ast.unparse(by)[:60]} may be more than one number")
 
     def _masked_score(self, value: ast.expr) -> ast.expr:
-        """Returns the expression for the number that replaces the scores of masked elements.
+        """Returns the expression of the number that is used as score of all masked elements.
 
         Raises:
-            _NoAttention: the number is unknown, or it is not low enough for the softmax to be 0.
+            _NoAttention: the number is unknown, or so high that the softmax may not be 0.
         """
         number = value_of(value, self.flow, self.scope)
         if number is None or number > WEAK_LOW_SCORE:
@@ -485,7 +489,7 @@ class _AttentionMatcher:
         return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """Records that the edit removes an expression, and the definitions that only it reads."""
+        """Records that the edit removes an expression, and definitions that no other code reads."""
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())

@@ -25,19 +25,19 @@ class AttentionCore(Cell):
 
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width) or (batch, tokens, width).
-        - **keys** - None if the softmax input has the shape of q kᵀ. If the softmax input was
+        - **keys** - None if the input of the softmax has the shape of q kᵀ. If this input was
           reshaped, `keys` is the size of its last axis.
         - **shape** - None if the attention weights have the shape of q kᵀ. If the weights were
-          reshaped, `shape` is their new shape, and v has the same leading axes.
+          reshaped, `shape` is the new shape of the weights, and v has the same leading axes.
         - **more** - two values per mask. The first is the mask or None. The second is the score of
           dropped elements, or None for an added mask.
 
     Outputs:
-        Tensor of the dtype of q. The last axis has the width of v. The other axes are those of
-        `shape` if it is given, and those of q otherwise.
+        Tensor of the dtype of q. The last axis has the width of v. If `shape` is given, the other
+        axes are those of `shape`, otherwise those of q.
 
     Raises:
-        ValueError: `keys` is not the number of keys. The softmax is then not over all keys.
+        ValueError: `keys` is not the number of keys, so the softmax does not cover all keys.
     """
 
     def __init__(self, scale: float, masks: tuple[str, ...] = (), route: str = ""):
@@ -83,5 +83,5 @@ class AttentionCore(Cell):
         return self.attention(q, k.astype(q.dtype), v.astype(q.dtype), mask)
 
     def extend_repr(self) -> str:
-        """Returns the attributes as a string for the printed net."""
+        """Returns the attributes as a string, which MindSpore shows when the net is printed."""
         return f"scale={self.scale:.6g}, masks={self.masks}"

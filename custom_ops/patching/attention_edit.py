@@ -35,7 +35,7 @@ class MaskStep:
 
 @dataclass(frozen=True)
 class ScaleStep:
-    """Multiplication or division of the scores by a number."""
+    """A matched operation that multiplies or divides the scores by a number."""
 
     statement: ast.stmt
     operator: ast.operator
@@ -44,7 +44,7 @@ class ScaleStep:
 
 @dataclass(frozen=True)
 class ReshapeStep:
-    """A reshape of scores or weights.
+    """A matched operation that reshapes scores or weights.
 
     Attributes:
         statement: the statement with the reshape.
@@ -68,7 +68,7 @@ class AttentionMatch:
     """A matched softmax(scale·q kᵀ + masks)·v in a Cell.
 
     Reshapes may change the shape of the scores several times. A frame is the index of such a shape,
-    counted backwards from the product with v: frame 0 is the shape of the weights in this product.
+    counted backwards from the product with v. Frame 0 is the shape of the weights in this product.
 
     Attributes:
         name: name of the fused operator as a child of the Cell.
@@ -81,13 +81,13 @@ class AttentionMatch:
         k_turned: whether the product of q and k transposes k.
         scale: constant factor of the scores.
         steps: matched operations on the scores, in source order.
-        frames: list that has, for each frame, the frame that represents all frames of equal shape.
+        frames: list indexed by frame. Each item is the representative of all frames of equal shape.
         of_product: frame of the product of q and k.
         of_softmax: frame of the softmax.
-        definitions: definitions of the names to which scores and weights are assigned.
+        definitions: definitions of the names that hold scores or weights.
         beside: dict with one entry for each node outside of the attention that reads the shape or
-            dtype of scores or weights. The key is the id of the node, and the value is ("shape" or
-            "dtype", frame of these scores or weights).
+            dtype of scores or weights. The key is the id of the node. The value is ("shape" or
+            "dtype", frame of the scores or weights that the node reads).
         dropped: statements that are dead after the edit.
         guards: conditions under which the match is valid.
     """
@@ -177,11 +177,11 @@ class _EditBuilder:
         self.pieces.setdefault(id(statement), []).extend(lines)
 
     def _has_other_shape(self, frame: int) -> bool:
-        """Whether a frame (index of a shape of the scores) may have another shape than q kᵀ."""
+        """Whether the shape of a frame (see `AttentionMatch`) may differ from the shape of q kᵀ."""
         return self.found.frames[frame] != self.found.of_product
 
     def _is_shape_needed(self, frame: int) -> bool:
-        """Whether the edit needs the shape of this frame, or of a frame reshaped from it."""
+        """Whether the edit needs the shape of this frame, or of a frame after a further reshape."""
         asked = [0, self.found.of_softmax, *(frame for _, frame in self.found.beside.values())]
         asked += [step.frame for step in self.found.steps if isinstance(step, MaskStep)]
         return any(self._has_other_shape(one) and self.found.frames[one] <= frame for one in asked)
@@ -190,7 +190,11 @@ class _EditBuilder:
         return f"{self.found.name}_laid_{self.found.frames[frame]}"
 
     def _initial_statements(self, k: ast.expr, masks: int) -> list[ast.stmt]:
-        """Returns statements that assign q, k and (if needed) zeros, and set each mask to None."""
+        """Returns the statements that assign q and k, and set each mask to None.
+
+        If the edit needs the shape of the scores, a statement also assigns a tensor of zeros with
+        this shape.
+        """
         made: list[ast.stmt] = [
             assignment(self.own["query"], self.found.q),
             assignment(self.own["key"], k),
@@ -222,7 +226,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Returns a copy of the call of a reshape, with zeros in place of the scores."""
+        """Copies the call of a reshape; in the copy, zeros replace the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:
@@ -249,7 +253,7 @@ class _EditBuilder:
         return ast.Call(ast.Attribute(_load("self"), found.name, ast.Load()), given, [])
 
     def _remove_transpose(self, k: ast.expr) -> ast.expr:
-        """Returns an expression for k from the expression for kᵀ.
+        """Converts the expression for kᵀ to an expression for k.
 
         If the expression for kᵀ transposes k, the transposition is removed. Otherwise another
         transposition is added.
@@ -270,9 +274,9 @@ class _EditBuilder:
     def _transpose_operand(self, node: ast.expr) -> ast.expr | None:
         """Swaps the last two axes of the value of `node` by changing the permutation in `node`.
 
-        If the permutation becomes the identity, it is removed. The function returns None if `node`
-        does not permute axes, if the permutation is unknown, or if it does not swap the last two
-        axes.
+        If the new permutation is the identity, the permutation is removed. The function returns
+        None if `node` does not permute axes, or if the permutation is unknown. The result is also
+        None if the old permutation does not swap the last two axes.
         """
         found = semantics_of(node, self.scope)
         if found is None or found.kind not in ("swapaxes", "transpose"):

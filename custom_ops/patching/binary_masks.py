@@ -31,8 +31,8 @@ _VALUE_PRESERVING = (
 def is_zero_or_one(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
     """Whether each element of the expression's value is 0 or 1 in every call.
 
-    The function recognises comparisons, and constant 0/1 tensors of the Cell. They may be sliced,
-    cast or transposed.
+    The function recognises comparisons, and constant tensors of the Cell whose elements are 0 or 1.
+    The comparisons and tensors may be sliced, cast or transposed.
     """
     if depth == 0:
         return False
@@ -80,7 +80,7 @@ def _is_zero_or_one_tensor(tensor: ms.Tensor) -> bool:
 
 
 def is_same_expression(one: ast.expr, other: ast.expr, flow: Flow) -> bool:
-    """Whether two expressions have the same text and the same reaching definitions."""
+    """Whether two expressions have the same text, and their names the same reaching definitions."""
     if ast.unparse(one) != ast.unparse(other):
         return False
     names = [

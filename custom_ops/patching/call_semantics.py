@@ -134,9 +134,9 @@ def _function(
 def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
-    If a function or primitive that is not an activation is called, or if the arguments of the call
-    are unknown, the result is None. If a Cell is called, the result is this Cell; the function does
-    not check whether the Cell is an activation.
+    The result is None if the called function or primitive is not an activation, or if the arguments
+    of the call are unknown. If a Cell is called, the result is this Cell, even if it is not an
+    activation.
     """
     if found.kind == "cell":
         return found.called

@@ -34,7 +34,7 @@ class PatchedCell:
     Attributes:
         place: path of the Cell in the net.
         cell: the Cell.
-        seen: a recorded call of the Cell, or None if no call was recorded.
+        seen: a recorded call of the Cell with the sample inputs, or None if there is none.
         kind: original class of the Cell.
         body: normalised source of the Cell's `construct`.
         edits: accepted edits.
@@ -52,7 +52,7 @@ class PatchedCell:
     parts: tuple[str, ...] = ()
 
     def apply_edits(self, edits: list[Edit]) -> None:
-        """Applies exactly these edits to the original `construct`; any other edits are undone."""
+        """Applies these edits to the original `construct`, and undoes all other edits."""
         for name in self.parts:
             self.cell._cells.pop(name, None)
         self.parts = tuple(edit.name for edit in edits)
@@ -66,11 +66,11 @@ class PatchedCell:
         self.cell.__class__ = build_class(self.kind, self.body.function, source)
 
     def change(self) -> Change:
-        """Returns the `Change`, whose `undo` undoes the edits."""
+        """Returns a `Change`; the `undo` of the `Change` undoes all edits."""
         return Change(self.cell, self.kind, self.parts)
 
     def replacements(self) -> list[Replacement]:
-        """Returns the accepted edits as replacements."""
+        """Returns a `Replacement` for each accepted edit."""
         return [
             Replacement(
                 self.path(edit),
@@ -132,7 +132,7 @@ def find_edits(
 def _nodes_of(flow: Flow, edit: Edit) -> set[int]:
     """Returns the ids of the nodes that an edit removes or replaces.
 
-    Nodes that also occur in the replacement are excluded.
+    Nodes that the edit reuses in the replacement are excluded.
     """
     found: set[int] = set()
     for node in flow.nodes():
@@ -149,9 +149,9 @@ def try_edits(
 ) -> None:
     """Applies edits one by one, and keeps each edit that does not change the Cell's results.
 
-    The function compares the results of the Cell before and after each edit, and in training also
-    the gradients. If an edit changes the results or gradients, the edit is undone and recorded as
-    refused.
+    The function compares the results of the Cell before and after each edit. In training, the
+    function also compares the gradients. If an edit changes the results or gradients, the edit is
+    undone and recorded as refused.
     """
     trains = owner.seen is not None and flags.get(id(owner.cell), False)
     for edit in edits:
@@ -190,7 +190,10 @@ def try_edits(
 def _gradients_without_edits(
     owner: PatchedCell, seen: RecordedCall, flags: Mapping[int, bool], edits: list[Edit]
 ) -> TrainingEffects:
-    """Undoes all edits, computes the Cell's gradients and moving averages, then applies `edits`."""
+    """Computes the gradients and moving averages of the Cell while all edits are undone.
+
+    Afterwards the function applies `edits` again.
+    """
     owner.apply_edits([])
     try:
         return training_effects(owner.cell, seen, flags, _is_mask)

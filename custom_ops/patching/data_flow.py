@@ -43,7 +43,7 @@ class Flow:
         statements: the statements.
         parent: dict from the id of a node to its parent node.
         block: dict from the id of a statement to the list of statements that contains it.
-        reaching: dict from the id of a name node that is read to its reaching definitions.
+        reaching: dict from the id of each name node that is read to the reaching definitions.
         readers: dict from a definition to the name nodes that read it.
     """
 
@@ -112,7 +112,7 @@ class Flow:
         return not isinstance(statement, (ast.Return, ast.Raise))
 
     def _augmented_sum(self, statement: ast.AugAssign, names: _Names) -> ast.expr | None:
-        """Returns the expression x + y for the statement x += y; likewise for other operators."""
+        """Returns the expression x + y for x += y, and correspondingly for other operators."""
         if not isinstance(statement.target, ast.Name):
             return None
         known = self._made.get((id(statement), statement.target.id))
@@ -152,7 +152,7 @@ class Flow:
     def origin(self, node: ast.expr) -> ast.expr:
         """Returns the expression that defines a name.
 
-        If this expression is a name too, the definition of this name is followed in turn. A name
+        If this expression is again a name, the definition of that name is followed in turn. A name
         without exactly one known definition is returned unchanged. A node that is not a name is
         also returned unchanged.
         """
@@ -172,7 +172,7 @@ class Flow:
         return node
 
     def is_conditional(self, node: ast.AST) -> bool:
-        """Whether one run of the statement may evaluate the node zero or several times."""
+        """Whether one execution of the statement may evaluate the node zero or several times."""
         while id(node) not in self.block:
             node = self.parent[id(node)]
             if isinstance(node, _PARTS):
@@ -183,8 +183,8 @@ class Flow:
         """Returns the only node that uses the value of `node`, and the operand with this value.
 
         If the value is assigned to a name, the operand is the node that reads the name. Otherwise
-        the operand is `node` itself. Returns None if several nodes use the value, or if the use is
-        conditional or in another block of statements.
+        the operand is `node` itself. The method returns None if several nodes use the value, or if
+        the use is conditional or in another block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:
@@ -229,7 +229,7 @@ def _blocks(statement: ast.AST) -> list[list[ast.stmt]]:
 def eliminate_dead_assignments(
     statements: list[ast.stmt], arguments: Sequence[str]
 ) -> list[ast.stmt]:
-    """Removes assignments to unread names, except if the value has a call or binary operator."""
+    """Removes assignments to unread names; keeps values that contain calls or binary operators."""
     while True:
         flow = Flow(statements, arguments)
         read = {id(one.statement) for one, readers in flow.readers.items() if readers}

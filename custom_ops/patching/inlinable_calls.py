@@ -20,7 +20,7 @@ ORIGINAL_CONSTRUCT = "construct_as_written"
 
 
 class UnreadableSource(Exception):
-    """Raised with the reason why the source of a function cannot be analysed."""
+    """Raised if the source of a function cannot be analysed; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ def callee_of(call: ast.Call, scope: Scope, names: Mapping[str, KnownValue]) -> 
 def _function_of(
     node: ast.expr, scope: Scope, names: Mapping[str, KnownValue]
 ) -> tuple[Any, ast.expr | None] | None:
-    """Returns (called function, expression for its `self` or None if it has no `self`).
+    """Returns the pair (called function, expression for the `self` of the function).
 
-    Returns None if the function is unknown or must not be inlined.
+    The expression is None for a function without `self`. If the function is unknown or must not be
+    inlined, the result is None instead of a pair.
     """
     if isinstance(node, ast.Attribute):
         holder = scope.evaluate(node.value, names)
@@ -98,13 +99,13 @@ def _function_of(
 
 
 def is_user_function(function: Any) -> bool:
-    """Whether the function is neither from MindSpore, mindnlp, NumPy nor this package."""
+    """Whether a function is the user's, not from MindSpore, mindnlp, NumPy or this package."""
     home = (getattr(function, "__module__", "") or "").split(".")[0]
     return not is_of_framework(function) and home not in ("numpy", "custom_ops")
 
 
 def _is_transparent(cell: Any) -> bool:
-    """Whether a Cell can be inlined, because it has no weights and no fused attention."""
+    """Whether a Cell can be inlined: it has neither weights nor fused attention."""
     if not is_readable(cell) or not is_plain(cell) or isinstance(cell, nn.MultiheadAttention):
         return False
     parts = [part for _, part in cell.cells_and_names()]

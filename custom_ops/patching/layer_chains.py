@@ -23,8 +23,8 @@ def find(flow: Flow, scope: Scope, taken: set[int]) -> Iterator[Edit]:
     Args:
         flow: data flow of the Cell.
         scope: scope of the names in the Cell.
-        taken: ids of the nodes that other edits replace. The function adds the ids of the nodes
-            that the yielded edits replace.
+        taken: ids of the nodes that other edits replace. The function adds to this set the ids of
+            the nodes that the yielded edits replace.
     """
     known: set[str] = set()
     for node in list(flow.nodes()):
@@ -84,8 +84,8 @@ def _layer_chain(
 ) -> tuple[list[ast.Call], list[Any], list[str]]:
     """Returns the chain of layers that starts at `node`, as three lists: calls, Cells and names.
 
-    In a chain, only the next call reads the result of a call. If `node` is not a call of a Cell
-    with one argument, the lists are empty.
+    In a chain, the result of each call is read only by the next call. The lists are empty if `node`
+    is not a call of a Cell with one argument.
     """
     calls, cells, names = [node], [], []
     found = semantics_of(node, scope)
@@ -112,7 +112,7 @@ def _layer_chain(
 
 
 def _fresh_name(name: str, known: set[str]) -> str:
-    """Returns the name, with a number appended if the name is already in `known`."""
+    """Returns `name`; appends a number if the name is already in `known`."""
     made, number = name, 1
     while made in known:
         number += 1

@@ -1,10 +1,9 @@
 """Supports level O1 of `ms.amp` for a net that `patch` changed.
 
-For O1, MindSpore rewrites the source of the classes of a net. This source does not contain the
-edits of `patch`, so a patched net is not rewritten. Instead, the Cells for matrix products,
-convolutions and attention are wrapped. A wrapped Cell computes in a narrow precision (float16 or
-bfloat16), and its results are cast to float32. Matrix products that are called as functions keep
-their precision.
+For O1, MindSpore rewrites the source of each class in a net. The source does not contain the edits
+of `patch`, so a patched net is not rewritten. Instead, the Cells for matrix products, convolutions
+and attention are wrapped. A wrapped Cell computes in a narrow precision (float16 or bfloat16), and
+its results are cast to float32. Matrix products that are called as functions keep their precision.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ REWRITE_FUNCTION = "_auto_mixed_precision_rewrite"
 
 
 class NarrowCell(Cell):
-    """Wraps a Cell so that it computes in a narrow precision, with float32 inputs and outputs.
+    """Wraps a Cell, which then computes in a narrow precision; the results are float32.
 
     Args:
         cell: the wrapped Cell. Attributes that the wrapper lacks are read from this Cell.
@@ -67,7 +66,7 @@ def is_patched(net: Any) -> bool:
 
 
 def cast_cells(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
-    """Wraps each descendant Cell whose class is in `kinds` or `OUR_CELLS` in a `NarrowCell`."""
+    """Wraps descendant Cells in `NarrowCell`s if their class is in `kinds` or `OUR_CELLS`."""
     for name, cell in net._cells.items():
         if isinstance(cell, OUR_CELLS):
             net._cells[name] = NarrowCell(cell, dtype)
@@ -81,7 +80,7 @@ def cast_cells(net: Any, dtype: Any, kinds: tuple[type, ...]) -> None:
 
 @cache
 def hook_amp() -> None:
-    """Makes `ms.amp` use `cast_cells` instead of its O1 rewrite for patched nets."""
+    """Patches `ms.amp`: for patched nets, O1 uses `cast_cells` instead of a source rewrite."""
     from mindspore.train import amp
 
     theirs = getattr(amp, REWRITE_FUNCTION, None)

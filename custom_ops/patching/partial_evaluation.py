@@ -33,8 +33,8 @@ class KnownValue:
         value: the value, or `NotNone`.
         given: the names of the arguments and attributes that the value depends on. An attribute has
             the form ``self.name``.
-        source: if the value is a layer or a primitive that was assigned to a local name, the
-            assigned expression; otherwise None.
+        source: the assigned expression if the value is a layer or primitive that was assigned to a
+            local name; otherwise None.
     """
 
     value: Any
@@ -43,7 +43,7 @@ class KnownValue:
 
     @property
     def truth(self) -> bool | None:
-        """The boolean that the value has in a condition, or None if it is unknown."""
+        """The boolean of the value in a condition, or None if the boolean is unknown."""
         return bool(self.value) if isinstance(self.value, PLAIN_TYPES) else None
 
 
@@ -108,7 +108,10 @@ class Scope:
         self.looked_at: dict[str, Any] = {}
 
     def conditions(self, known: KnownValue) -> list[ast.expr]:
-        """Returns conditions that hold while the attributes that the value uses do not change."""
+        """Returns one condition for each attribute that the value depends on.
+
+        A condition holds while the attribute does not change.
+        """
         names = sorted(name for name in known.given if name.startswith("self."))
         return [condition(name, self.looked_at[name]) for name in names]
 
@@ -184,7 +187,7 @@ class Scope:
         return KnownValue(value, known.given | {name})
 
     def _subscript(self, node: ast.Subscript, names: Mapping[str, KnownValue]) -> KnownValue | None:
-        """Evaluates the subscript of a CellList or SequentialCell by a constant index."""
+        """Evaluates cells[index] for a CellList or SequentialCell and a constant index."""
         row, place = self.evaluate(node.value, names), self.evaluate(node.slice, names)
         if row is None or place is None or type(place.value) is not int:
             return None
@@ -242,7 +245,7 @@ class Scope:
     def _construct(
         self, kind: type, node: ast.Call, names: Mapping[str, KnownValue]
     ) -> KnownValue | None:
-        """Evaluates a constructor call by constructing the primitive or the weightless Cell."""
+        """Evaluates a constructor call: constructs the primitive, or the Cell without weights."""
         if kind.__name__ not in _CONSTRUCTIBLE_CLASSES or not issubclass(
             kind, (ops.Primitive, nn.Cell)
         ):
@@ -281,7 +284,7 @@ class Scope:
 
 @cache
 def mutable_attributes(kind: type) -> frozenset[str]:
-    """Returns the names of attributes that methods other than the constructor assign."""
+    """Returns the names of the attributes that are assigned by a method other than `__init__`."""
     found: set[str] = set()
     for base in kind.__mro__:
         if base in (nn.Cell, object):
@@ -313,7 +316,7 @@ def condition(name: str, value: Any) -> ast.expr:
 
 
 def abstract_argument(value: Any) -> KnownValue:
-    """Returns a call argument as a `KnownValue`, which is `NotNone` if the type is not plain."""
+    """Returns a call argument as a `KnownValue`; for a type that is not plain, as `NotNone`."""
     return KnownValue(value) if isinstance(value, PLAIN_TYPES) else KnownValue(NotNone)
 
 

@@ -11,10 +11,11 @@ from custom_ops.core.framework import nn
 
 @dataclass(frozen=True)
 class Replacement:
-    """The outcome of `patch` at one place of the net.
+    """The outcome of `patch` for one Cell, or for one sequence of Cells or functions.
 
     Attributes:
-        place: dotted path of the replaced Cell in the net, or of the first of several Cells.
+        place: dotted path of the replaced Cell in the net. If several Cells are replaced, the path
+            of the first.
         before: the replaced Cells, or the names of the replaced functions.
         after: the replacement, or None if the replacement was refused.
         reason: reason why the replacement was refused; empty if it was not refused.
@@ -35,7 +36,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Slot:
-    """Parent Cell and name of a child in the net, and the original child."""
+    """A position in the net: the parent Cell, the name of the child, and the original child."""
 
     parent: Any
     name: str
@@ -49,14 +50,14 @@ class Slot:
             self.parent.cell_list = list(self.parent._cells.values())
 
     def undo(self) -> None:
-        """Restores the original child and gives it the training flag of its replacement."""
+        """Restores the original child, with the training flag of the replacement."""
         self.original.set_train(self.parent._cells[self.name].training)
         self.put(self.original)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A Cell whose class was replaced, its original class, and the names of added children."""
+    """A Cell whose class was replaced, the original class, and the names of the added children."""
 
     cell: Any
     kind: type
@@ -88,7 +89,7 @@ class PatchRecord:
         self._net, self._steps = net, list(steps)
 
     def undo(self) -> None:
-        """Restores the net; a second call has no effect."""
+        """Restores the original net; a second call has no effect."""
         for step in reversed(self._steps):
             step.undo()
         self._steps = []

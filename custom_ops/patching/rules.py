@@ -28,15 +28,15 @@ HOOKS = (
 
 @dataclass(frozen=True)
 class Rule:
-    """A replacement rule for a sequence of Cells with given `mindspore.nn` classes.
+    """A rule that replaces a sequence of Cells; the Cells have certain `mindspore.nn` classes.
 
     Attributes:
         classes: the class names; subclasses of these classes do not match.
         make: function that takes the Cells, and returns the fused Cell with the same Parameters.
         applies: function that takes the Cells, and returns the reason against the replacement. The
             reason is an empty string if the rule applies.
-        concerns: function that takes the Cells, and returns whether the rule is considered. If a
-            rule is not considered, no reason against the replacement is reported.
+        concerns: function that takes the Cells, and returns whether the rule is considered. For a
+            rule that is not considered, no refusal is reported.
     """
 
     classes: tuple[str, ...]
@@ -57,7 +57,7 @@ class Rule:
 
 
 def is_plain(cell: Any) -> bool:
-    """Whether a Cell has neither hooks, nor a precision from `to_float`, nor its own backward."""
+    """Whether a Cell has no hooks, no precision set by `to_float`, and no backward of its own."""
     hooked = any(getattr(cell, name, None) for name in HOOKS) or "construct" in vars(cell)
     flags = cell.get_flags() if hasattr(cell, "get_flags") else {}
     return not (

@@ -22,7 +22,7 @@ _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether the value is a scalar in every call; different calls may have different scalars."""
+    """Whether the value is a scalar in every call; the scalar may differ from call to call."""
     if depth == 0:
         return False
     known = scope.evaluate(node)
@@ -53,7 +53,7 @@ def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> 
 
 
 def value_of(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> float | None:
-    """Returns the value of a number, or the element of a tensor whose elements are all equal.
+    """Returns the value of a number, or the common value of all elements of a tensor.
 
     Returns None for any other expression. The minimum of a dtype is treated as −∞.
     """
@@ -82,7 +82,7 @@ _FILL_VALUES = {"ones_like": 1.0, "zeros_like": 0.0}
 
 
 def _value_of_call(node: ast.expr, flow: Flow, scope: Scope, depth: int) -> float | None:
-    """Returns the value of a call or operator as `value_of` does, or None if it is unknown."""
+    """Evaluates a call or operator for `value_of`; returns None if the value is unknown."""
     found = semantics_of(node, scope)
     if found is not None and found.kind in _FILL_VALUES:
         return _FILL_VALUES[found.kind]

@@ -39,7 +39,7 @@ DEPTH = 6
 
 
 class Body:
-    """Normalised `construct` of a Cell, valid for calls that satisfy `guards`.
+    """Normalised `construct` of a Cell; it is valid only for calls that satisfy `guards`.
 
     Attributes:
         cell: the Cell.
@@ -85,7 +85,7 @@ class Body:
     def _block(
         self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """Returns the normalised statements, and whether they always reach a return or raise."""
+        """Normalises statements; also returns whether they always end with a return or raise."""
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)
@@ -117,7 +117,7 @@ class Body:
     def _unroll_loop(
         self, statement: ast.For, names: Mapping[str, KnownValue]
     ) -> list[ast.stmt] | None:
-        """Unrolls a loop over Cells or a constant range, or returns None if that is impossible."""
+        """Unrolls a loop over Cells or over a constant range; returns None for any other loop."""
         target = statement.target
         inner = [node for part in statement.body for node in ast.walk(part)]
         if statement.orelse or not isinstance(target, ast.Name):
@@ -238,8 +238,9 @@ class Body:
     ) -> tuple[list[ast.stmt], ast.expr]:
         """Inlines the calls in an expression.
 
-        Returns the inlined statements, and the expression with the calls replaced. The caller has
-        to insert the inlined statements in front of the statement that contains the expression.
+        The method returns the inlined statements, and an expression that contains the results
+        instead of the calls. The caller has to insert the inlined statements before the statement
+        with the expression.
         """
         before: list[ast.stmt] = []
         body = self
@@ -271,7 +272,7 @@ class Body:
     def _inline_call(
         self, call: ast.Call, names: dict[str, KnownValue], depth: int
     ) -> tuple[list[ast.stmt], ast.expr] | None:
-        """Returns (inlined statements, result) of a call, or None if it cannot be inlined."""
+        """Returns the pair (inlined statements, result), or None if the call cannot be inlined."""
         callee = callee_of(call, self.scope, names)
         if callee is None:
             return None

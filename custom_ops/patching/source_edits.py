@@ -28,7 +28,8 @@ class Edit:
         statements: dict from the id of a statement to the replacement statements.
         ahead: dict from the id of a statement to the statements that are inserted before it.
         guards: conditions under which the edit is valid.
-        takes_mask: whether the fused operator has an added mask, for which it computes no gradient.
+        takes_mask: whether the fused operator takes a mask that is added to the scores. The
+            operator computes no gradient of this mask.
     """
 
     name: str
@@ -45,7 +46,7 @@ NOT_TRAINING = ast.parse("not self.training", mode="eval").body
 
 
 class _Writer:
-    """Copies statements with edits applied, without changing the original statements."""
+    """Copies statements and applies edits to the copy; the original statements do not change."""
 
     def __init__(self, edits: Sequence[Edit]):
         self.expressions: dict[int, ast.expr] = {}

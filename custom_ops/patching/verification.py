@@ -32,7 +32,7 @@ class RecordedCall:
     output: Any
 
     def arguments(self, cell: Any) -> dict[str, Any] | None:
-        """Returns a dict of all arguments, or None if `construct` rejects the call."""
+        """Returns a dict of all arguments by name, or None if the call does not fit `construct`."""
         try:
             bound = inspect.signature(type(cell).construct).bind(
                 cell, *self.inputs, **self.keywords
@@ -57,11 +57,11 @@ class RecordedCall:
 
 @contextmanager
 def trial(net: Any) -> Iterator[dict[int, bool]]:
-    """Context manager for PyNative mode and inference; restores mode and training flags on exit.
+    """Context manager: sets PyNative mode and inference, and restores mode and flags on exit.
 
     Yields:
-        A dict from the id of each Cell to the training flag that is restored. If a new Cell has no
-        entry, it gets the training flag of its parent.
+        A dict from the id of each Cell to the training flag that is restored on exit. A new Cell
+        without an entry gets the training flag of its parent.
     """
     mode = ms.get_context("mode")
     before = [cell for _, cell in net.cells_and_names()]
@@ -81,7 +81,10 @@ def trial(net: Any) -> Iterator[dict[int, bool]]:
 def record_calls(
     net: Any, cells: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[dict[int, RecordedCall], Any]:
-    """Runs the net. Returns (dict from the id of a Cell to its first call, output of the net)."""
+    """Runs the net; returns the first call of each Cell, and the output of the net.
+
+    The calls are a dict from the id of a Cell to a `RecordedCall`.
+    """
     found: dict[int, RecordedCall] = {}
     handles = []
     for cell in {id(one): one for one in cells}.values():
@@ -99,7 +102,7 @@ def record_calls(
 
 
 def disagreement(run: Callable[[], Any], want: Any, tolerance: float | None) -> str:
-    """Calls `run` and describes how its results differ from `want`; empty if the results agree."""
+    """Calls `run` and describes how the results differ from `want`; returns "" if they agree."""
     try:
         made = run()
     except Exception as error:  # noqa: BLE001 - any failure refuses the replacement
@@ -113,11 +116,11 @@ def difference(
     """Describes how results differ, or returns an empty string if they agree.
 
     Args:
-        got: the results: tensors, or tuples, lists and dictionaries of tensors.
+        got: the results, as a tensor or as a tuple, list or dict of tensors.
         want: the expected results.
-        tolerance: allowed error, relative to |want| plus the root mean square of `want`. None means
+        tolerance: allowed error relative to s = |want| + (root mean square of `want`). None means
             the tolerance of the dtype.
-        least: lower bound for the root mean square of `want` in this formula.
+        least: lower bound for the root mean square in s.
         more: additional absolute tolerance.
     """
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
@@ -176,10 +179,10 @@ class TrainingEffects:
 def training_effects(
     cell: Any, seen: RecordedCall, flags: Mapping[int, bool], leave: Callable[[str], bool]
 ) -> TrainingEffects:
-    """Returns the gradients of float inputs and weights, and the moving averages after a call.
+    """Returns the gradients of floating inputs and weights, and the moving averages after a call.
 
-    The Cell runs in training mode with dropout disabled. Afterwards, its moving averages are
-    restored.
+    The Cell runs in training mode with dropout disabled. Afterwards, the moving averages of the
+    Cell are restored.
 
     Args:
         cell: the Cell.
@@ -261,14 +264,14 @@ def compare_training_effects(
     near: Callable[[], TrainingEffects],
     tolerance: float | None,
 ) -> str:
-    """Describes how gradients and moving averages differ, or returns an empty string if they agree.
+    """Describes how gradients and moving averages differ; returns "" if they agree.
 
     Args:
         got: effects of the replacement.
         want: effects of the original.
         near: function that changes the inputs by about one rounding error, and returns the effects
-            of the original for these inputs. The distance of these effects from `want` shows how
-            much a deep net amplifies a rounding error. `near` is called only after a mismatch.
+            of the original for the changed inputs. Their distance from `want` shows how much a deep
+            net amplifies a rounding error. `near` is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]

@@ -1,4 +1,4 @@
-"""Installs an import hook that provides the TBE toolkit's modules and monkeypatches MindSpore."""
+"""Installs an import hook; the hook provides the TBE toolkit's modules and patches MindSpore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tbe_impl import toolkit_finder
 def activate() -> None:
     """Installs the import hook. If MindSpore is already imported, patches MindSpore at once.
 
-    With ``MS_FUSION=off`` MindSpore is not patched.
+    With ``MS_FUSION=off``, the function does not patch MindSpore.
     """
     if any(isinstance(one, _ImportHook) for one in sys.meta_path):
         return
@@ -25,7 +25,7 @@ def activate() -> None:
 
 
 class _ImportHook:
-    """Import hook that hides our TBE modules during MindSpore's import, then patches MindSpore.
+    """Import hook that hides our TBE modules during MindSpore's import, and then patches MindSpore.
 
     The modules are hidden because MindSpore's kernel generator (AKG) has a ``topi`` of its own.
     """

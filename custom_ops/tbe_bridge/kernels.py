@@ -1,4 +1,4 @@
-"""Builds kernels of a TBE operator function for given shapes and dtypes, without a framework."""
+"""Builds kernels of a TBE operator function for given shapes and dtypes; needs no framework."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class TbeFunction:
 
     Attributes:
         name: name of the operator.
-        function: the Python function, which takes one dict per input and output, then the
-            attributes.
+        function: the Python function. Its parameters are one dict per input, one dict per output,
+            and then the attributes.
         inputs, outputs: names of the operator's inputs and outputs.
         optional: number of optional inputs that the function takes but the operator does not have.
             The function gets None for each of these inputs.
@@ -61,11 +61,11 @@ class TbeFunction:
         return f"{file}:{line}"
 
     def kernel(self, given: Sequence[ArraySpec], wanted: Sequence[OutputRequest]) -> Kernel:
-        """Builds the function's kernel for these inputs, with results cast to the requested dtypes.
+        """Builds the function's kernel for these inputs; casts the results to the requested dtypes.
 
         Raises:
-            InputError: the function rejects the inputs, or the kernel that it builds has a wrong
-                number of inputs or outputs, or an output of a wrong shape.
+            InputError: the function rejects the inputs. The error is also raised if the built
+                kernel has a wrong number of inputs or outputs, or an output of a wrong shape.
         """
         like = given[0]
         made = [
@@ -149,7 +149,7 @@ class TbeFunction:
 
 
 def _cast(kernel: Kernel, dtypes: Sequence[str | None]) -> Kernel:
-    """Returns the kernel with each result cast to its dtype in `dtypes`; None means no cast."""
+    """Casts each result of the kernel to the corresponding item of `dtypes`; None means no cast."""
     pairs = list(zip(kernel.outputs, dtypes, strict=True))
     if all(dtype in (None, item.tensor.dtype) for item, dtype in pairs):
         return kernel
@@ -171,8 +171,8 @@ def load_registered_function(registration: Registration) -> Callable[..., Any]:
     """Finds the TBE function of a registered operator in the imported modules.
 
     Raises:
-        InputError: no imported module has a function with the registered name that is defined in
-            the registered file.
+        InputError: the registered file defines no function with the registered name, or was not
+            imported.
     """
     kernel, file = str(registration.info.get("kernel")), registration.file
     for module in [*sys.modules.values()]:

@@ -1,11 +1,11 @@
 """Monkeypatches MindSpore so that primitives with a TBE function run on CPU.
 
 In graph mode, MindSpore's parser calls ``_clone`` of each primitive that has ``__setattr_flag__``,
-and uses the result instead of the primitive. In PyNative, a primitive first calls its
-``check_elim``, which may return the result of the operator. If `custom_ops.tbe_bridge.primitive`
-has a CPU primitive for a primitive, the patched ``_clone`` returns this CPU primitive, and the
-patched ``check_elim`` calls it. A proxy of MindSpore's operator library records each registration
-(``op_info_register``).
+and uses the result instead of the primitive. In PyNative mode, a primitive first calls its own
+``check_elim``, which may return the result of the operator. `custom_ops.tbe_bridge.primitive`
+builds the CPU primitive that replaces a user's primitive. The patched ``_clone`` returns this CPU
+primitive, and the patched ``check_elim`` calls it. A proxy of MindSpore's operator library records
+each registration (``op_info_register``).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _OWN_PACKAGES = ("mindspore.", "custom_ops.")
 
 
 def replace_functions() -> None:
-    """Patches MindSpore once.
+    """Patches MindSpore; further calls have no effect.
 
-    The function does nothing with ``MS_FUSION=off``, or if MindSpore's modules are not yet
+    The function also does nothing with ``MS_FUSION=off``, or if MindSpore's modules are not yet
     imported.
     """
     with suppress(InputError):  # `doctor` reports an invalid value of ``MS_FUSION``
@@ -95,10 +95,10 @@ def _has_function(primitive: Any) -> bool:
 def _replacement(primitive: Any) -> Any:
     """Returns a primitive that runs the TBE function of `primitive` on CPU.
 
-    Returns None if `primitive` has no TBE function, or the device target is not CPU.
+    The result is None if `primitive` has no TBE function, or if the device target is not CPU.
 
     Raises:
-        InputError: the function does not exist, or needs an attribute that `primitive` lacks.
+        InputError: the TBE function does not exist, or needs an attribute that `primitive` lacks.
     """
     if not _has_function(primitive):
         return None
@@ -108,7 +108,7 @@ def _replacement(primitive: Any) -> Any:
 
 
 class _ReplacementFlag:
-    """Descriptor of an attribute that is True on replaced primitives, and missing on all others."""
+    """Descriptor of an attribute that is True for replaced primitives; all others lack it."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
         # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error
@@ -137,8 +137,8 @@ def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
     """Wraps the method of ``ops.Custom`` that returns the file of a TBE function.
 
-    On CPU, the wrapper only returns the file. MindSpore's own method would also execute the file to
-    check it, even if the file is the user's main script.
+    On CPU, the wrapper only returns the path of the file. To check the file, MindSpore's own method
+    would execute it, even if the file is the user's main script.
     """
 
     @functools.wraps(update)
@@ -159,7 +159,7 @@ class _RecordingLibrary:
         self._library = library()
 
     def reg_op(self, info: str, file: str) -> Any:
-        """Registers an operator with MindSpore; records TBE operators that MindSpore accepts."""
+        """Registers an operator with MindSpore; records TBE operators that MindSpore accepted."""
         is_taken = self._library.reg_op(info, file)
         known: Any = None
         with suppress(ValueError):  # MindSpore logs invalid JSON

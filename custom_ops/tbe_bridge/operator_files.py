@@ -1,8 +1,8 @@
 """Writes operators as TBE operator files in CANN's layout.
 
-For each operator, there is one file with the operator function, which CANN or `tbe_impl` calls. For
+Each operator has one file with the operator function. CANN or `tbe_impl` calls this function. For
 each new combination of shapes, dtypes and attributes, the operator function traces the operator's
-computation, writes the graph to a second file, and builds the second file.
+computation. It writes the traced graph to a second file, and builds that file.
 """
 
 from __future__ import annotations
@@ -80,10 +80,11 @@ def attribute_names(spec: OpSpec) -> list[str]:
 
 
 def write_entry(spec: OpSpec, folder: Path) -> Path:
-    """Writes the file with the operator function for all shapes and returns the path of the file.
+    """Writes the file with the operator function, which serves all shapes; returns the path.
 
     Raises:
-        InputError: this package has no operator of this name, so CANN's process would not find it.
+        InputError: this package has no operator of this name, so CANN's process would not find the
+            operator.
         MissingError: the operator has no computation from which CANN's file could be written.
     """
     computation, name = _computation(spec), function_name(spec)
@@ -113,10 +114,10 @@ def write_entry(spec: OpSpec, folder: Path) -> Path:
 def write_operator(
     spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any], folder: Path
 ) -> Path:
-    """Writes the file of an operator for inputs of these shapes and dtypes and returns its path.
+    """Writes the file of an operator for these shapes and dtypes, and returns the file's path.
 
-    The operator function in the file has the name that `function_name` returns, and takes the
-    descriptions of the inputs and results.
+    `function_name` determines the name of the operator function in the file. The operator function
+    takes the descriptions of the inputs and results.
 
     Raises:
         InputError: the operator rejects the inputs, or a stage has no equivalent in CANN.
@@ -140,7 +141,8 @@ def build(
 
     Args:
         operator: name of the operator.
-        entry: path of the file with the operator function. The built file is in the same folder.
+        entry: path of the file with the operator function. The function writes the built file to
+            the same folder.
         inputs, outputs: descriptions of the tensors, as CANN passes them.
         attributes: the attributes, as CANN passes them; a tuple of pairs is a flat list.
         kernel_name: name of the kernel.
@@ -158,7 +160,7 @@ def flatten_pairs(value: Any) -> Any:
 
 
 def _group_pairs(value: Any, default: Any) -> Any:
-    """Undoes `flatten_pairs` if `default` is a tuple of pairs; else returns `value` unchanged."""
+    """Undoes `flatten_pairs` if `default` is a tuple of pairs; otherwise returns `value`."""
     if not isinstance(default, tuple):
         return value
     return tuple(zip(value[::2], value[1::2], strict=True))
@@ -205,7 +207,7 @@ def _operator_text(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping
 
 
 def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, Any]) -> Kernel:
-    """Traces the computation of CANN's operator."""
+    """Traces the computation of the operator for CANN."""
     names = attribute_names(spec)
     own = replace(
         spec,
@@ -223,7 +225,10 @@ def _trace(spec: OpSpec, given: Sequence[ArraySpec], attributes: Mapping[str, An
 
 
 def _write(file: Path, text: str) -> Path:
-    """Writes a file atomically if its content differs, because other processes may write it too."""
+    """Writes a file if its content differs.
+
+    The write is atomic, because other processes may write the same file.
+    """
     with contextlib.suppress(OSError):
         if file.read_text("utf-8") == text:
             return file

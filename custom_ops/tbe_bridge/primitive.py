@@ -35,7 +35,7 @@ class TbePrimitive(FusedPrimitive):
     """Primitive that MindSpore runs on CPU in place of a user's primitive.
 
     Args:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         user: the user's primitive, which infers shapes and dtypes.
     """
 
@@ -65,7 +65,7 @@ class TbePrimitive(FusedPrimitive):
 
 
 def tbe_primitive(user: Any, registration: Registration | None) -> TbePrimitive:
-    """Returns the primitive that runs on CPU in place of `user`, from a cache if possible.
+    """Returns the primitive that runs on CPU in place of `user`; caches the primitive.
 
     Args:
         user: a `PrimitiveWithInfer` with a registered name, or an ``ops.Custom`` of type ``tbe``.
@@ -229,7 +229,8 @@ def _attributes(
     """Returns the values of the function's attribute parameters.
 
     A parameter gets the value of the primitive's attribute with the same name. If there is no such
-    attribute, it gets the value of the attribute that is registered at the same position.
+    attribute, the parameter gets the value of the attribute that is registered at the same
+    position.
     """
     held = {**vars(user).get("attrs", {})}
     held |= {
@@ -264,7 +265,7 @@ def _attributes(
 def _check_registered(
     name: str, info: Mapping[str, Any], given: Sequence[ArraySpec], place: str
 ) -> None:
-    """Checks that the operator is registered for the inputs' dtypes in an unblocked format.
+    """Checks that the operator is registered for the dtypes of the inputs, in an unblocked format.
 
     A blocked format is one of `BLOCKED_FORMATS`, such as NC1HWC0.
 

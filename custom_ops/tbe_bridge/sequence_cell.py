@@ -82,10 +82,10 @@ def build_differentiable_sequence(
     primitive: PrimitiveMaker,
     back: Any,
 ) -> SequenceCell:
-    """Builds the Cell of a sequence whose gradient is another sequence.
+    """Builds the Cell that runs one sequence forward and another sequence backward.
 
-    Without a gradient for the whole sequence, MindSpore would use the gradients of the single
-    operators. These gradients would keep the intermediate tensors in memory.
+    Without its own gradient, MindSpore would differentiate each operator of the sequence. All
+    intermediate tensors would then stay in memory.
 
     Args:
         whole, inputs, outputs, primitive: as in `SequenceCell`.
@@ -100,12 +100,12 @@ def build_differentiable_sequence(
 
 
 class BlockLoopCell(Cell):
-    """Cell that runs a loop over steps (`TbeBlocks`).
+    """Cell that runs the loop that a `TbeBlocks` describes.
 
-    The result is a tuple of the final loop-carried tensors, followed by the concatenated tensors.
+    The result is a tuple: first the final loop-carried tensors, then the concatenated tensors.
 
     Args:
-        blocks: the loop, with its steps and with its split, carried and concatenated tensors.
+        blocks: the description of the loop.
         primitive: function that builds the primitive of each operator.
     """
 
@@ -156,7 +156,10 @@ class BlockLoopCell(Cell):
         return found
 
     def pieces(self, x: Any, axis: int, count: int) -> Any:
-        """Returns the blocks of a tensor along `axis`; repeats the tensor if its extent is 1."""
+        """Returns the blocks of a tensor along `axis`.
+
+        If the extent of the axis is 1, each block is the whole tensor.
+        """
         if len(x.shape) > 0 and x.shape[axis] > 1:
             return ops.split(x, self.size, axis)
         found: Any = ()

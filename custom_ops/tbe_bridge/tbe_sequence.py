@@ -24,12 +24,12 @@ def step_operator(
     attributes: Mapping[str, Any] = _NONE,
     given: Mapping[str, str] = _NONE,
 ) -> OpSpec:
-    """Builds the spec of an operator for use in sequences only, without gradient.
+    """Builds the `OpSpec` of an operator without gradient; only sequences use the operator.
 
     Args:
         name, inputs, outputs, forward, infer_dtype, doc, tbe, attributes: as in `OpSpec`.
-        given: dict from the name of an input to its dtype, for the inputs whose dtype is not the
-            operator's dtype.
+        given: dict from the name of an input to its dtype. It contains the inputs whose dtype
+            differs from the operator's dtype.
     """
     return OpSpec(
         name,
@@ -50,12 +50,13 @@ class TbeStep:
     """One TBE operator of a sequence.
 
     Attributes:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         reads: names of the tensors that the operator reads, in order. Each of these tensors is an
             input of the sequence, or an output of an earlier step.
         writes: names of the tensors that the operator writes, in order.
-        attributes: the attributes that differ from their defaults.
-        forward: the forward operator if `spec` is a gradient operator, otherwise None.
+        attributes: the attribute values that differ from the defaults.
+        forward: the `OpSpec` of the forward operator if `spec` is a gradient operator; otherwise
+            None.
     """
 
     spec: OpSpec
@@ -72,8 +73,8 @@ class TbeView:
     Attributes:
         source: name of the tensor.
         view: name of the reshaped tensor.
-        like: name of a tensor of the new shape. If empty, all axes but the last `kept` axes are
-            flattened into one axis.
+        like: name of a tensor that has the new shape. If `like` is empty, all axes but the last
+            `kept` axes are flattened into one axis.
         kept: number of trailing axes that are not flattened.
     """
 
@@ -95,13 +96,14 @@ class TbeView:
 
 @dataclass(frozen=True, eq=False)
 class TbeBlocks:
-    """Loop that runs steps once per block of a large tensor, or a fixed number of times.
+    """Loop over the blocks of large tensors, or with a fixed number of iterations.
 
     Attributes:
         steps: steps of one iteration.
         cut: dict from the name of a tensor to the axis along which the tensor is split into blocks.
             The first tensor determines the number of iterations. If the extent of a tensor along
-            its axis is 1, the tensor is not split, and each iteration reads the whole tensor.
+            the split axis is 1, the tensor is not split. Each iteration then reads the whole
+            tensor.
         size: extent of a block along the split axis.
         times: number of iterations if no tensor is split.
         carried: dict of the loop-carried tensors. A key is the name of an input of an iteration.
@@ -148,9 +150,9 @@ class TbeSteps:
 
     Attributes:
         steps: the steps, in order.
-        makes: dict from the name of an output of the sequence to the name of this tensor inside the
-            sequence, where it is an input or the output of a step. The dict does not contain
-            outputs whose two names are equal.
+        makes: dict from the name of an output to the name that this tensor has inside the sequence.
+            The tensor is an input of the sequence or the output of a step. Outputs whose two names
+            are equal are not in the dict.
     """
 
     steps: tuple[AnyStep, ...]
@@ -164,7 +166,7 @@ class TbeSteps:
     def places(
         self, inputs: Sequence[str], outputs: Sequence[str]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-        """Returns, as indices of tensors, the reads of each step and the outputs of the sequence.
+        """Returns the tensors that each step reads, and the outputs of the sequence, as indices.
 
         The tensors are numbered in this order: the inputs, then the outputs of each step. If
         several steps write tensors of the same name, a step reads the tensor that was written last
