@@ -25,8 +25,9 @@ class GeGLU(GatedCell):
             string for the default route.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is the factor
-          :math:`a`. Otherwise the two halves of x along the last axis are :math:`a` and :math:`b`.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is :math:`a`,
+          the input of the activation. Otherwise the first half of x along the last axis is
+          :math:`a`, and the second half is :math:`b`.
         - **up** (Tensor, optional) - the factor :math:`b`. x and up are broadcast to one shape and
           promoted to one dtype.
 

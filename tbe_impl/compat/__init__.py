@@ -1,8 +1,7 @@
-"""Makes the modules of the CANN toolkit importable for operator files inside a ``with`` block.
+"""Makes the modules of the CANN toolkit importable inside a ``with installed():`` block.
 
-In: the calls that operator files make to functions of these modules.
-Out: a `Session` with graphs, schedules, registrations and build requests.
-Must not: compile kernels.
+In: calls of the toolkit's functions in operator files. Out: a `Session` with graphs, schedules,
+registrations and build requests. Must not: compile kernels.
 
 >>> with installed(soc="Ascend910A") as record:
 ...     from te import tvm

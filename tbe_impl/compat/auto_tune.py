@@ -24,7 +24,7 @@ SETTING_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class AutoTune(CompatModule):
-    """The module ``tbe.auto_tune``. There is one instance per process.
+    """Stands for the module ``tbe.auto_tune``; the process has one instance.
 
     Attributes:
         enable: whether an operator build measures kernel variants and keeps the fastest.

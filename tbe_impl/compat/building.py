@@ -1,6 +1,6 @@
 """Implements the schedule and build functions that operator files call.
 
-A build function only records a build request in the session; nothing is compiled here.
+A build function compiles nothing; it only records a build request in the session.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def auto_schedule(outs: Any, option: Any = None) -> Any:
 def casting_auto_schedule(outs: Any, option: Any = None) -> Any:
     """``te.lang.cce.auto_schedule``: returns a schedule for the output tensors `outs`.
 
-    The function first casts the outputs back to the dtype of one of the inputs. `cast_back`
-    describes how this input is chosen.
+    The function first casts the outputs back to the dtype of one input. `cast_back` describes how
+    this input is selected.
     """
     outputs = _flatten_outputs(outs)
     real = cast_back(outputs)
@@ -153,7 +153,7 @@ def build_fatbin(
         schedules: one schedule per tiling.
         arguments: the kernel arguments of each tiling: symbolic sizes, tile factors and tensors.
             Only the tensors are used here.
-        keys: one key per tiling, by which the device selects the tiling; unused here.
+        keys: one key per tiling; the device uses the key to select the tiling. Unused here.
         name: name of the kernel.
     """
     for schedule, listed in zip(schedules, arguments, strict=True):
@@ -162,9 +162,9 @@ def build_fatbin(
 
 
 def lower(*_: Any, **__: Any) -> str:
-    """Returns a text with the location of the call of this function; nothing is lowered here.
+    """Returns a text with the source location of the call; nothing is lowered here.
 
-    The CANN toolkit returns the lowered schedule as text.
+    In the CANN toolkit, this function returns the lowered schedule as text.
     """
     return f"lowered at {user_location()}"
 
@@ -227,7 +227,8 @@ _DEFAULT_CONFIG: Mapping[str, Any] = {
 def current_build_config(key: str = "") -> Any:
     """Returns the value of a build option.
 
-    The result is the default if no value was set, and None if the option has no default.
+    If no value was set, the result is the default of the option. For an option without a default,
+    the result is None.
 
     If `key` is ``all`` or empty, returns a dict of all build options.
     """
@@ -299,7 +300,7 @@ INSTRUCTION_PARAMETERS = InstructionParameters()
 def reuse_input_as_output(output_buffer: Any, input_buffer: Any, kernel_name: str) -> None:
     """Records that the device computes `output_buffer` in place, in the array of `input_buffer`.
 
-    The record does not change kernels on the CPU, where every output has its own array.
+    On the CPU, the record has no effect, because every output has its own array.
 
     Raises:
         OperatorError: an input is already recorded for `output_buffer`.

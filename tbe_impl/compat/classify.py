@@ -50,7 +50,7 @@ def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) ->
 
 
 def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
-    """Raises `CheckError` unless all ranks are equal and the known sizes on each axis are equal."""
+    """Raises `CheckError` if the ranks differ, or if known sizes on an axis differ."""
     shapes = _shapes(tensors)
     if len({len(shape) for shape in shapes}) > 1 or any(
         map(_has_different_sizes, zip(*shapes, strict=False))
@@ -59,9 +59,9 @@ def check_elementwise(tensors: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
-    """Raises `CheckError` unless the tensors may broadcast.
+    """Raises `CheckError` if the tensors cannot broadcast.
 
-    On each axis, those size ranges that do not contain 1 must have at least one size in common.
+    On each axis, the size ranges without the size 1 must have at least one size in common.
     """
     for bounds in zip(*map(_size_bounds, tensors), strict=True):
         wide = [one for one in bounds if one[0] > 1]
@@ -70,7 +70,7 @@ def check_broadcast(tensors: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
-    """Raises `CheckError` unless the tensors have equal known sizes on all axes except `axis`."""
+    """Raises `CheckError` if known sizes of the tensors differ on an axis other than `axis`."""
     shapes = _shapes(tensors)
     others = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
     if len({len(shape) for shape in shapes}) > 1 or any(
@@ -83,7 +83,7 @@ def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
 
 
 def classify_error(cause: str) -> Exception:
-    """Returns the error for arguments that `classify` refuses, with the message `cause`."""
+    """Returns an error with the message `cause`; `classify` raises it for invalid arguments."""
     return refusal("E90001", cause, detailed_cause=cause)
 
 
@@ -234,7 +234,7 @@ def _declared_inputs(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns copies of the first two items of `inputs`, with the original shapes from `ins`.
 
-    `classify` replaces the shape ``[]`` by ``[1]`` in `inputs`; the copies have the shape ``[]``.
+    The shapes differ for scalars: `classify` replaces the shape ``[]`` by ``[1]`` in `inputs`.
     """
     params, indices = (
         {**checked, "shape": list(item["shape"])}

@@ -45,8 +45,8 @@ class Image:
 
     Attributes:
         prefix: first part of the attribute names: ``fmap``, ``grads`` or ``kernel``.
-        sizes: maps the second part of an attribute name, such as ``h``, to the letter of the axis
-            in the original format.
+        sizes: dict from the second part of an attribute name, such as ``h``, to the letter of the
+            axis in the original format.
     """
 
     prefix = "fmap"
@@ -69,7 +69,7 @@ class Image:
         return self.ori_shape[self.ori_format.index(letter)]
 
     def get_nchw_shape(self) -> list[int]:
-        """Returns the sizes in the order batch, channels, height, width."""
+        """Returns the sizes in the order (batch, channels, height, width)."""
         return [self.ori_shape[self.ori_format.index(letter)] for letter in "NCHW"]
 
     def get_ncdhw_shape(self) -> list[int]:
@@ -78,20 +78,20 @@ class Image:
 
 
 class Gradients(Image):
-    """The description of gradients; its sizes are attributes such as ``grads_h``."""
+    """The description of a gradient tensor; the sizes are attributes such as ``grads_h``."""
 
     prefix = "grads"
 
 
 class Filter(Image):
-    """The description of a convolution filter; its sizes are attributes such as ``kernel_h``."""
+    """The description of a convolution filter; the sizes are attributes such as ``kernel_h``."""
 
     prefix = "kernel"
     sizes: ClassVar[Mapping[str, str]] = {"cout": "N", "c": "C", "d": "D", "h": "H", "w": "W"}
 
 
 class FilterGradientBase:
-    """Base class of operators for the gradient of a filter; the constructor parses their arguments.
+    """Base class of filter gradient operators; the constructor parses the operator's arguments.
 
     Args:
         inputs: image, filter size, gradients, filter, strides, pads, dilations, groups, data
@@ -142,7 +142,7 @@ def _letter_attributes(stem: str, letters: Iterable[str], values: Sequence[Any])
 
 
 class Classifier:
-    """Returns the variants of a convolution. There is always one variant, with unchanged inputs."""
+    """Returns the variants of a convolution; there is always one variant, with unchanged inputs."""
 
     def __init__(self, inputs: tuple[Any, Any, Any], *_: Any, **__: Any):
         self._inputs = inputs
@@ -154,7 +154,7 @@ class Classifier:
 
 
 class Checker:
-    """Checks the arguments of an operator; a method raises `OperatorError` if its check fails."""
+    """Methods that check arguments of an operator; a failed check raises `OperatorError`."""
 
     def __init__(self, op_name: str):
         self.op_name = op_name

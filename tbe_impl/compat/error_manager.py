@@ -95,7 +95,7 @@ def _parse_error_table(table: str) -> dict[str, Callable[..., Any]]:
 
 
 def get_error_message(args: Mapping[str, Any]) -> str:
-    """Returns the message for the dict of an error, which has ``errCode`` and other keys."""
+    """Returns the error message for a dict with the key ``errCode`` and further keys."""
     code = args.get("errCode", "")
     rest = ", ".join(f"{key}: {value}" for key, value in args.items() if key != "errCode")
     return f"[{code}] {rest}"

@@ -1,7 +1,7 @@
 """Builds the variants of ``gather`` and ``gather_nd``; merges axes as the CANN toolkit does.
 
-Operator files depend on merged axes. For any axis of the operator, the files call ``gather(params,
-indices, batch_dims + 1, batch_dims)``. This call is correct for merged axes only.
+Operator files depend on merged axes. Whatever the axis of the operator is, the files call
+``gather(params, indices, batch_dims + 1, batch_dims)``. This call is correct for merged axes only.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _merge_axes(
 ) -> dict[str, Any]:
     """Returns a copy of a tensor description in which each group of axes is merged into one axis.
 
-    If `any_unknown` is True, the size of a merged axis is −1 (unknown) if its group contains an
-    axis that is not listed in `known`.
+    With `any_unknown`, a merged axis gets the size −1 (unknown) if an axis of its group is not
+    listed in `known`.
     """
     sizes = list(item["shape"])
 

@@ -1,4 +1,4 @@
-"""Makes the modules of the CANN toolkit importable, and removes them from ``sys.modules`` again."""
+"""Makes the CANN toolkit's modules importable, and later removes them from ``sys.modules``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _search_path_stamps() -> tuple[tuple[str, int], ...]:
 def _find_module_spec(
     name: str, inside: str, paths: tuple[tuple[str, int], ...]
 ) -> importlib.machinery.ModuleSpec | None:
-    """Returns the spec of the module that Python would import under this name, or None.
+    """Returns the spec of the module that Python would import by this name, or None.
 
     Args:
         name: name of the module.
@@ -174,18 +174,18 @@ def installed(
     soc: str | Soc | None = None,
     registrations: Sequence[Any] = (),
 ) -> Iterator[Session]:
-    """Provides every module that operators import; yields the session that records their calls.
+    """Provides all modules that operators import; yields the session that records operators' calls.
 
     Contexts may be nested and may be open in several threads. The threads share the modules; each
     thread has its own session and chip.
 
     Args:
-        soc_name, soc: the chip for which the operators are built; ``cpu`` supports everything.
-            `soc` takes precedence.
+        soc_name, soc: the chip for which the operators are built. The chip ``cpu`` supports every
+            dtype and has no on-chip limits. `soc` takes precedence.
         replace_real: whether to hide an installed CANN toolkit inside the block. By default, an
             installed toolkit stays active and nothing is provided.
-        registrations: registrations of an earlier session, in which operators may look up other
-            operators.
+        registrations: registrations of an earlier session. Operators can look up other operators
+            there.
 
     >>> with installed(soc="Ascend310P3"):
     ...     from te import platform

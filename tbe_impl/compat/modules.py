@@ -200,7 +200,7 @@ _FUSION = {
 
 
 class Mode:
-    """Names of patterns that operator files pass to ``shape_classifier.classify`` as the mode."""
+    """Names of patterns. Operator files pass them to ``shape_classifier.classify`` as the mode."""
 
     NONE, ELEWISE, ELEWISE_WITH_BROADCAST, REDUCE, NORM = (
         "",

@@ -70,9 +70,10 @@ def operation_names() -> list[str]:
 
 
 def _add_self_attribute(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Sets the callable as an attribute of itself under its own name.
+    """Sets the attribute `name` of a callable to the callable itself.
 
-    In the CANN toolkit, some names denote a module that contains a function of the same name.
+    In the CANN toolkit, `name` is a module with a function of the same name, so that both
+    ``name(…)`` and ``name.name(…)`` occur.
     """
     setattr(call, name, call)
     return call
@@ -213,7 +214,7 @@ def find_checking_operation(name: str) -> Callable[..., Any] | None:
 
 
 def _adapt_split_result(word: DslOperation, made: Any) -> Any:
-    """Returns the result `made` of the DSL operation `word`; converts the result of a split.
+    """Adapts the result `made` of the DSL operation `word`: only the result of a split changes.
 
     The result of a split is the pair (shapes, parts). Inside a variant block
     (``with tbe.dsl.compute():``), operator files expect only the parts.
@@ -361,7 +362,7 @@ def _can_convert_on(chip: Soc, source: str, target: str) -> bool:
 def auto_cast(tensor: Tensor, dtype: str) -> Tensor:
     """Casts a tensor to `dtype`.
 
-    Unlike a cast in the code of an operator, this cast does not prevent `cast_back`.
+    A cast in the code of an operator disables `cast_back`; this cast does not.
     """
     if tensor.dtype == dtype:
         return tensor
@@ -424,9 +425,9 @@ def _cast_and_reduce(
 def cast_back(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Casts the outputs to the dtype of one input, as ``te.lang.cce.auto_schedule`` does.
 
-    The outputs stay unchanged if the operator itself contains a cast. As in the CANN toolkit, the
-    input is the last placeholder that a depth-first search from the outputs finds. The search
-    visits operands from left to right.
+    The outputs stay unchanged if the operator itself contains a cast. The input is selected as in
+    the CANN toolkit: it is the last placeholder that a depth-first search from the outputs finds.
+    The search visits operands from left to right.
     """
     stages = stages_of(outputs)
     inputs = [op.outputs[0] for op in stages if op.kind == "placeholder"]

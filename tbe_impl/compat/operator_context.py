@@ -39,7 +39,7 @@ class Variable:
 
 
 class OperatorInfo:
-    """``OpInfo``: a record with the inputs, outputs, attributes and any other field of an operator.
+    """``OpInfo``: a record of an operator, with its inputs, outputs, attributes and further fields.
 
     A field that was not set is None.
 
@@ -197,7 +197,7 @@ def _variable_dtype(dtype: str) -> str:
 
 @contextlib.contextmanager
 def compute(*_: Any, **__: Any) -> Iterator[Context]:
-    """Context manager of a variant block, in which an operator defines its computation.
+    """Context manager of a variant block; in the block, an operator defines its computation.
 
     Operator files execute the block once for each variant that ``tbe.dsl.classify`` returns.
     """
@@ -215,8 +215,9 @@ def variable_shape(
     """Returns one shape per input for ``tvm.placeholder``; unknown sizes become symbolic variables.
 
     Unknown sizes at the same position, counted from the last axis, share one variable in all
-    inputs. Thus elementwise operators see equal shapes. An input that contains the axes of a
-    reduction has its own variable. For the following patterns, the result has another form:
+    inputs. Thus elementwise operators see equal shapes. The input that lists the reduced axes is an
+    exception: its size has a separate variable. For the following patterns, the result has another
+    form:
 
     - ``transpose``: one shape, not in a list.
     - ``concat``: the shapes of the joined tensors, which share no variables.
@@ -304,8 +305,8 @@ def _count_or_variable(given: Any, name: str) -> Any:
 def _merged_shape(given: Mapping[str, Any], index: int) -> list[Any]:
     """Returns the shape of an input whose axes are merged.
 
-    If the size of a merged axis is unknown, the result contains a product of symbolic variables in
-    its place, with one variable for each of the original axes.
+    If the size of a merged axis is unknown, the size in the result is a product of symbolic
+    variables. The product has one variable for each of the original axes.
     """
     sizes: list[Any] = []
     for place, (size, axes) in enumerate(zip(given["shape"], given["merged_axes"], strict=True)):

@@ -32,7 +32,7 @@ def fault(error_code: str, message: str, **info: Any) -> OperatorError:
 
 
 class CheckError(OperatorError):
-    """An `OperatorError` whose cause does not depend on the values of unknown sizes."""
+    """An `OperatorError` that would be raised for any values of the unknown sizes."""
 
 
 def refusal(error_code: str, message: str, **info: Any) -> CheckError:

@@ -165,9 +165,9 @@ def _check_one(value: Any, name: str, kind: Any, operator: str) -> None:
 
 
 def _check_any(value: Any, name: str, kinds: Sequence[Any], operator: str) -> None:
-    """Raises `OperatorError` unless the value is valid for at least one of the parameter kinds.
+    """Raises `OperatorError` if the value is valid for none of the parameter kinds.
 
-    The error is the one that the check for the first kind has found.
+    The error is that of the check for the first kind.
     """
     refused: OperatorError | None = None
     for kind in kinds:
@@ -506,7 +506,8 @@ def check_input_type(*types: Any, **_: Any) -> Callable[[Callable[..., Any]], Ca
     `types` contains the permitted types of each parameter, in order.
 
     The decorated function raises `OperatorError` with the code E60038 for an argument of a wrong
-    type. It has an attribute ``parameter_types``, a dict from parameter name to permitted types.
+    type. The decorated function has an attribute ``parameter_types``, a dict from parameter name to
+    permitted types.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

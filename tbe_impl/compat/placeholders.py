@@ -49,10 +49,10 @@ def _missing_name_hint(module: str, attribute: str) -> str:
 
 
 class Placeholder:
-    """Stands for an unimplemented name; a call of it or a computation with it raises `NotWritten`.
+    """Stands for an unimplemented name; calls and computations with it raise `NotWritten`.
 
-    As an exception, calling a name that starts with ``register`` returns a decorator without
-    effect.
+    There is one exception: a call of a name that starts with ``register`` returns a decorator
+    without effect.
     """
 
     def __init__(self, name: str, known: Iterable[str] = ()):
@@ -108,9 +108,9 @@ class Placeholder:
 class DeviceCode(Placeholder):
     """An object of the TIK API whose methods do nothing.
 
-    An attempt to build the object or to compute with it raises `NotWritten`.
-
-    Some operators create a TIK object for every shape but use this object for few shapes only.
+    Some operators create a TIK object for every shape, but use the object for few shapes only.
+    Creation of the object is therefore permitted. Building a kernel from the object, or computing
+    with it, raises `NotWritten`.
     """
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Answers platform queries of operators for the current chip, and defines the query constants."""
+"""Answers queries of operators about the current chip, and defines the constants of the queries."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def get_product_spec(key: str) -> Any:
 
 
 def set_current_compile_soc_info(soc_version: str, *_: Any, **__: Any) -> str:
-    """Sets the current chip, for which platform queries are answered, and returns ``success``."""
+    """Sets the current chip, which platform queries refer to; returns the string ``success``."""
     session().soc = find_soc(soc_version)
     return "success"
 
@@ -234,8 +234,8 @@ def api_check_support(intrinsic: str, dtype: str = "") -> bool:
 def intrinsic_check_support(intrinsic: str, dtype: str = "") -> bool:
     """Whether the current chip has an instruction for a dtype.
 
-    If `dtype` is empty, the result is True if the chip has the instruction for some dtype. For
-    ``Intrinsic_vconv``, `dtype` is the name of a conversion, such as ``f322s32z``.
+    With an empty `dtype`, the function returns whether the chip has the instruction for any dtype.
+    For ``Intrinsic_vconv``, `dtype` is the name of a conversion, such as ``f322s32z``.
     """
     chip = current_soc()
     name = intrinsic.removeprefix("Intrinsic_")
@@ -275,7 +275,7 @@ def get_block_size() -> int:
 
 
 def get_cube_mkn(dtype: str) -> list[int]:
-    """Returns the tile of the cube unit for a dtype: rows, reduction size, columns."""
+    """Returns the tile of the cube unit for a dtype: (rows, reduction size, columns)."""
     return CUBE_MKN[dtype]["mac"]
 
 
@@ -290,7 +290,7 @@ def is_lhisi_version() -> bool:
 
 
 def get_kernel_meta_dir() -> str:
-    """Returns the name of the CANN toolkit's output directory; nothing is written to it here."""
+    """Returns the name of the CANN toolkit's output directory; this package does not use it."""
     return "kernel_meta"
 
 

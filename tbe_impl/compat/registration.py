@@ -110,19 +110,19 @@ class OperatorRegistration:
 
 
 def get_operator(op_type: str) -> OperatorRegistration | None:
-    """Returns the operator that is registered under this type, or None if there is none."""
+    """Returns the operator that is registered for an operator type, or None if there is none."""
     found = _find_wrapper("register_operator", op_type)
     return OperatorRegistration(found) if found else None
 
 
 def get_op_compute(op_type: str, op_mode: str = "dynamic", **_: Any) -> OperatorRegistration | None:
-    """Returns the compute function that is registered under this type, or None if there is none."""
+    """Returns the compute function registered for an operator type, or None if there is none."""
     found = _find_wrapper("register_op_compute", op_type)
     return OperatorRegistration(found) if found else None
 
 
 def get_param_generalization(op_type: str) -> Any:
-    """Returns the function registered for a type by ``register_param_generalization``, or None."""
+    """Returns the function from ``register_param_generalization`` for an operator type, or None."""
     return _find_wrapper("register_param_generalization", op_type)
 
 

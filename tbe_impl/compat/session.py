@@ -71,13 +71,14 @@ class Session:
         operator_type: registered type of the running operator.
         in_variant: whether an operator is inside a variant block (``with tbe.dsl.compute():``).
         compile_info: data that operators pass to the tiling functions of their kernels.
-        build_config: the build options that are set, by name.
-        variables: symbolic sizes and attributes by name.
-        cast_outputs: ``id`` of an output that ``te.lang.cce`` casts back → the result of the cast.
-        auto_casts: ``id`` of each cast that ``te.lang.cce`` inserted.
+        build_config: dict from the name of a build option to the value that was set.
+        variables: dict from a name to a symbolic size or attribute.
+        cast_outputs: dict for the outputs that ``te.lang.cce`` casts back, from the ``id`` of the
+            output to the result of the cast.
+        auto_casts: set of the ``id`` of each cast that ``te.lang.cce`` inserted.
         keepalive: objects that must stay alive while their ``id`` is recorded.
-        real_toolkit: path of an installed CANN toolkit that stays active. In this case, nothing is
-            recorded. The path is empty if no such toolkit is used.
+        real_toolkit: path of an installed CANN toolkit that stays active; nothing is recorded then.
+            The path is empty if no such toolkit is used.
     """
 
     soc: Soc
@@ -98,7 +99,7 @@ class Session:
     def record_build(
         self, name: str, tensors: Any, schedule: Any, config: Mapping[str, Any]
     ) -> BuildRequest:
-        """Appends a build request and returns it."""
+        """Appends a build request to `builds` and returns the request."""
         request = BuildRequest(
             name,
             tuple(self.cast_outputs.get(id(tensor), tensor) for tensor in flatten_tensors(tensors)),

@@ -207,7 +207,7 @@ def _merge_axes(axes: Iterable[tuple[Any, bool]]) -> tuple[list[Any], list[int]]
     Returns a pair: the sizes of all merged axes, and the positions of the reduced axes among them.
 
     Args:
-        axes: one pair for each axis: its size, and whether the axis is reduced.
+        axes: one pair (size, whether the axis is reduced) for each axis.
     """
     merged = [
         (functools.reduce(operator.mul, (size for size, _ in run)), kind)

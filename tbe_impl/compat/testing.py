@@ -1,4 +1,4 @@
-"""Implements ``tbe.common.testing``, with which authors of operators test them on arrays.
+"""Implements ``tbe.common.testing``; authors use it to test their operators on arrays.
 
 As in the CANN toolkit, the operator runs on the host processor. Its schedule has no effect:
 each tensor is evaluated from its definition.
@@ -65,7 +65,7 @@ class Array:
 
 @dataclass
 class WatchList:
-    """Tensors to print or compare when the operator runs, and the tensors of the last build.
+    """Lists the tensors to print or compare when an operator runs, and those of the last build.
 
     Attributes:
         printed: pairs of a tensor to print and its output file.
@@ -88,7 +88,7 @@ def _watch_list() -> WatchList:
 
 @contextlib.contextmanager
 def debug(*_: Any, **__: Any) -> Iterator[None]:
-    """Context manager of the block in which `run`, `print_tensor` and `assert_allclose` work."""
+    """Context manager; `run`, `print_tensor` and `assert_allclose` work only in this context."""
     config = session().build_config
     before = config.get("_watched")
     config["_watched"] = WatchList()
@@ -197,9 +197,9 @@ _Results = list[tuple[Tensor, Any]]
 def _compute_tensors(
     name: str, tensors: Sequence[Tensor], arrays: Sequence[Any], looked_at: Sequence[Tensor] = ()
 ) -> tuple[dict[int, np.ndarray], _Results]:
-    """Evaluates the outputs of a kernel and the tensors `looked_at`.
+    """Evaluates the outputs of a kernel, and the tensors `looked_at`.
 
-    `tensors` are the inputs and outputs of the kernel; `arrays` has one array for each of them. The
+    `tensors` are the inputs and outputs of the kernel; `arrays` has one array for each tensor. The
     function returns a dict and a list. The dict maps the ``id`` of each evaluated tensor to the
     computed elements. The list contains a pair for each output: the tensor, and the array from
     `arrays` that is to be overwritten.

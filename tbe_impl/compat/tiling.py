@@ -1,7 +1,7 @@
 """Computes tile sizes for schedules that operators create themselves.
 
-These are the functions of ``tbe.dsl.static_schedule.util``. A tile size affects the device only; it
-does not change results here.
+These are the functions of ``tbe.dsl.static_schedule.util``. A tile size only affects code for the
+device. Results on the CPU do not depend on tile sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _free_axes(shape: Sequence[int], barrier: Sequence[int]) -> list[int]:
 def get_block_factor_radical(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], int]:
-    """Returns a pair: the axes to distribute over the cores, and the split factor of the first one.
+    """Returns a pair: the axes to distribute over the cores, and the first axis' split factor.
 
     The split factor of an axis is the size of the parts into which the axis is split. All axes
     after the first are split into parts of size 1.
@@ -52,7 +52,7 @@ def get_block_factor_radical(
 def get_block_factor_conservative(
     shape: Sequence[int], barrier: Sequence[int], cores: int
 ) -> tuple[list[int], list[int]]:
-    """Returns a pair: the axes to distribute over the cores, and a split factor for each of them.
+    """Returns a pair: the axes to distribute over the cores, and the split factor of each axis.
 
     The split factor of an axis is the size of the parts into which the axis is split.
     """

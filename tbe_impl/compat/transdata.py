@@ -68,8 +68,8 @@ def infer_shapes(
     """Returns the pair (`source`, `target`) of shapes; unknown sizes (−1) in `target` are inferred.
 
     An unknown block size becomes 16. The size of an axis that merges blocks cannot be inferred,
-    because the last block may be incomplete. If this size is unknown, the call
-    ``late("_dst_<axis>")`` creates a variable for it.
+    because the last block may be incomplete. If such a size is unknown, the call
+    ``late("_dst_<axis>")`` creates a variable for the size.
     """
     from_here, to_there = list(source), list(target)
     for sources, targets in _axis_pairs(axes_map, len(source), len(target)):

@@ -32,10 +32,10 @@ def match_blocked_size(size: Expr) -> tuple[Var, int] | None:
 def sizes_in_blocks(
     shapes: Sequence[tuple[Expr, ...]], arrays: Sequence[np.ndarray]
 ) -> dict[Key, int]:
-    """Returns the sizes in `arrays` of those axes whose declared size has a form such as 16·m.
+    """Returns the actual size of each axis whose declared size has a form such as 16·m.
 
-    `shapes` contains the declared shape of each array. The keys of the dict identify the declared
-    sizes.
+    `shapes` contains the declared shape of each item of `arrays`. The result is a dict; its keys
+    identify the declared sizes.
     """
     found: dict[Key, int] = {}
     for shape, array in zip(shapes, arrays, strict=True):
@@ -68,8 +68,8 @@ def pad_with_zeros(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def crop(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Crops an array to `shape`, or reshapes it if `shape` has the same number of elements.
 
-    The array is returned unchanged if neither its rank nor its number of elements equals that of
-    `shape`.
+    If both the rank and the number of elements differ from those of `shape`, the array is returned
+    unchanged.
     """
     if array.shape == shape or (array.ndim != len(shape) and array.size != prod(shape)):
         return array

@@ -94,9 +94,9 @@ def is_float(name: str) -> bool:
 def common_dtype(first: str, second: str) -> str:
     """Returns the dtype to which both operands of an operator in a ``tvm.compute`` are promoted.
 
-    If exactly one dtype is a float dtype, that dtype is the result. bool is promoted to any other
-    dtype. float16 with bfloat16 gives float32. In all other cases the wider dtype is the result, or
-    `first` if both dtypes have the same width.
+    If exactly one dtype is a float dtype, the result is that dtype. bool is promoted to any other
+    dtype. float16 with bfloat16 gives float32. In all other cases the result is the wider dtype. If
+    both dtypes have the same width, the result is `first`.
     """
     one, other = dtype_of(first), dtype_of(second)
     if one == other:

@@ -1,7 +1,7 @@
 """Defines the scalar expressions of stage bodies: nodes, constant folding and traversal.
 
-Nodes are immutable. Arithmetic on constants folds to constants, and comparisons of constants give
-Python bools, because the Python code of operators branches on the values of shapes.
+Nodes are immutable. Arithmetic on constants gives constants. Comparisons of constants give Python
+bools, because the Python code of operators branches on the values of shapes.
 
 This module exceeds 500 lines because the node classes and their arithmetic belong together.
 """
@@ -173,8 +173,9 @@ class Var(Expr):
         name: the name in the operator.
         bound: a pair (least value, greatest value), or None if the bounds are unknown. The greatest
             value is None if there is no upper bound.
-        axis: if the variable is the size of an axis that was merged with other axes, the position
-            of this axis in the original shape. Otherwise None.
+        axis: a position in an original shape, or None. It is set if the variable is the size of an
+            axis that was merged with other axes, and is then the position of this axis before the
+            merge.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")
@@ -552,7 +553,7 @@ def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
 
 
 def strip_casts(expression: Expr) -> Expr:
-    """Returns the expression without the casts around it."""
+    """Removes the outermost casts of an expression."""
     while isinstance(expression, Cast):
         expression = expression.value
     return expression

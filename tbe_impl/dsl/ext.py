@@ -1,4 +1,4 @@
-"""Extension operations: DSL operations that CANN lacks and this package's own kernels need.
+"""Extension operations: DSL operations that CANN does not have, for this package's own kernels.
 
 Every operation of `EXT_OPERATIONS` is a function of this module: ``ext.tanh(x)`` and so on.
 `expand` lowers an extension operation to CANN operations. CANN operators do not use this module.

@@ -120,7 +120,7 @@ _PRIMITIVE_TYPES = frozenset({type(None), str, bool, int, float})
 
 @lru_cache(maxsize=64)
 def _key_fields(kind: type) -> tuple[str, ...]:
-    """Returns the names of those attributes of a node class that are serialised."""
+    """Returns the names of the attributes of a node class that are serialised."""
     if kind in _VARIABLE_FIELDS:
         return _VARIABLE_FIELDS[kind]
     found = [name for one in kind.__mro__ for name in getattr(one, "__slots__", ())]

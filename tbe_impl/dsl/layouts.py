@@ -137,7 +137,7 @@ def _from_fractal_z(w: Array, shape: Sequence[int]) -> Array:
 def to_fractal_z(w: Array, block: int = BLOCK, groups: int = 1) -> Array:
     """Converts (O, C / groups, kernel…) to FRACTAL_Z or FRACTAL_Z_3D, padded with 0.
 
-    `from_fractal_z` is the inverse and describes the layout.
+    `from_fractal_z` is the inverse function, and its docstring describes the layout.
     """
     outer, inner = w.shape[0] // groups, w.shape[1]
     together, packs = group_packing(outer, inner, groups, block)

@@ -166,8 +166,8 @@ def decide_condition(condition: Expr) -> bool | None:
 def conjunction(conditions: list[Expr]) -> Expr | None:
     """Joins `conditions` with `and`; conditions that always hold are omitted.
 
-    Returns None if no condition remains. Returns the constant False if one of the conditions is
-    known never to hold.
+    If all conditions always hold, the result is None. If one of the conditions never holds, the
+    result is the constant False.
     """
     found: Expr | None = None
     for condition in conditions:
@@ -197,8 +197,8 @@ def subtract_indices(one: Expr, other: Expr) -> Expr:
 def simplify_selects(expression: Expr) -> Expr:
     """Replaces each select whose condition is known at compile time by the chosen operand.
 
-    Every other select is kept. If the condition of a kept select is a conjunction (`and`), its
-    operands that are always true are removed.
+    Every other select is kept. If the condition of a kept select is a conjunction (`and`), the
+    operands of the conjunction that are always true are removed.
     """
     new: dict[int, Expr] = {}
     for node in walk(expression):

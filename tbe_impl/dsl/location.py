@@ -55,7 +55,7 @@ _location_override: ContextVar[Location | None] = ContextVar("tbe_impl_asked_for
 
 @contextlib.contextmanager
 def override_location(location: Location) -> Iterator[None]:
-    """Context manager that makes `user_location` return `location` in its ``with`` block.
+    """Context manager; in its ``with`` block, `user_location` returns `location`.
 
     A stage that is built lazily thus gets the location of the code that requested it.
     """

@@ -1,7 +1,7 @@
 """Finds the original sizes of axes that were merged into one axis of a tensor.
 
-The size of the merged axis is a product of variables, one for each of the original axes.
-See `tbe_impl.compat.gather_variants` for the operators that merge axes.
+The size of the merged axis is a product of variables. Each variable is the size of one original
+axis. See `tbe_impl.compat.gather_variants` for the operators that merge axes.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ class DslOperation:
         name: the name by which operators call it, such as ``vadd``.
         build: a function from tensors and parameters to the output tensors of new stages.
         formula: a NumPy function from the input arrays and the parameters of the `DslCall` to the
-            output arrays. Floats are in the dtype in which the interpreter computes: float16
-            tensors, for example, are float32 arrays. None for an operation without a formula; the
-            interpreter then evaluates the bodies of its stages.
+            output arrays. Float arrays have the dtype that the interpreter uses for computation,
+            for example float32 for float16 tensors. `formula` is None if the operation has no
+            formula; the interpreter then evaluates the bodies of the stages.
         instruction: the device instruction that the operation maps to, or an empty string. The
             tables of a chip list the supported dtypes of each instruction.
     """

@@ -1,8 +1,8 @@
 """Defines tensors and the stages that compute them: the graph that operators build.
 
 A stage computes each element of its outputs as a scalar expression over its axes. A stage that
-comes from a DSL operation also records the operation, its inputs and its arguments, for the NumPy
-back end and reports.
+comes from a DSL operation also records the operation, its inputs and its arguments. The NumPy back
+end and reports use this record.
 
 This module exceeds 500 lines because the graph structure and its constructors belong together.
 """
@@ -419,7 +419,8 @@ def compute(
         shape: shape of each output.
         function: takes one index per dimension; returns an expression or a list of expressions.
         name, tag, attrs: see `Operation`.
-        word: the call of the DSL operation that builds the stage; None if no DSL operation does.
+        word: the call of the DSL operation that builds the stage; None if the stage comes from no
+            DSL operation.
 
     Returns:
         a tensor, or a list of tensors if `function` returns a list.
@@ -448,7 +449,7 @@ def compute(
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
-    """Creates a stage that copies `tensor` and has the source location of the stage of `tensor`."""
+    """Creates a stage that copies `tensor`; both stages have the same source location."""
     copied: Tensor = compute(tensor.shape, lambda *place: tensor(*place), f"{tensor.name}_copy")
     copied.op.location = tensor.op.location
     return copied
@@ -501,7 +502,7 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
     Args:
         outputs: tensors.
         known: the ``id`` of each tensor that is already computed. If all outputs of an operation
-            are known, its dependencies are not followed.
+            are known, the search does not continue to the operation's inputs.
     """
     found: dict[int, Operation] = {}
     waiting: list[tuple[Operation, bool]] = [(tensor.op, False) for tensor in reversed(outputs)]
@@ -519,9 +520,9 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
 
 
 def consumers_of(outputs: Sequence[Tensor]) -> dict[int, list[Operation]]:
-    """Returns, for the graph of `outputs`, the operations that read each tensor.
+    """Returns a dict with the operations that read each tensor in the graph of `outputs`.
 
-    The keys are the ``id`` of the tensors; tensors that no operation reads have no entry.
+    The key is the ``id`` of the tensor. Tensors that no operation reads have no entry.
     """
     users: dict[int, list[Operation]] = {}
     for op in stages_of(outputs):

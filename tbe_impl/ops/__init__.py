@@ -1,8 +1,8 @@
 """Defines operators in the TBE DSL, one file per operator as in CANN, and their NumPy formulas.
 
-Each file defines two functions: ``<op>_compute`` makes the graph, and ``<op>`` builds the kernel.
-The files import CANN's modules, so `load` or `tbe_impl.load_operator` loads them, not ``import``.
-`tbe_impl.ops.formulas` contains the formula of each operator.
+Each file defines two functions: ``<op>_compute`` builds the graph, and ``<op>`` builds the kernel.
+The files import CANN's modules. They are therefore loaded by `load` or `tbe_impl.load_operator`,
+not by ``import``. `tbe_impl.ops.formulas` contains the formula of each operator.
 
 >>> "swish" in names()
 True

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("abs")
 def abs_compute(x, y, kernel_name="abs"):
-    """Returns the graph of `abs`."""
+    """Builds the DSL graph of `abs` and returns the output tensor."""
     return te.lang.cce.vabs(x)
 
 

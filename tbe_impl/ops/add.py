@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("add")
 def add_compute(x1, x2, y, kernel_name="add"):
-    """Returns the graph of `add`."""
+    """Builds the DSL graph of `add` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.vadd(x1, x2)
 

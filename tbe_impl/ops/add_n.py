@@ -18,7 +18,7 @@ from te.utils import para_check, shape_util
 
 @fusion_manager.register("add_n")
 def add_n_compute(xs, y, kernel_name="add_n"):
-    """Returns the graph of `add_n`."""
+    """Builds the DSL graph of `add_n` and returns the output tensor."""
     total = xs[0]
     for item in xs[1:]:
         total = te.lang.cce.vadd(total, item)

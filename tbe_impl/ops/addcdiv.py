@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Addcdiv", op_mode="dynamic", support_fusion=True)
 def addcdiv_compute(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
-    """Returns the graph of `addcdiv`."""
+    """Builds the DSL graph of `addcdiv` and returns the output tensor."""
     input_data, x1, x2 = broadcast_together(input_data, x1, x2)
     return dsl.vadd(input_data, dsl.vmuls(dsl.vdiv(x1, x2), value))
 
@@ -31,7 +31,7 @@ def addcdiv_compute(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
     para_check.KERNEL_NAME,
 )
 def addcdiv(input_data, x1, x2, y, value=1.0, kernel_name="addcdiv"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"input_data": input_data, "x1": x1, "x2": x2},

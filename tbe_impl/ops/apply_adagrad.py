@@ -1,11 +1,10 @@
-"""Adagrad step, with an extra stage by which var' is written after accum'.
+"""Adagrad step; an extra stage makes the kernel write accum' before var'.
 
 accum' = accum + grad²
 var' = var − lr·grad / √accum'
 
-Shapes: var, accum and grad have the same shape; lr has one element.
-dtypes: float32.
-Outputs: var', accum'. They may overwrite var and accum.
+Shapes: var, accum and grad have the same shape; lr has one element. dtypes: float32. Outputs: var',
+accum'. The outputs may overwrite var and accum.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -17,7 +16,10 @@ from te.utils import para_check
 
 
 def apply_adagrad_compute(var, accum, lr, grad):
-    """Returns the graph of `apply_adagrad`, whose last stage writes var' after accum'."""
+    """Builds the DSL graph of `apply_adagrad`; returns var' and accum'.
+
+    The last stage computes var' and also reads accum', so that var' is written after accum'.
+    """
     shape = var.shape
     accum_next = tvm.compute(
         shape,
@@ -53,7 +55,7 @@ def apply_adagrad_compute(var, accum, lr, grad):
     para_check.KERNEL_NAME,
 )
 def apply_adagrad(var, accum, lr, grad, var_out, accum_out, kernel_name="apply_adagrad"):
-    """Builds the kernel with an unmodified default schedule."""
+    """Builds the kernel with the default schedule."""
     data = make_flat_placeholders(
         {"var": var, "accum": accum, "lr": lr, "grad": grad}, ("float32",), ("lr",)
     )

@@ -4,9 +4,8 @@ m' = m + (1 − beta1)·(grad − m)
 v' = v + (1 − beta2)·(grad² − v)
 var' = var − lr·√(1 − beta2_power) / (1 − beta1_power)·m' / (√v' + epsilon)
 
-Shapes: var, m, v and grad have the same shape; the other inputs have one element.
-dtypes: float16, float32; computed in float32.
-Outputs: var', m', v'. They may overwrite var, m and v.
+Shapes: var, m, v and grad have the same shape; the other inputs have one element. dtypes: float16,
+float32; computed in float32. Outputs: var', m', v'. The outputs may overwrite var, m and v.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -27,7 +26,7 @@ def _less_from_one(value):
 def apply_adam_compute(
     var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, kernel_name="apply_adam"
 ):
-    """Builds the graph of `apply_adam`; returns its three output tensors."""
+    """Builds the DSL graph of `apply_adam` and returns the three output tensors."""
     dtype, shape = var.dtype, var.shape
     var, m, v, grad = (te.lang.cce.cast_to(item, "float32") for item in (var, m, v, grad))
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = (

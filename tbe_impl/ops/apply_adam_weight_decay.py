@@ -4,9 +4,8 @@ m' = m + (1 − beta1)·(grad − m)
 v' = v + (1 − beta2)·(grad² − v)
 var' = var − lr·(m' / (√v' + epsilon) + decay·var)
 
-Shapes: var, m, v and grad have the same shape; the other inputs have one element.
-dtypes: float16, float32; computed in float32.
-Outputs: var', m', v'. They may overwrite var, m and v.
+Shapes: var, m, v and grad have the same shape; the other inputs have one element. dtypes: float16,
+float32; computed in float32. Outputs: var', m', v'. The outputs may overwrite var, m and v.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -27,7 +26,7 @@ def _less_from_one(value):
 def apply_adam_weight_decay_compute(
     var, m, v, lr, beta1, beta2, epsilon, decay, grad, kernel_name="apply_adam_weight_decay"
 ):
-    """Builds the graph of `apply_adam_weight_decay`; returns its three output tensors."""
+    """Builds the DSL graph of `apply_adam_weight_decay` and returns the three output tensors."""
     dtype, shape = var.dtype, var.shape
     var, m, v, grad = (dsl.cast_to(item, "float32") for item in (var, m, v, grad))
     lr, beta1, beta2, epsilon, decay = (

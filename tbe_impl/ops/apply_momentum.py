@@ -3,9 +3,8 @@
 accum' = momentum·accum + grad
 var' = var − lr·(grad + momentum·accum') if use_nesterov, and var − lr·accum' otherwise
 
-Shapes: var, accum and grad have the same shape; lr and momentum have one element.
-dtypes: float16, float32.
-Outputs: var', accum'. They may overwrite var and accum.
+Shapes: var, accum and grad have the same shape; lr and momentum have one element. dtypes: float16,
+float32. Outputs: var', accum'. The outputs may overwrite var and accum.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -17,7 +16,11 @@ from te.utils import para_check, shape_util
 
 
 def apply_momentum_compute(var, accum, lr, grad, momentum, use_nesterov):
-    """Returns the graph of `apply_momentum`: accum', then one stage with both outputs."""
+    """Builds the DSL graph of `apply_momentum`.
+
+    Returns the tensor accum', and the output tensors of the last stage, which computes both
+    outputs.
+    """
     shape = var.shape
     accum_next = tvm.compute(
         shape,

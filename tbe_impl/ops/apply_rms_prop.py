@@ -4,9 +4,8 @@ ms' = rho·ms + (1 − rho)·grad²
 mom' = momentum·mom + lr·grad / √(ms' + epsilon)
 var' = var − mom'
 
-Shapes: var, ms, mom and grad have the same shape; lr has one element.
-dtypes: float32.
-Outputs: var', ms', mom'. They may overwrite var, ms and mom.
+Shapes: var, ms, mom and grad have the same shape; lr has one element. dtypes: float32. Outputs:
+var', ms', mom'. The outputs may overwrite var, ms and mom.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -21,7 +20,7 @@ from tbe.common.utils import para_check
 def apply_rms_prop_compute(
     var, ms, mom, lr, grad, rho, momentum, epsilon, kernel_name="apply_rms_prop"
 ):
-    """Builds the graph of `apply_rms_prop`; returns its three output tensors."""
+    """Builds the DSL graph of `apply_rms_prop` and returns the three output tensors."""
     square = dsl.vmul(grad, grad)
     ms_next = dsl.vadd(dsl.vmuls(ms, rho), dsl.vmuls(square, 1.0 - rho))
     root = dsl.vsqrt(dsl.vadds(ms_next, epsilon))

@@ -4,9 +4,8 @@ g = grad + weight_decay·var
 accum' = momentum·accum + (1 − dampening)·g
 var' = var − lr·(g + momentum·accum') if nesterov, and var − lr·accum' otherwise
 
-Shapes: var, accum and grad have the same shape; lr and momentum have one element.
-dtypes: float16, float32.
-Outputs: var', accum'. They may overwrite var and accum.
+Shapes: var, accum and grad have the same shape; lr and momentum have one element. dtypes: float16,
+float32. Outputs: var', accum'. The outputs may overwrite var and accum.
 Raises:
     OperatorError: the dtype is unsupported, or the shapes of var, accum and grad differ.
 """
@@ -21,7 +20,7 @@ from te.utils import para_check, shape_util
 def apply_sgd_compute(
     var, accum, grad, lr, momentum, weight_decay, dampening, nesterov, kernel_name="apply_sgd"
 ):
-    """Builds the graph of `apply_sgd`; returns its two output tensors."""
+    """Builds the DSL graph of `apply_sgd` and returns the two output tensors."""
     if weight_decay:
         grad = te.lang.cce.vadd(grad, te.lang.cce.vmuls(var, weight_decay))
     lr = te.lang.cce.broadcast(lr, var.shape)

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Axpby", op_mode="static", support_fusion=True)
 def axpby_compute(x1, x2, y, alpha=1.0, beta=1.0, kernel_name="axpby"):
-    """Returns the graph of `axpby`."""
+    """Builds the DSL graph of `axpby` and returns the output tensor."""
     return dsl.vadd(dsl.vmuls(x1, alpha), dsl.vmuls(x2, beta))
 
 

@@ -1,4 +1,4 @@
-"""Sum with a scaled tensor; the schedule is written by hand.
+"""Sum of a tensor and a scaled tensor, with a hand-written schedule.
 
 y = x1 + alpha·x2.
 
@@ -16,14 +16,17 @@ TILE = 4096
 
 
 def axpy_compute(x1, x2, alpha):
-    """Returns the graph of `axpy`: the scaled tensor and the sum."""
+    """Builds the DSL graph of `axpy`; returns the scaled tensor and the sum."""
     factor = tvm.const(alpha, x1.dtype)
     scaled = tvm.compute(x1.shape, lambda *index: x2(*index) * factor, name="scaled")
     return scaled, tvm.compute(x1.shape, lambda *index: x1(*index) + scaled(*index), name="res")
 
 
 def _schedule(data_x1, data_x2, scaled, res):
-    """Returns a schedule that computes in tiles in the unified buffer, with copies in and out."""
+    """Returns a schedule that computes tile by tile in the unified buffer.
+
+    The schedule copies the tiles of the inputs to the unified buffer, and the results back.
+    """
     schedule = tvm.create_schedule(res.op)
     x1_ub = schedule.cache_read(data_x1, "local.UB", [res])
     x2_ub = schedule.cache_read(data_x2, "local.UB", [scaled])

@@ -19,7 +19,7 @@ from tbe.common.utils import para_check
 def batch_norm_infer_compute(
     x, scale, offset, mean, variance, y, epsilon, kernel_name="batch_norm_infer"
 ):
-    """Returns the graph of `batch_norm_infer`."""
+    """Builds the DSL graph of `batch_norm_infer` and returns the output tensor."""
     root = dsl.vsqrt(dsl.vadds(variance, epsilon))
     factor = dsl.vdiv(scale, root)
     rest = dsl.vsub(offset, dsl.vmul(mean, factor))

@@ -16,7 +16,7 @@ from te.utils import para_check, shape_util
 
 @fusion_manager.register("bias_add")
 def bias_add_compute(x, bias, y, kernel_name="bias_add"):
-    """Returns the graph of `bias_add`."""
+    """Builds the DSL graph of `bias_add` and returns the output tensor."""
     _, _, shape = shape_util.broadcast_shapes(
         shape_util.shape_to_list(x.shape), shape_util.shape_to_list(bias.shape)
     )

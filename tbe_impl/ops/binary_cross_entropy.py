@@ -1,7 +1,7 @@
 """Binary cross entropy of probabilities.
 
-output = −weight·(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)); weight is optional.
-The reductions "mean" and "sum" reduce output over all elements; "none" does not reduce it.
+output = −weight·(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)); weight is optional. The
+reductions "mean" and "sum" reduce output over all elements; "none" keeps all elements.
 
 Shapes: x, y and weight have the same shape.
     With reduction "none", output has this shape too; otherwise output has one element.
@@ -23,7 +23,7 @@ SMALLEST = 1e-12
 def binary_cross_entropy_compute(
     x, y, weight, output, reduction, kernel_name="binary_cross_entropy"
 ):
-    """Returns the graph of `binary_cross_entropy`."""
+    """Builds the DSL graph of `binary_cross_entropy` and returns the output tensor."""
     shape = shape_util.shape_to_list(x.shape)
     wide, label = te.lang.cce.cast_to(x, "float32"), te.lang.cce.cast_to(y, "float32")
     rest = te.lang.cce.vadds(te.lang.cce.vmuls(wide, -1.0), 1.0)

@@ -20,7 +20,7 @@ TARGETS = {0: "float32", 1: "float16", 3: "int32"}
 
 @register_operator_compute("Cast", op_mode="dynamic", support_fusion=True)
 def cast_compute(x, y, dst_type, kernel_name="cast"):
-    """Returns the graph of `cast`."""
+    """Builds the DSL graph of `cast` and returns the output tensor."""
     return dsl.cast_to(x, TARGETS[dst_type])
 
 

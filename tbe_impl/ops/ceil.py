@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("ceil")
 def ceil_compute(x, y, kernel_name="ceil"):
-    """Returns the graph of `ceil`."""
+    """Builds the DSL graph of `ceil` and returns the output tensor."""
     return te.lang.cce.cast_to(te.lang.cce.ceil(x), x.dtype)
 
 

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("ClipByValue", op_mode="dynamic", support_fusion=True)
 def clip_by_value_compute(x, low, high, y, kernel_name="clip_by_value"):
-    """Returns the graph of `clip_by_value`."""
+    """Builds the DSL graph of `clip_by_value` and returns the output tensor."""
     x, low, high = broadcast_together(x, low, high)
     return dsl.vmin(dsl.vmax(x, low), high)
 
@@ -30,7 +30,7 @@ def clip_by_value_compute(x, low, high, y, kernel_name="clip_by_value"):
     para_check.KERNEL_NAME,
 )
 def clip_by_value(x, low, high, y, kernel_name="clip_by_value"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x": x, "low": low, "high": high},

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("div")
 def div_compute(x1, x2, y, kernel_name="div"):
-    """Returns the graph of `div`."""
+    """Builds the DSL graph of `div` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.vdiv(x1, x2)
 

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("elu")
 def elu_compute(x, y, alpha=1.0, kernel_name="elu"):
-    """Returns the graph of `elu`."""
+    """Builds the DSL graph of `elu` and returns the output tensor."""
     negative = te.lang.cce.vmuls(
         te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmins(x, 0.0)), -1.0), alpha
     )

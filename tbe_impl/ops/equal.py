@@ -15,7 +15,7 @@ from te.utils import para_check
 
 @fusion_manager.register("equal")
 def equal_compute(x1, x2, y, kernel_name="equal"):
-    """Returns the graph of `equal`."""
+    """Builds the DSL graph of `equal` and returns the output tensor."""
     return compare(x1, x2, "eq")
 
 

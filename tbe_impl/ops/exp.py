@@ -5,7 +5,7 @@ y = base^(scale·x + shift); base −1 stands for e.
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.
 Raises:
-    RuntimeError: base is neither positive nor −1.
+    RuntimeError: base is 0, or is a negative number other than −1.
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
@@ -19,7 +19,7 @@ from te.utils import para_check
 
 @fusion_manager.register("exp")
 def exp_compute(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="exp"):
-    """Returns the graph of `exp`."""
+    """Builds the DSL graph of `exp` and returns the output tensor."""
     if base <= 0 and base != -1:
         raise RuntimeError(f"base has to be greater than 0, or -1 for e, but is {base}")
     factor = 1.0 if base == -1 else math.log(base)

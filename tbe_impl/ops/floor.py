@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("floor")
 def floor_compute(x, y, kernel_name="floor"):
-    """Returns the graph of `floor`."""
+    """Builds the DSL graph of `floor` and returns the output tensor."""
     return te.lang.cce.cast_to(te.lang.cce.floor(x), x.dtype)
 
 

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("floor_div")
 def floor_div_compute(x1, x2, y, kernel_name="floor_div"):
-    """Returns the graph of `floor_div`."""
+    """Builds the DSL graph of `floor_div` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.cast_to(te.lang.cce.floor(te.lang.cce.vdiv(x1, x2)), x1.dtype)
 

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("floor_mod")
 def floor_mod_compute(x1, x2, y, kernel_name="floor_mod"):
-    """Returns the graph of `floor_mod`."""
+    """Builds the DSL graph of `floor_mod` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.vmod(x1, x2)
 

@@ -19,8 +19,8 @@ class Formula:
             attributes as keyword arguments. Float arrays are float64; integer and boolean arrays
             keep their dtype. The function returns an array, or a tuple of arrays for several
             outputs.
-        also: attribute name in operator files → parameter name of the function, where the names
-            differ.
+        also: dict from the name of an attribute in operator files to the parameter name of the
+            function. The dict contains only attributes whose names differ.
 
     >>> twice = Formula(lambda x, *, factor=2.0: factor * x, {"scale": "factor"})
     >>> twice.arguments, dict(twice.attributes), twice(3.0), twice(3.0, scale=5.0, unknown=1)
@@ -41,7 +41,7 @@ class Formula:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Attribute name → default, or `inspect.Parameter.empty` if there is no default."""
+        """Dict from attribute name to default; without a default, `inspect.Parameter.empty`."""
         found = {
             item.name: item.default for item in self._parameters if item.kind is item.KEYWORD_ONLY
         }
@@ -54,7 +54,7 @@ class Formula:
     def __call__(self, *arrays: Any, **attributes: Any) -> Any:
         """Computes the outputs.
 
-        Attributes for which the function has no parameter, such as tiling hints, are ignored.
+        Attributes without a parameter of the function are ignored, for example tiling hints.
         """
         given = {self.also.get(name, name): value for name, value in attributes.items()}
         return self.function(

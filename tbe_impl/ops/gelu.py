@@ -18,7 +18,7 @@ from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
 
 @register_operator_compute("Gelu", op_mode="dynamic", support_fusion=True)
 def gelu_compute(x, y, kernel_name="gelu"):
-    """Returns the graph of `gelu`."""
+    """Builds the DSL graph of `gelu` and returns the output tensor."""
     cube = dsl.vmul(x, dsl.vmul(x, x))
     inner = dsl.vmuls(dsl.vadd(x, dsl.vmuls(cube, CUBIC)), -SIGMOID_SCALE)
     return dsl.vdiv(x, dsl.vadds(dsl.vexp(inner), 1.0))
@@ -29,7 +29,7 @@ def gelu_compute(x, y, kernel_name="gelu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def gelu(x, y, kernel_name="gelu"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: gelu_compute(x, y, kernel_name)
     )

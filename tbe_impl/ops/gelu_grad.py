@@ -19,7 +19,7 @@ from tbe_impl.gelu_constants import CUBIC, SIGMOID_SCALE
 
 @register_operator_compute("GeluGrad", op_mode="dynamic", support_fusion=True)
 def gelu_grad_compute(dy, x, dx, kernel_name="gelu_grad"):
-    """Returns the graph of `gelu_grad`."""
+    """Builds the DSL graph of `gelu_grad` and returns the output tensor."""
     square = dsl.vmul(x, x)
     inner = dsl.vmul(x, dsl.vadds(dsl.vmuls(square, CUBIC), 1.0))
     gate = dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(inner, -SIGMOID_SCALE)), 1.0))
@@ -36,7 +36,7 @@ def gelu_grad_compute(dy, x, dx, kernel_name="gelu_grad"):
     para_check.KERNEL_NAME,
 )
 def gelu_grad(dy, x, dx, kernel_name="gelu_grad"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"dy": dy, "x": x},

@@ -15,7 +15,7 @@ from te.utils import para_check
 
 @fusion_manager.register("greater")
 def greater_compute(x1, x2, y, kernel_name="greater"):
-    """Returns the graph of `greater`."""
+    """Builds the DSL graph of `greater` and returns the output tensor."""
     return compare(x1, x2, "gt")
 
 

@@ -15,7 +15,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("GreaterEqual", op_mode="dynamic", support_fusion=True)
 def greater_equal_compute(x1, x2, y, kernel_name="greater_equal"):
-    """Returns the graph of `greater_equal`."""
+    """Builds the DSL graph of `greater_equal` and returns the output tensor."""
     return compare(x1, x2, "ge")
 
 
@@ -27,7 +27,7 @@ def greater_equal_compute(x1, x2, y, kernel_name="greater_equal"):
     para_check.KERNEL_NAME,
 )
 def greater_equal(x1, x2, y, kernel_name="greater_equal"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

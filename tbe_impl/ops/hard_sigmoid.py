@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("HardSigmoid", op_mode="static", support_fusion=True)
 def hard_sigmoid_compute(x, y, alpha=0.16666666666666666, beta=0.5, kernel_name="hard_sigmoid"):
-    """Returns the graph of `hard_sigmoid`."""
+    """Builds the DSL graph of `hard_sigmoid` and returns the output tensor."""
     return dsl.vmins(dsl.vmaxs(dsl.vadds(dsl.vmuls(x, alpha), beta), 0.0), 1.0)
 
 

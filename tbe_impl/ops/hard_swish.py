@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("HardSwish", op_mode="dynamic", support_fusion=True)
 def hard_swish_compute(x, y, kernel_name="hard_swish"):
-    """Returns the graph of `hard_swish`."""
+    """Builds the DSL graph of `hard_swish` and returns the output tensor."""
     gate = dsl.vmins(dsl.vmaxs(dsl.vadds(x, 3.0), 0.0), 6.0)
     return dsl.vmuls(dsl.vmul(x, gate), 1.0 / 6.0)
 
@@ -26,7 +26,7 @@ def hard_swish_compute(x, y, kernel_name="hard_swish"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def hard_swish(x, y, kernel_name="hard_swish"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x": x},

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("HuberLoss", op_mode="dynamic", support_fusion=True)
 def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """Returns the graph of `huber_loss`."""
+    """Builds the DSL graph of `huber_loss` and returns the output tensor."""
     size = dsl.vabs(dsl.vsub(predict, label))
     inside = dsl.vmins(size, delta)
     return dsl.vadd(
@@ -33,7 +33,7 @@ def huber_loss_compute(predict, label, loss, delta=1.0, kernel_name="huber_loss"
     para_check.KERNEL_NAME,
 )
 def huber_loss(predict, label, loss, delta=1.0, kernel_name="huber_loss"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"predict": predict, "label": label},

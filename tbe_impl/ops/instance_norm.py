@@ -17,7 +17,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("InstanceNorm", op_mode="static", support_fusion=True)
 def instance_norm_compute(x, gamma, beta, y, epsilon, kernel_name="instance_norm"):
-    """Returns the graph of `instance_norm`."""
+    """Builds the DSL graph of `instance_norm` and returns the output tensor."""
     shape = shape_util.shape_to_list(x.shape)
     axes = list(range(2, len(shape)))
     share = 1.0

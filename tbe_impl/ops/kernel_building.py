@@ -1,7 +1,7 @@
-"""Checks, placeholders and schedules that the operators of this folder have in common.
+"""Helpers of the operators in this folder: checks, placeholders and schedules.
 
-An operator file imports this module by its bare name, as CANN's operators import their helpers.
-A dtype, shape or axis that does not fit raises an OperatorError of `para_check` or `shape_util`.
+An operator file imports this module by its bare name, as CANN's operators import their helpers. For
+an invalid dtype, shape or axis, `para_check` or `shape_util` raises an OperatorError.
 """
 
 from tbe import dsl, tvm
@@ -12,7 +12,8 @@ def check_inputs(inputs, dtypes, equal=("dtype",), **ranks):
     """Checks the descriptions of the inputs and returns their dtype.
 
     Args:
-        inputs: name → description. The dtype of the first input is checked.
+        inputs: dict from the name of each input to the tensor description. Only the dtype of the
+            first input is checked against `dtypes`.
         dtypes: the supported dtypes.
         equal: keys under which all descriptions must have the same value.
         ranks: `min_rank` and `max_rank`, the permitted ranks of every input.
@@ -35,7 +36,7 @@ def broadcast_together(*tensors):
 
 
 def compare(x1, x2, operator):
-    """Compares two tensors, which are broadcast; the result is int8, 1 for true and 0 for false.
+    """Broadcasts two tensors and compares them; the int8 result is 1 for true and 0 for false.
 
     `operator` is one of ``eq``, ``ne``, ``lt``, ``le``, ``gt``, ``ge``.
     """
@@ -58,7 +59,7 @@ def build_static(kernel_name, inputs, dtypes, compute, equal=("dtype",), flatten
     Args:
         kernel_name: name of the kernel.
         inputs, dtypes, equal, ranks: see `check_inputs`.
-        compute: function of the tensors that returns the result, or a list of results.
+        compute: function that takes the input tensors, and returns the result or a list of results.
         flatten: whether each input is flattened to one axis; the inputs then have equal shapes.
     """
     dtype = check_inputs(inputs, dtypes, equal, **ranks)
@@ -82,7 +83,8 @@ def make_flat_placeholders(inputs, dtypes, scalars=()):
     """Returns a placeholder with one axis for each input.
 
     Args:
-        inputs: name → description. All placeholders have the dtype of the first input.
+        inputs: dict from the name of each input to the tensor description. All placeholders have
+            the dtype of the first input.
         dtypes: the supported dtypes.
         scalars: names of the inputs with one element. All other inputs have as many elements as the
             first input.
@@ -97,12 +99,12 @@ def make_flat_placeholders(inputs, dtypes, scalars=()):
 
 
 def build_dynamic(kernel_name, inputs, dtypes, compute, equal=("dtype",), mode="elewise"):
-    """Builds an element-wise kernel for known and for unknown (-1) sizes.
+    """Builds an element-wise kernel; sizes may be known, or unknown until run time (−1).
 
     Args:
         kernel_name: name of the kernel.
         inputs, dtypes, equal: see `check_inputs`.
-        compute: function of the tensors that returns the result.
+        compute: function that takes the input tensors, and returns the result.
         mode: ``elewise`` for inputs of one shape, or ``broadcast``.
     """
     dtype = check_inputs(inputs, dtypes, equal)
@@ -115,13 +117,13 @@ def build_dynamic(kernel_name, inputs, dtypes, compute, equal=("dtype",), mode="
 
 
 def build_along_axes(kernel_name, inputs, dtypes, axes, compute):
-    """Builds a normalisation for known and for unknown (-1) sizes.
+    """Builds the kernel of a normalisation; sizes may be known, or unknown until run time (−1).
 
     Args:
         kernel_name: name of the kernel.
         inputs, dtypes: see `check_inputs`.
         axes: one axis, or a list of axes.
-        compute: function of the tensors and the list of axes that returns the result.
+        compute: function that takes the input tensors and the list of axes, and returns the result.
     """
     (name, first), *_ = inputs.items()
     dtype = first.get("dtype").lower()
@@ -140,14 +142,14 @@ def build_along_axes(kernel_name, inputs, dtypes, axes, compute):
 
 
 def build_reduction(kernel_name, x, dtypes, axes, keep_dims, compute):
-    """Builds a reduction for known and for unknown (-1) sizes.
+    """Builds the kernel of a reduction; sizes may be known, or unknown until run time (−1).
 
     Args:
         kernel_name: name of the kernel.
         x, dtypes: description of the input, and the supported dtypes.
         axes: one axis, or a list of axes; an empty list stands for all axes.
         keep_dims: whether the result keeps the reduced axes.
-        compute: function of the tensor and the list of axes that returns the result.
+        compute: function that takes the input tensor and the list of axes, and returns the result.
     """
     dtype = x.get("dtype").lower()
     para_check.check_dtype(dtype, dtypes, param_name="x")
@@ -171,8 +173,8 @@ def build_variants(kernel_name, variants, placeholders, compute):
     Args:
         kernel_name: name of the kernel.
         variants: the result of `dsl.classify`.
-        placeholders: function of a variant that returns the input tensors.
-        compute: function of the input tensors and the variant that returns the result.
+        placeholders: function that takes a variant, and returns the input tensors.
+        compute: function that takes the input tensors and the variant, and returns the result.
     """
     schedules, tensors = [], []
     for variant in variants:

@@ -1,8 +1,8 @@
 """Kullback-Leibler divergence from log probabilities.
 
-y = Σ target·(ln target − x) / divisor over the elements with target > 0.
-x contains log probabilities. For the reduction "batchmean" the divisor is the size of the first
-axis of x; for "sum" it is 1.
+y = Σ target·(ln target − x) / divisor over the elements with target > 0. x contains log
+probabilities. For the reduction "batchmean" the divisor is the size of the first axis of x; for
+"sum" the divisor is 1.
 
 Shapes: x and target have the same shape; y has one element.
 dtypes: float16, float32.
@@ -20,7 +20,7 @@ from te.utils import para_check
 
 @fusion_manager.register("kl_div")
 def kl_div_compute(x, target, y, reduction, first, kernel_name="kl_div"):
-    """Returns the graph of `kl_div`."""
+    """Builds the DSL graph of `kl_div` and returns the output tensor."""
     wide, goal = te.lang.cce.cast_to(x, "float32"), te.lang.cce.cast_to(target, "float32")
     zero = te.lang.cce.broadcast(tvm.const(0.0, "float32"), x.shape)
     safe = te.lang.cce.vmaxs(goal, 2.0**-120)

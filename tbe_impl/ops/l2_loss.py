@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("l2_loss")
 def l2_loss_compute(x, y, kernel_name="l2_loss"):
-    """Returns the graph of `l2_loss`."""
+    """Builds the DSL graph of `l2_loss` and returns the output tensor."""
     wide = te.lang.cce.vmuls(te.lang.cce.cast_to(x, "float32"), 0.5**0.5)
     total = te.lang.cce.sum(te.lang.cce.vmul(wide, wide), axis=list(range(len(x.shape))))
     return te.lang.cce.cast_to(total, x.dtype)

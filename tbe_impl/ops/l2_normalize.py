@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("L2Normalize", op_mode="dynamic", support_fusion=True)
 def l2_normalize_compute(x, y, axis, eps=0.0001, kernel_name="l2_normalize"):
-    """Returns the graph of `l2_normalize`; `axis` is a list."""
+    """Builds the DSL graph of `l2_normalize` and returns the output tensor; `axis` is a list."""
     wide = dsl.cast_to(x, "float32")
     total = dsl.reduce_sum(dsl.vmul(wide, wide), axis=axis, keepdims=True)
     length = dsl.broadcast(dsl.vsqrt(dsl.vmaxs(total, eps)), x.shape)
@@ -32,7 +32,7 @@ def l2_normalize_compute(x, y, axis, eps=0.0001, kernel_name="l2_normalize"):
     para_check.KERNEL_NAME,
 )
 def l2_normalize(x, y, axis=-1, eps=0.0001, kernel_name="l2_normalize"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_along_axes(
         kernel_name,
         {"x": x},

@@ -5,9 +5,8 @@ v' = beta2·v + (1 − beta2)·grad²
 u = m' / (√v' + epsilon) + weight_decay·var
 var' = var − lr·(‖var‖ / ‖u‖)·u; the norms are taken over all elements.
 
-Shapes: var, m, v and grad have the same shape.
-dtypes: float32.
-Outputs: var', m', v'. They may overwrite var, m and v.
+Shapes: var, m, v and grad have the same shape. dtypes: float32. Outputs: var', m', v'. The outputs
+may overwrite var, m and v.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -22,7 +21,7 @@ from tbe.common.utils import para_check
 def lamb_update_compute(
     var, m, v, grad, lr, beta1, beta2, epsilon, weight_decay, kernel_name="lamb_update"
 ):
-    """Builds the graph of `lamb_update`; returns its three output tensors."""
+    """Builds the DSL graph of `lamb_update` and returns the three output tensors."""
     m_next = dsl.vadd(dsl.vmuls(m, beta1), dsl.vmuls(grad, 1.0 - beta1))
     square = dsl.vmul(grad, grad)
     v_next = dsl.vadd(dsl.vmuls(v, beta2), dsl.vmuls(square, 1.0 - beta2))

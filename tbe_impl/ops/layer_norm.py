@@ -21,7 +21,7 @@ from te.utils import para_check, shape_util
 def layer_norm_compute(
     x, gamma, beta, y, mean, variance, begin_norm_axis, epsilon, kernel_name="layer_norm"
 ):
-    """Builds the graph of `layer_norm`; returns its three output tensors."""
+    """Builds the DSL graph of `layer_norm` and returns the three output tensors."""
     shape, dtype = shape_util.shape_to_list(x.shape), x.dtype
     axes = list(range(begin_norm_axis, len(shape)))
     share = 1.0

@@ -23,7 +23,7 @@ from te.utils import para_check, shape_util
 def layer_norm_grad_compute(
     dy, x, variance, mean, gamma, dx, dgamma, dbeta, epsilon, kernel_name="layer_norm_grad"
 ):
-    """Builds the graph of `layer_norm_grad`; returns its three output tensors."""
+    """Builds the DSL graph of `layer_norm_grad` and returns the three output tensors."""
     shape, dtype = shape_util.shape_to_list(x.shape), x.dtype
     last, before = [len(shape) - 1], list(range(len(shape) - 1))
     dy, x, variance, mean, gamma = (

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("LeakyRelu", op_mode="dynamic", support_fusion=True)
 def leaky_relu_compute(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
-    """Returns the graph of `leaky_relu`."""
+    """Builds the DSL graph of `leaky_relu` and returns the output tensor."""
     positive, negative = dsl.vmaxs(x, 0.0), dsl.vmins(x, 0.0)
     return dsl.vadd(positive, dsl.vmuls(negative, negative_slope))
 
@@ -29,7 +29,7 @@ def leaky_relu_compute(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
     para_check.KERNEL_NAME,
 )
 def leaky_relu(x, y, negative_slope=0.0, kernel_name="leaky_relu"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x": x},

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Lerp", op_mode="dynamic", support_fusion=True)
 def lerp_compute(start, end, weight, y, kernel_name="lerp"):
-    """Returns the graph of `lerp`."""
+    """Builds the DSL graph of `lerp` and returns the output tensor."""
     start, end, weight = broadcast_together(start, end, weight)
     return dsl.vadd(start, dsl.vmul(weight, dsl.vsub(end, start)))
 
@@ -30,7 +30,7 @@ def lerp_compute(start, end, weight, y, kernel_name="lerp"):
     para_check.KERNEL_NAME,
 )
 def lerp(start, end, weight, y, kernel_name="lerp"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"start": start, "end": end, "weight": weight},

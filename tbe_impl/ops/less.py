@@ -15,7 +15,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Less", op_mode="dynamic", support_fusion=True)
 def less_compute(x1, x2, y, kernel_name="less"):
-    """Returns the graph of `less`."""
+    """Builds the DSL graph of `less` and returns the output tensor."""
     return compare(x1, x2, "lt")
 
 
@@ -27,7 +27,7 @@ def less_compute(x1, x2, y, kernel_name="less"):
     para_check.KERNEL_NAME,
 )
 def less(x1, x2, y, kernel_name="less"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

@@ -15,7 +15,7 @@ from te.utils import para_check
 
 @fusion_manager.register("less_equal")
 def less_equal_compute(x1, x2, y, kernel_name="less_equal"):
-    """Returns the graph of `less_equal`."""
+    """Builds the DSL graph of `less_equal` and returns the output tensor."""
     return compare(x1, x2, "le")
 
 

@@ -5,7 +5,7 @@ y = log_base(scale·x + shift); base −1 stands for e.
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.
 Raises:
-    RuntimeError: base is neither −1 nor a positive number other than 1.
+    RuntimeError: base is 0 or 1, or is a negative number other than −1.
     OperatorError: the dtype is unsupported, or `para_check.check_shape` rejects the shape.
 """
 
@@ -19,7 +19,7 @@ from te.utils import para_check
 
 @fusion_manager.register("log")
 def log_compute(x, y, base=-1.0, scale=1.0, shift=0.0, kernel_name="log"):
-    """Returns the graph of `log`."""
+    """Builds the DSL graph of `log` and returns the output tensor."""
     if (base <= 0 and base != -1) or base == 1:
         raise RuntimeError(f"base has to be greater than 0 and not 1, or -1 for e, but is {base}")
     natural = te.lang.cce.vlog(te.lang.cce.vadds(te.lang.cce.vmuls(x, scale), shift))

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("LogSoftmax", op_mode="dynamic", support_fusion=True)
 def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
-    """Returns the graph of `log_softmax`; `axis` is a list."""
+    """Builds the DSL graph of `log_softmax` and returns the output tensor; `axis` is a list."""
     wide = dsl.cast_to(x, "float32")
     largest = dsl.broadcast(dsl.reduce_max(wide, axis=axis, keepdims=True), x.shape)
     shifted = dsl.vsub(wide, largest)
@@ -32,7 +32,7 @@ def log_softmax_compute(x, y, axis, kernel_name="log_softmax"):
     para_check.KERNEL_NAME,
 )
 def log_softmax(x, y, axis=-1, kernel_name="log_softmax"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_along_axes(
         kernel_name,
         {"x": x},

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("logical_and")
 def logical_and_compute(x1, x2, y, kernel_name="logical_and"):
-    """Returns the graph of `logical_and`."""
+    """Builds the DSL graph of `logical_and` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     x1, x2 = te.lang.cce.cast_to(x1, "float16"), te.lang.cce.cast_to(x2, "float16")
     return te.lang.cce.cast_to(te.lang.cce.vmul(x1, x2), "int8")

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("logical_not")
 def logical_not_compute(x, y, kernel_name="logical_not"):
-    """Returns the graph of `logical_not`."""
+    """Builds the DSL graph of `logical_not` and returns the output tensor."""
     wide = te.lang.cce.cast_to(x, "float16")
     return te.lang.cce.cast_to(te.lang.cce.vadds(te.lang.cce.vmuls(wide, -1.0), 1.0), x.dtype)
 

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Logsumexp", op_mode="dynamic", support_fusion=True)
 def logsumexp_compute(x, y, axis, kernel_name="logsumexp"):
-    """Returns the graph of `logsumexp`; `axis` is a list."""
+    """Builds the DSL graph of `logsumexp` and returns the output tensor; `axis` is a list."""
     wide = dsl.cast_to(x, "float32")
     largest = dsl.reduce_max(wide, axis=axis, keepdims=True)
     shifted = dsl.vsub(wide, dsl.broadcast(largest, x.shape))
@@ -32,7 +32,7 @@ def logsumexp_compute(x, y, axis, kernel_name="logsumexp"):
     para_check.KERNEL_NAME,
 )
 def logsumexp(x, y, axis=-1, kernel_name="logsumexp"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_along_axes(
         kernel_name,
         {"x": x},

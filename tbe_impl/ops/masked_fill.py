@@ -16,7 +16,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("MaskedFill", op_mode="static", support_fusion=True)
 def masked_fill_compute(x, mask, value, y, kernel_name="masked_fill"):
-    """Returns the graph of `masked_fill`."""
+    """Builds the DSL graph of `masked_fill` and returns the output tensor."""
     wide = dsl.cast_to(mask, "float16")
     zero = dsl.broadcast(tvm.const(0, "float16"), x.shape)
     chosen = dsl.vcmp(wide, zero, "ne")

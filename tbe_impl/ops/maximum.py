@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Maximum", op_mode="dynamic", support_fusion=True)
 def maximum_compute(x1, x2, y, kernel_name="maximum"):
-    """Returns the graph of `maximum`."""
+    """Builds the DSL graph of `maximum` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return dsl.vmax(x1, x2)
 
@@ -29,7 +29,7 @@ def maximum_compute(x1, x2, y, kernel_name="maximum"):
     para_check.KERNEL_NAME,
 )
 def maximum(x1, x2, y, kernel_name="maximum"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

@@ -18,7 +18,7 @@ from te.utils import para_check
 
 @fusion_manager.register("mish")
 def mish_compute(x, y, kernel_name="mish"):
-    """Returns the graph of `mish`."""
+    """Builds the DSL graph of `mish` and returns the output tensor."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     square = te.lang.cce.vmul(power, power)
     above = te.lang.cce.vdiv(

@@ -1,7 +1,7 @@
 """Squared error.
 
-y = (predict − label)².
-The reductions "mean" and "sum" reduce y over all elements; "none" does not reduce it.
+y = (predict − label)². The reductions "mean" and "sum" reduce y over all elements; "none" keeps all
+elements.
 
 Shapes: predict and label have the same shape.
     With reduction "none", y has this shape too; otherwise y has one element.
@@ -19,7 +19,7 @@ from tbe.common.utils import para_check, shape_util
 
 @register_operator_compute("MseLoss", op_mode="static", support_fusion=True)
 def mse_loss_compute(predict, label, y, reduction="mean", kernel_name="mse_loss"):
-    """Returns the graph of `mse_loss`."""
+    """Builds the DSL graph of `mse_loss` and returns the output tensor."""
     distance = dsl.vsub(dsl.cast_to(predict, "float32"), dsl.cast_to(label, "float32"))
     res = dsl.vmul(distance, distance)
     shape = shape_util.shape_to_list(predict.shape)

@@ -17,7 +17,7 @@ from te.utils import para_check
 
 @fusion_manager.register("neg")
 def neg_compute(x, y, kernel_name="neg"):
-    """Returns the graph of `neg`."""
+    """Builds the DSL graph of `neg` and returns the output tensor."""
     return te.lang.cce.vmul(x, te.lang.cce.broadcast(tvm.const(-1, x.dtype), x.shape))
 
 

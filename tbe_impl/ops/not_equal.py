@@ -15,7 +15,7 @@ from te.utils import para_check
 
 @fusion_manager.register("not_equal")
 def not_equal_compute(x1, x2, y, kernel_name="not_equal"):
-    """Returns the graph of `not_equal`."""
+    """Builds the DSL graph of `not_equal` and returns the output tensor."""
     return compare(x1, x2, "ne")
 
 

@@ -14,7 +14,7 @@ from te.utils import para_check
 
 
 def one_hot_compute(x, on_value, off_value, depth):
-    """Returns the graph of `one_hot`: one stage that is defined by an expression."""
+    """Builds the graph of `one_hot`, one stage with an expression; returns the output tensor."""
     return tvm.compute(
         (x.shape[0], depth),
         lambda row, column: tvm.select(x[row] == column, on_value[0], off_value[0]),
@@ -31,7 +31,7 @@ def one_hot_compute(x, on_value, off_value, depth):
     para_check.KERNEL_NAME,
 )
 def one_hot(x, on_value, off_value, y, depth, kernel_name="one_hot"):
-    """Builds the kernel with an unmodified default schedule."""
+    """Builds the kernel with the default schedule."""
     dtype = on_value.get("dtype").lower()
     para_check.check_dtype(x.get("dtype").lower(), ("int32",), param_name="x")
     para_check.check_dtype(dtype, ("float16", "float32"), param_name="on_value")

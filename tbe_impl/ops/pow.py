@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("pow")
 def pow_compute(x1, x2, y, kernel_name="pow"):
-    """Returns the graph of `pow`."""
+    """Builds the DSL graph of `pow` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.vexp(te.lang.cce.vmul(x2, te.lang.cce.vlog(x1)))
 

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Reciprocal", op_mode="static", support_fusion=True)
 def reciprocal_compute(x, y, kernel_name="reciprocal"):
-    """Returns the graph of `reciprocal`."""
+    """Builds the DSL graph of `reciprocal` and returns the output tensor."""
     return dsl.vrec(x)
 
 

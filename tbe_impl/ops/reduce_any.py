@@ -1,6 +1,6 @@
 """Logical or over axes.
 
-y = 1 if any element over `axes` is non-zero, and 0 otherwise.
+y = 1 if any element along `axes` is non-zero, and 0 otherwise.
 
 Shapes: x has at least one axis. Without keep_dims, y lacks the reduced axes.
 dtypes: int8.
@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("reduce_any")
 def reduce_any_compute(x, y, axes, keep_dims, kernel_name="reduce_any"):
-    """Returns the graph of `reduce_any`."""
+    """Builds the DSL graph of `reduce_any` and returns the output tensor."""
     wide = te.lang.cce.vabs(te.lang.cce.cast_to(x, "float16"))
     found = te.lang.cce.reduce_max(wide, axis=axes, keepdims=keep_dims)
     return te.lang.cce.cast_to(te.lang.cce.vmins(found, 1.0), "int8")
@@ -30,7 +30,7 @@ def reduce_any_compute(x, y, axes, keep_dims, kernel_name="reduce_any"):
     para_check.KERNEL_NAME,
 )
 def reduce_any(x, y, axes, keep_dims=False, kernel_name="reduce_any"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_reduction(
         kernel_name,
         x,

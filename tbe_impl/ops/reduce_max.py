@@ -17,7 +17,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("ReduceMax", op_mode="dynamic", support_fusion=True)
 def reduce_max_compute(x, y, axes, keep_dims, kernel_name="reduce_max"):
-    """Returns the graph of `reduce_max`."""
+    """Builds the DSL graph of `reduce_max` and returns the output tensor."""
     return dsl.reduce_max(x, axis=axes, keepdims=keep_dims)
 
 
@@ -30,7 +30,7 @@ def reduce_max_compute(x, y, axes, keep_dims, kernel_name="reduce_max"):
     para_check.KERNEL_NAME,
 )
 def reduce_max(x, y, axes, keep_dims=False, kernel_name="reduce_max"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_reduction(
         kernel_name,
         x,

@@ -19,7 +19,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("ReduceMean", op_mode="dynamic", support_fusion=True)
 def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
-    """Returns the graph of `reduce_mean`."""
+    """Builds the DSL graph of `reduce_mean` and returns the output tensor."""
     count = functools.reduce(lambda one, other: one * other, [x.shape[axis] for axis in axes])
     total = dsl.reduce_sum(dsl.cast_to(x, "float32"), axis=axes, keepdims=keep_dims)
     share = tvm.div(tvm.const(1.0, "float32"), count.astype("float32"))
@@ -35,7 +35,7 @@ def reduce_mean_compute(x, y, axes, keep_dims, kernel_name="reduce_mean"):
     para_check.KERNEL_NAME,
 )
 def reduce_mean(x, y, axes, keep_dims=False, kernel_name="reduce_mean"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_reduction(
         kernel_name,
         x,

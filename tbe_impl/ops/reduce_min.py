@@ -17,7 +17,7 @@ from te.utils import para_check
 
 @fusion_manager.register("reduce_min")
 def reduce_min_compute(x, y, axes, keep_dims, kernel_name="reduce_min"):
-    """Returns the graph of `reduce_min`."""
+    """Builds the DSL graph of `reduce_min` and returns the output tensor."""
     return te.lang.cce.reduce_min(x, axis=axes, keepdims=keep_dims, priority_flag=True)
 
 
@@ -29,7 +29,7 @@ def reduce_min_compute(x, y, axes, keep_dims, kernel_name="reduce_min"):
     para_check.KERNEL_NAME,
 )
 def reduce_min(x, y, axes, keep_dims=False, kernel_name="reduce_min"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_reduction(
         kernel_name,
         x,

@@ -17,7 +17,7 @@ from te.utils import para_check
 
 @fusion_manager.register("reduce_prod")
 def reduce_prod_compute(x, y, axes, keep_dims, kernel_name="reduce_prod"):
-    """Returns the graph of `reduce_prod`."""
+    """Builds the DSL graph of `reduce_prod` and returns the output tensor."""
     return te.lang.cce.reduce_prod(x, axis=axes, keepdims=keep_dims)
 
 
@@ -29,7 +29,7 @@ def reduce_prod_compute(x, y, axes, keep_dims, kernel_name="reduce_prod"):
     para_check.KERNEL_NAME,
 )
 def reduce_prod(x, y, axes, keep_dims=False, kernel_name="reduce_prod"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_reduction(
         kernel_name,
         x,

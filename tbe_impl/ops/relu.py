@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Relu", op_mode="dynamic", support_fusion=True)
 def relu_compute(x, y, kernel_name="relu"):
-    """Returns the graph of `relu`."""
+    """Builds the DSL graph of `relu` and returns the output tensor."""
     return dsl.vmaxs(x, 0)
 
 
@@ -25,7 +25,7 @@ def relu_compute(x, y, kernel_name="relu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def relu(x, y, kernel_name="relu"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x": x},

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Relu6", op_mode="dynamic", support_fusion=True)
 def relu6_compute(x, y, kernel_name="relu6"):
-    """Returns the graph of `relu6`."""
+    """Builds the DSL graph of `relu6` and returns the output tensor."""
     return dsl.vmins(dsl.vmaxs(x, 0), 6)
 
 
@@ -25,7 +25,7 @@ def relu6_compute(x, y, kernel_name="relu6"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def relu6(x, y, kernel_name="relu6"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x": x},

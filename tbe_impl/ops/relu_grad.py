@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("ReluGrad", op_mode="dynamic", support_fusion=True)
 def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
-    """Returns the graph of `relu_grad`."""
+    """Builds the DSL graph of `relu_grad` and returns the output tensor."""
     zero = dsl.broadcast(tvm.const(0, features.dtype), features.shape)
     return dsl.vcmpsel(features, zero, "gt", gradients, zero)
 
@@ -29,7 +29,7 @@ def relu_grad_compute(gradients, features, z, kernel_name="relu_grad"):
     para_check.KERNEL_NAME,
 )
 def relu_grad(gradients, features, z, kernel_name="relu_grad"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"gradients": gradients, "features": features},

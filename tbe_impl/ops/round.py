@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("round")
 def round_compute(x, y, kernel_name="round"):
-    """Returns the graph of `round`."""
+    """Builds the DSL graph of `round` and returns the output tensor."""
     return te.lang.cce.cast_to(te.lang.cce.round(x), x.dtype)
 
 

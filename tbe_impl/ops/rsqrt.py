@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Rsqrt", op_mode="static", support_fusion=True)
 def rsqrt_compute(x, y, kernel_name="rsqrt"):
-    """Returns the graph of `rsqrt`."""
+    """Builds the DSL graph of `rsqrt` and returns the output tensor."""
     return dsl.vrsqrt(x)
 
 

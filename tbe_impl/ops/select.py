@@ -17,7 +17,7 @@ from te.utils import para_check, shape_util
 
 @fusion_manager.register("select")
 def select_compute(condition, x1, x2, y, kernel_name="select"):
-    """Returns the graph of `select`."""
+    """Builds the DSL graph of `select` and returns the output tensor."""
     wide = te.lang.cce.cast_to(condition, "float16")
     zero = te.lang.cce.broadcast(tvm.const(0, "float16"), condition.shape)
     chosen = te.lang.cce.vcmp(wide, zero, "ne", "bool")

@@ -19,7 +19,7 @@ SCALE = 1.0507009873554805
 
 @register_operator_compute("Selu", op_mode="dynamic", support_fusion=True)
 def selu_compute(x, y, kernel_name="selu"):
-    """Returns the graph of `selu`."""
+    """Builds the DSL graph of `selu` and returns the output tensor."""
     negative = dsl.vmuls(dsl.vadds(dsl.vexp(dsl.vmins(x, 0.0)), -1.0), SCALE * ALPHA)
     return dsl.vadd(dsl.vmuls(dsl.vmaxs(x, 0.0), SCALE), negative)
 
@@ -29,7 +29,7 @@ def selu_compute(x, y, kernel_name="selu"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def selu(x, y, kernel_name="selu"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: selu_compute(x, y, kernel_name)
     )

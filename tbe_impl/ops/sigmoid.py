@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Sigmoid", op_mode="dynamic", support_fusion=True)
 def sigmoid_compute(x, y, kernel_name="sigmoid"):
-    """Returns the graph of `sigmoid`."""
+    """Builds the DSL graph of `sigmoid` and returns the output tensor."""
     return dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))
 
 
@@ -25,7 +25,7 @@ def sigmoid_compute(x, y, kernel_name="sigmoid"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sigmoid(x, y, kernel_name="sigmoid"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: sigmoid_compute(x, y, kernel_name)
     )

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("sigmoid_grad")
 def sigmoid_grad_compute(y, dy, z, kernel_name="sigmoid_grad"):
-    """Returns the graph of `sigmoid_grad`."""
+    """Builds the DSL graph of `sigmoid_grad` and returns the output tensor."""
     return te.lang.cce.vmul(dy, te.lang.cce.vsub(y, te.lang.cce.vmul(y, y)))
 
 

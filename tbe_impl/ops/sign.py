@@ -1,6 +1,6 @@
 """Sign.
 
-y = −1, 0 or 1.
+y = −1 if x < 0, 1 if x > 0, and 0 otherwise.
 
 Shapes: any; y has the shape of x.
 dtypes: float16, float32.
@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Sign", op_mode="dynamic", support_fusion=True)
 def sign_compute(x, y, kernel_name="sign"):
-    """Returns the graph of `sign`."""
+    """Builds the DSL graph of `sign` and returns the output tensor."""
     zero = dsl.broadcast(tvm.const(0, x.dtype), x.shape)
     one = dsl.broadcast(tvm.const(1, x.dtype), x.shape)
     minus_one = dsl.broadcast(tvm.const(-1, x.dtype), x.shape)
@@ -29,7 +29,7 @@ def sign_compute(x, y, kernel_name="sign"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def sign(x, y, kernel_name="sign"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: sign_compute(x, y, kernel_name)
     )

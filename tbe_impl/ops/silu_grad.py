@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("SiluGrad", op_mode="dynamic", support_fusion=True)
 def silu_grad_compute(dy, x, dx, kernel_name="silu_grad"):
-    """Returns the graph of `silu_grad`."""
+    """Builds the DSL graph of `silu_grad` and returns the output tensor."""
     sigmoid = dsl.vrec(dsl.vadds(dsl.vexp(dsl.vmuls(x, -1.0)), 1.0))
     rest = dsl.vadds(dsl.vmuls(sigmoid, -1.0), 1.0)
     return dsl.vmul(dy, dsl.vmul(sigmoid, dsl.vadds(dsl.vmul(x, rest), 1.0)))
@@ -30,7 +30,7 @@ def silu_grad_compute(dy, x, dx, kernel_name="silu_grad"):
     para_check.KERNEL_NAME,
 )
 def silu_grad(dy, x, dx, kernel_name="silu_grad"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"dy": dy, "x": x},

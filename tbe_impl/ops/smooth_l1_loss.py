@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("SmoothL1Loss", op_mode="static", support_fusion=True)
 def smooth_l1_loss_compute(predict, label, loss, sigma=1.0, kernel_name="smooth_l1_loss"):
-    """Returns the graph of `smooth_l1_loss`."""
+    """Builds the DSL graph of `smooth_l1_loss` and returns the output tensor."""
     size = dsl.vabs(dsl.vsub(predict, label))
     inside = dsl.vmins(size, sigma)
     square = dsl.vmuls(dsl.vmul(inside, inside), 0.5 / sigma)

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Softmax", op_mode="dynamic", support_fusion=True)
 def softmax_compute(x, y, axis, kernel_name="softmax"):
-    """Returns the graph of `softmax`; `axis` is a list."""
+    """Builds the DSL graph of `softmax` and returns the output tensor; `axis` is a list."""
     largest = dsl.broadcast(dsl.reduce_max(x, axis=axis, keepdims=True), x.shape)
     power = dsl.vexp(dsl.cast_to(dsl.vsub(x, largest), "float32"))
     total = dsl.broadcast(dsl.reduce_sum(power, axis=axis, keepdims=True), x.shape)
@@ -31,7 +31,7 @@ def softmax_compute(x, y, axis, kernel_name="softmax"):
     para_check.KERNEL_NAME,
 )
 def softmax(x, y, axis=-1, kernel_name="softmax"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_along_axes(
         kernel_name,
         {"x": x},

@@ -20,7 +20,7 @@ from te.utils import para_check, shape_util
 def softmax_cross_entropy_with_logits_compute(
     features, labels, loss, backprop, kernel_name="softmax_cross_entropy_with_logits"
 ):
-    """Builds the graph of `softmax_cross_entropy_with_logits`; returns its two output tensors."""
+    """Builds the DSL graph and returns the two output tensors."""
     shape, dtype = shape_util.shape_to_list(features.shape), features.dtype
     wide, goal = te.lang.cce.cast_to(features, "float32"), te.lang.cce.cast_to(labels, "float32")
     largest = te.lang.cce.reduce_max(wide, axis=-1, keepdims=True, priority_flag=True)

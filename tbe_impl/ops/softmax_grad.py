@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("SoftmaxGrad", op_mode="dynamic", support_fusion=True)
 def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softmax_grad"):
-    """Returns the graph of `softmax_grad`; `axis` is a list."""
+    """Builds the DSL graph of `softmax_grad` and returns the output tensor; `axis` is a list."""
     value, wide = dsl.cast_to(softmax, "float32"), dsl.cast_to(grad_softmax, "float32")
     total = dsl.reduce_sum(dsl.vmul(value, wide), axis=axis, keepdims=True)
     res = dsl.vmul(value, dsl.vsub(wide, dsl.broadcast(total, softmax.shape)))
@@ -32,7 +32,7 @@ def softmax_grad_compute(softmax, grad_softmax, grad_x, axis, kernel_name="softm
     para_check.KERNEL_NAME,
 )
 def softmax_grad(softmax, grad_softmax, grad_x, axis=-1, kernel_name="softmax_grad"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_along_axes(
         kernel_name,
         {"softmax": softmax, "grad_softmax": grad_softmax},

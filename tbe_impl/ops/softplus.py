@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("softplus")
 def softplus_compute(x, y, kernel_name="softplus"):
-    """Returns the graph of `softplus`."""
+    """Builds the DSL graph of `softplus` and returns the output tensor."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(te.lang.cce.vabs(x), -1.0))
     whole = te.lang.cce.vadds(power, 1.0)
     # for a small power, the rounding error of 1 + power is the power itself

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Softsign", op_mode="static", support_fusion=True)
 def softsign_compute(x, y, kernel_name="softsign"):
-    """Returns the graph of `softsign`."""
+    """Builds the DSL graph of `softsign` and returns the output tensor."""
     return dsl.vdiv(x, dsl.vadds(dsl.vabs(x), 1.0))
 
 

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("sqrt")
 def sqrt_compute(x, y, kernel_name="sqrt"):
-    """Returns the graph of `sqrt`."""
+    """Builds the DSL graph of `sqrt` and returns the output tensor."""
     return te.lang.cce.vsqrt(x)
 
 

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("SqrtGrad", op_mode="static", support_fusion=True)
 def sqrt_grad_compute(y, dy, z, kernel_name="sqrt_grad"):
-    """Returns the graph of `sqrt_grad`."""
+    """Builds the DSL graph of `sqrt_grad` and returns the output tensor."""
     return dsl.vdiv(dsl.vmuls(dy, 0.5), y)
 
 

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("square")
 def square_compute(x, y, kernel_name="square"):
-    """Returns the graph of `square`."""
+    """Builds the DSL graph of `square` and returns the output tensor."""
     return te.lang.cce.vmul(x, x)
 
 

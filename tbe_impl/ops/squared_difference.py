@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("SquaredDifference", op_mode="dynamic", support_fusion=True)
 def squared_difference_compute(x1, x2, y, kernel_name="squared_difference"):
-    """Returns the graph of `squared_difference`."""
+    """Builds the DSL graph of `squared_difference` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     distance = dsl.vsub(x1, x2)
     return dsl.vmul(distance, distance)
@@ -30,7 +30,7 @@ def squared_difference_compute(x1, x2, y, kernel_name="squared_difference"):
     para_check.KERNEL_NAME,
 )
 def squared_difference(x1, x2, y, kernel_name="squared_difference"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("sub")
 def sub_compute(x1, x2, y, kernel_name="sub"):
-    """Returns the graph of `sub`."""
+    """Builds the DSL graph of `sub` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return te.lang.cce.vsub(x1, x2)
 

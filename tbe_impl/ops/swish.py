@@ -16,7 +16,7 @@ from te.utils import para_check
 
 @fusion_manager.register("swish")
 def swish_compute(x, y, beta=1.0, kernel_name="swish"):
-    """Returns the graph of `swish`."""
+    """Builds the DSL graph of `swish` and returns the output tensor."""
     power = te.lang.cce.vexp(te.lang.cce.vmuls(x, -beta))
     return te.lang.cce.vmul(x, te.lang.cce.vrec(te.lang.cce.vadds(power, 1.0)))
 

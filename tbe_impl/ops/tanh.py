@@ -18,7 +18,7 @@ TINY = 2.0**-24
 
 @register_operator_compute("Tanh", op_mode="dynamic", support_fusion=True)
 def tanh_compute(x, y, kernel_name="tanh"):
-    """Returns the graph of `tanh`."""
+    """Builds the DSL graph of `tanh` and returns the output tensor."""
     power = dsl.vexp(dsl.vmuls(dsl.vabs(x), -2.0))
     size = dsl.vdiv(dsl.vadds(dsl.vmuls(power, -1.0), 1.0), dsl.vadds(power, 1.0))
     return dsl.vmul(size, dsl.vdiv(x, dsl.vadds(dsl.vabs(x), TINY)))
@@ -29,7 +29,7 @@ def tanh_compute(x, y, kernel_name="tanh"):
     para_check.REQUIRED_INPUT, para_check.REQUIRED_OUTPUT, para_check.KERNEL_NAME
 )
 def tanh(x, y, kernel_name="tanh"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name, {"x": x}, ("float16", "float32"), lambda x: tanh_compute(x, y, kernel_name)
     )

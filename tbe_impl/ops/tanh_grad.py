@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("TanhGrad", op_mode="static", support_fusion=True)
 def tanh_grad_compute(y, dy, z, kernel_name="tanh_grad"):
-    """Returns the graph of `tanh_grad`."""
+    """Builds the DSL graph of `tanh_grad` and returns the output tensor."""
     return dsl.vmul(dy, dsl.vadds(dsl.vmuls(dsl.vmul(y, y), -1.0), 1.0))
 
 

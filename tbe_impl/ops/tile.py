@@ -18,7 +18,10 @@ from te.utils import para_check, shape_util
 
 @fusion_manager.register("tile")
 def tile_compute(x, y, multiples, kernel_name="tile"):
-    """Returns the graph of `tile`. In x, an axis of size 1 precedes each axis and is broadcast."""
+    """Builds the DSL graph of `tile` and returns the output tensor.
+
+    The caller inserts an axis of size 1 before each axis of x. These axes are broadcast.
+    """
     shape = []
     for size, count in zip(shape_util.shape_to_list(x.shape)[1::2], multiples, strict=True):
         shape += [count, size]

@@ -20,7 +20,7 @@ from te.utils import para_check
 def unsorted_segment_sum_compute(
     x, segment_ids, y, num_segments, kernel_name="unsorted_segment_sum"
 ):
-    """Returns the graph of `unsorted_segment_sum`."""
+    """Builds the DSL graph of `unsorted_segment_sum` and returns the output tensor."""
     return te.lang.cce.unsorted_segment_sum(x, segment_ids, num_segments)
 
 

@@ -16,7 +16,7 @@ from tbe.common.utils import para_check
 
 @register_operator_compute("Xlogy", op_mode="dynamic", support_fusion=True)
 def xlogy_compute(x1, x2, y, kernel_name="xlogy"):
-    """Returns the graph of `xlogy`."""
+    """Builds the DSL graph of `xlogy` and returns the output tensor."""
     x1, x2 = broadcast_together(x1, x2)
     return dsl.vmul(x1, dsl.vlog(x2))
 
@@ -29,7 +29,7 @@ def xlogy_compute(x1, x2, y, kernel_name="xlogy"):
     para_check.KERNEL_NAME,
 )
 def xlogy(x1, x2, y, kernel_name="xlogy"):
-    """Builds the kernel for known and for unknown (-1) sizes."""
+    """Builds the kernel; sizes may be known, or unknown until run time (−1)."""
     build_dynamic(
         kernel_name,
         {"x1": x1, "x2": x2},

@@ -1,6 +1,6 @@
 """Dequantizes integers of a quantized layer: ``tvm.deq_cast`` and related functions.
 
-A device scale is a uint64. Its lowest 32 bits are the scale in float32. Its bits 37 to 45 are the
+A device scale is a uint64. The lowest 32 bits are the scale in float32. The bits 37 to 45 are the
 signed offset that is added to int8 results.
 """
 

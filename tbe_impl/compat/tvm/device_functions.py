@@ -1,7 +1,7 @@
-"""Translates a ``tvm.extern`` that contains one ``call_extern`` to expressions.
+"""Translates calls of ``tvm.extern`` to expressions if they contain one ``call_extern``.
 
-Operators of 2018 and 2019 call ``tvm.extern`` in this form. Known device functions are translated
-by name. Any other device code in ``tvm.extern`` raises an error.
+Operators of 2018 and 2019 call ``tvm.extern`` in this form. The translation recognises device
+functions by name. Any other device code in ``tvm.extern`` raises an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Parameter(Record):
     name: str
 
     def access_ptr(self, *_: Any, **__: Any) -> Parameter:
-        """Returns this object, which also stands for the address of the parameters."""
+        """Returns this object itself; it stands for the parameters and for their address."""
         return self
 
 

@@ -16,8 +16,9 @@ class Scatter:
     """Updates rows of a tensor or, with `nd_flag`, elements at multi-dimensional indices.
 
     Args:
-        var, indices, updates, var_out: tensor descriptions. With `nd_flag`, the last axis of
-            `indices` holds the components of an index, one per leading axis of `var`.
+        var, indices, updates, var_out: tensor descriptions. With `nd_flag`, each vector along the
+            last axis of `indices` is one index. It has one component for each of the leading axes
+            of `var`.
         nd_flag: whether an index has several components.
         kernel_name: name of the kernel.
         compute_type: ``update``, ``vadd``, ``vsub``, ``vmul``, ``vdiv``, ``vmax`` or ``vmin``.

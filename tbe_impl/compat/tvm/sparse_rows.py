@@ -1,8 +1,9 @@
 """Translates in-place row updates (``tvm.sparse_axis`` with ``tvm.sparse``) to a scatter.
 
-On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0],
-rows(k, *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here this stage becomes a scatter. The
-target of the scatter is the input tensor whose shape object is passed to ``tvm.compute``.
+On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0], rows(k,
+*i[1:])), axis=[k]))`` overwrites rows of ``var``. Here this stage becomes a scatter. The target of
+the scatter is an input tensor: the one whose attribute ``shape`` is the object that was passed to
+``tvm.compute``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tbe_impl.dsl.tensor import Tensor, compute, reduce_axis, stages_of
 
 
 class SparseBody(Exception):
-    """Raised while the body of a stage is evaluated, to mark the stage as a sparse row update.
+    """Raised while the body of a stage is evaluated; marks the stage as a sparse row update.
 
     Args:
         value: a ``select`` that has a condition on the row index and selects the new row.
@@ -47,7 +48,7 @@ def sparse_axis(dom: Any, name: str = "k") -> IterVar:
 
 
 def sparse(source: Any, axis: Any = None) -> NoReturn:
-    """Updates those rows for which the condition of a ``select`` holds.
+    """Updates the rows for which the condition of a ``select`` holds.
 
     Raises:
         SparseBody: always; ``tvm.compute`` creates the stage from this exception.
@@ -68,8 +69,8 @@ def scatter_rows(shape: Any, fcompute: Callable[..., Any]) -> Tensor:
 
     Raises:
         OperatorError: the condition that `fcompute` passes to `sparse` does not compare an index
-            with the first axis, or the number of inputs that have `shape` as their shape object is
-            not 1.
+            with the first axis. The error is also raised if `shape` is the shape object of no
+            input, or of several inputs.
     """
     index = [IterVar(Range(size), f"i{place}", "data") for place, size in enumerate(shape)]
     try:

@@ -42,7 +42,7 @@ def _make_elementwise(name: str, scalar: Callable[..., Any]) -> Callable[..., An
 
 
 def _operand_element(item: Any, index: Sequence[Expr], dtype: str) -> Any:
-    """Returns the element of the operand `item` from which the result at `index` is computed.
+    """Returns the element of the operand `item` that the result at `index` depends on.
 
     The operand is broadcast. A scalar operand is returned as an expression.
     """

@@ -309,9 +309,9 @@ def depthwise_conv2d(
 
     Args:
         fmap: image of shape (N, C1, H, W, C0) or (N, C1, 1, H, W, C0), or in NCHW.
-        weight: filters. For NCHW the shape is (C, 1, H, W). For blocked images it is
-            (C1, H, W, 1, C0) or (C1, H, W, C0, C0), optionally with an axis of size 1 after W. Of
-            each (C0, C0) matrix, only the diagonal is used.
+        weight: filters. For NCHW the shape is (C, 1, H, W). For blocked images the shape is (C1, H,
+            W, 1, C0) or (C1, H, W, C0, C0), optionally with an axis of size 1 after W. Only the
+            diagonal of each (C0, C0) matrix is used.
         depthwise_res_dtype: dtype of the result.
         stride, dilation: one number for both axes, or one number per axis.
         pad: one number for all axes, one number per axis, or four numbers: above, below, left,

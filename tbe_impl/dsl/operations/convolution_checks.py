@@ -113,7 +113,7 @@ def check_shape(word: str, name: str, tensor: Tensor, *expected: Sequence[Any]) 
 
 
 def check_bias(word: str, bias: Sequence[Any], channels: Any, *, block: int = 1) -> None:
-    """Checks that a bias has one element per output channel, possibly padded to whole blocks.
+    """Checks that a bias has one element per output channel; padding to whole blocks is allowed.
 
     Raises:
         InputError: the bias has more or fewer elements.

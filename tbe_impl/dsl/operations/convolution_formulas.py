@@ -38,7 +38,7 @@ def _patches(
 
 
 def _spatial_slices(inner: Iterable[slice]) -> tuple[slice, ...]:
-    """Returns a NumPy index that applies `inner` to the axes after the batch and channel axes."""
+    """Returns a NumPy index: it takes all batches and channels, and `inner` of the other axes."""
     return (slice(None), slice(None), *inner)
 
 
@@ -74,7 +74,7 @@ def input_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """Returns the gradient of `convolve` with respect to its image x.
+    """Returns the gradient of `convolve` with respect to the image x.
 
     `size` contains the spatial sizes of x.
 
@@ -106,7 +106,7 @@ def filter_gradient(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Array:
-    """Returns the gradient of `convolve` with respect to its filter w (O, C / groups, kernel…)."""
+    """Returns the gradient of `convolve` with respect to the filter w (O, C / groups, kernel…)."""
     views = _patches(x, kernel, strides, pads, dilations)
     views = views[_spatial_slices(slice(0, n) for n in dy.shape[2:])]
     over = (0, *range(2, 2 + len(kernel)))

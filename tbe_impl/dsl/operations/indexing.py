@@ -46,7 +46,7 @@ def _fetch(
 ) -> Expr:
     """Builds an expression that reads an element of `tensor`.
 
-    The value is 0 if an index in `looked_up` is out of range.
+    The value of the expression is 0 if an index in `looked_up` is out of range.
 
     `at` has one index for each axis of `tensor`. `looked_up` maps some of the axes to indices that
     were read from an index tensor. These indices replace the indices in `at`. If `negative` is
@@ -186,7 +186,7 @@ def scatter(
     """Returns a copy of var in which the rows at `indices` are updated one after the other.
 
     Args:
-        var: the tensor to update; the result has its shape.
+        var: the tensor to update; the result has the same shape.
         indices: integers, of any shape; out-of-range indices are skipped.
         updates: tensor of shape ``indices.shape + var.shape[1:]``.
         reduction: how a row is updated: ``update`` (replace), ``add``, ``sub``, ``mul``, ``div``,
@@ -231,7 +231,7 @@ def scatter_nd(
     """Returns a copy of var in which the slices at index vectors are updated one after the other.
 
     Args:
-        var: the tensor to update; the result has its shape.
+        var: the tensor to update; the result has the same shape.
         indices: integers; each index vector lies along the last axis. Out-of-range vectors are
             skipped.
         updates: tensor of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.

@@ -147,7 +147,7 @@ def reduce_mean(
 ) -> Tensor:
     """Computes the mean over the axes `axis`: the sum, multiplied by 1 / count.
 
-    For an integer tensor, the multiplication is done in float32 and its result is truncated.
+    For an integer tensor, the multiplication is done in float32, and the product is truncated.
     """
     tensor = check_tensor("reduce_mean", raw_tensor)
     axes = check_axes("reduce_mean", tensor, axis)

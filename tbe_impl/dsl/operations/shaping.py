@@ -24,7 +24,7 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
         var: a tensor, or a scalar. A tensor that has the shape already is returned unchanged.
         shape: shape of the result.
         output_dtype: dtype of the result if `var` is a scalar. By default a Python float becomes
-            **float16**, a Python integer int32, and a constant keeps its dtype.
+            **float16** and a Python integer becomes int32. A constant keeps its dtype by default.
 
     Raises:
         InputError: a size of `var` is neither 1 nor the corresponding size of `shape`.

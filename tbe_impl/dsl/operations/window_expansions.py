@@ -7,9 +7,9 @@ n is the batch index, g the group, o the output channel, c one of the C input ch
 k the position in the filter, p the position in the result, ck the pair of c and k, and *before* the
 padding in front.
 
-For window reductions, a reduction of the columns replaces the matrix product. Unlike CANN's own
-convolutions, which take images and filters in block layouts, these expansions need no layout
-conversion.
+For window reductions, a reduction of the columns replaces the matrix product. CANN's own
+convolutions take images and filters in block layouts. These expansions take unblocked layouts, so
+no layout conversion is needed.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _unfold_windows(
     Args:
         tensor: the source.
         shape: shape of the result.
-        place: a function from an index of the result to an index of `tensor` and the bounds checks
-            of this index.
+        place: a function that maps an index of the result to a pair: an index of `tensor`, and the
+            bounds checks of this index.
         outside: value of elements whose bounds checks fail.
     """
 
@@ -170,7 +170,7 @@ def _expand_convolution(op: Operation) -> Tensor | None:
 
 
 def _identity_value(kind: str, dtype: str) -> Any:
-    """Returns the identity element of a window reduction, which is used as the padding value."""
+    """Returns the identity element of a window reduction; it is used as padding value."""
     if kind == "SUM":
         return 0
     if is_float(dtype):

@@ -124,8 +124,8 @@ def depthwise_conv2d_backprop_filter_d_compute(
         w_dtype: dtype of the result; sums are accumulated in float32.
 
     Returns:
-        A tensor of shape (C1, kernel_h·kernel_w, C0, C0). The matrices over its last two axes are
-        diagonal and have the gradients of the filter elements on the diagonal.
+        A tensor of shape (C1, kernel_h·kernel_w, C0, C0). Each (C0, C0) matrix is diagonal, and its
+        diagonal contains the gradients of the filter elements.
     """
     word = "depthwise_conv2d_backprop_filter_d_compute"
     x, dy = check_tensor(word, fmap, "fmap"), check_tensor(word, dout, "dout")

@@ -101,7 +101,7 @@ class _SlidingWindow:
         ]
 
     def place(self, index: Sequence[Expr]) -> tuple[list[Expr], Expr | None]:
-        """Returns the tensor index of a window element and the condition that it is in bounds."""
+        """Returns the tensor index of a window element, and a bounds check of this index."""
         at, inside = list(index), None
         for axis, over, (stride, dilation, start) in zip(
             self.axes, self.over, self.steps, strict=True
@@ -512,8 +512,8 @@ def dilation(
     Args:
         tensor_x: any tensor.
         dilations: one number per axis.
-        pads: a pair (before, after) per axis. For an image with blocked channels it may be four
-            numbers: above, below, left, right.
+        pads: a pair (before, after) per axis. For an image with blocked channels, `pads` may be
+            four numbers: above, below, left, right.
         padding_value: a scalar.
     """
     tensor = check_tensor("dilation", tensor_x, "tensor_x")

@@ -7,10 +7,9 @@ grad_weight = Σ grad_y·x over images and positions
 padding: a number, four numbers (above, below, left, right), "same" (or a list of −1), or "valid".
 
 Shapes: x and grad_x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), bias (O,), y and
-    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of its input x, not the elements;
-    `conv2d_grad_weight` reads only the shape of weight. On a device, images are in NC1HWC0 and
-    weights in FRACTAL_Z.
-dtypes: float16; gradients are summed in float32.
+    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of the input x. `conv2d_grad_weight`
+    reads only the shape of the input weight. On a device, images are in NC1HWC0 and weights in
+    FRACTAL_Z. dtypes: float16; gradients are summed in float32.
 Raises:
     OperatorError: the dtype is unsupported.
 """
@@ -51,7 +50,7 @@ def sizes(tensor):
 
 
 def two(number):
-    """Returns the pair (height, width); a single number is used for both."""
+    """Returns the pair (height, width); if `number` is an int, height and width are equal."""
     return [number, number] if isinstance(number, int) else list(number)
 
 
@@ -66,7 +65,7 @@ def pads(size, reach, stride, padding, side):
 
 
 def around_image(places, filter_shape, strides, padding, dilations):
-    """Returns the padding above, below, left and right of an image of this height and width."""
+    """Returns the padding (above, below) and (left, right) of an image."""
     return [
         pads(size, (kernel - 1) * apart + 1, step, padding, side)
         for side, (size, kernel, apart, step) in enumerate(
@@ -76,11 +75,11 @@ def around_image(places, filter_shape, strides, padding, dilations):
 
 
 def build(compute, inputs, kernel_name):
-    """Builds the kernel of a graph from the descriptions of its inputs.
+    """Builds the kernel of a graph; creates the placeholders from the descriptions of the inputs.
 
     Args:
         compute: a function from the placeholders of the inputs to the result.
-        inputs: name → description, in order.
+        inputs: dict from the name of each input to the tensor description, in order.
         kernel_name: name of the kernel.
     """
     data = []
@@ -97,7 +96,7 @@ def build_forward(inputs, window, kernel_name, activation=None):
     """Builds the kernel of a convolution.
 
     Args:
-        inputs: name → description, for x, for weight, and for the bias if there is one.
+        inputs: dict from the names of x, weight and the bias (if any) to the tensor descriptions.
         window: stride, padding, dilation and groups.
         kernel_name: name of the kernel.
         activation: a function that is applied to conv(x, weight) + bias; None for no activation.
