@@ -1,7 +1,8 @@
 """Makes the modules of the CANN toolkit importable inside a ``with installed():`` block.
 
-In: calls of the toolkit's functions in operator files. Out: a `Session` with graphs, schedules,
-registrations and build requests. Must not: compile kernels.
+In: calls of the toolkit's functions in operator files.
+Out: a `Session` with graphs, schedules, registrations and build requests.
+Must not: compile kernels.
 
 >>> with installed(soc="Ascend910A") as record:
 ...     from te import tvm

@@ -3,8 +3,9 @@
 accum' = accum + grad²
 var' = var − lr·grad / √accum'
 
-Shapes: var, accum and grad have the same shape; lr has one element. dtypes: float32. Outputs: var',
-accum'. The outputs may overwrite var and accum.
+Shapes: var, accum and grad have the same shape; lr has one element.
+dtypes: float32.
+Outputs: var', accum'. The outputs may overwrite var and accum.
 Raises:
     OperatorError: the dtype is unsupported.
 """

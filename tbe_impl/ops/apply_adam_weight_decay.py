@@ -4,8 +4,9 @@ m' = m + (1 − beta1)·(grad − m)
 v' = v + (1 − beta2)·(grad² − v)
 var' = var − lr·(m' / (√v' + epsilon) + decay·var)
 
-Shapes: var, m, v and grad have the same shape; the other inputs have one element. dtypes: float16,
-float32; computed in float32. Outputs: var', m', v'. The outputs may overwrite var, m and v.
+Shapes: var, m, v and grad have the same shape; the other inputs have one element.
+dtypes: float16, float32; computed in float32.
+Outputs: var', m', v'. The outputs may overwrite var, m and v.
 Raises:
     OperatorError: the dtype is unsupported.
 """

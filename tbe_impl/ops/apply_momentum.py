@@ -3,8 +3,9 @@
 accum' = momentum·accum + grad
 var' = var − lr·(grad + momentum·accum') if use_nesterov, and var − lr·accum' otherwise
 
-Shapes: var, accum and grad have the same shape; lr and momentum have one element. dtypes: float16,
-float32. Outputs: var', accum'. The outputs may overwrite var and accum.
+Shapes: var, accum and grad have the same shape; lr and momentum have one element.
+dtypes: float16, float32.
+Outputs: var', accum'. The outputs may overwrite var and accum.
 Raises:
     OperatorError: the dtype is unsupported.
 """

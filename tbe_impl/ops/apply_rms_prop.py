@@ -4,8 +4,9 @@ ms' = rho·ms + (1 − rho)·grad²
 mom' = momentum·mom + lr·grad / √(ms' + epsilon)
 var' = var − mom'
 
-Shapes: var, ms, mom and grad have the same shape; lr has one element. dtypes: float32. Outputs:
-var', ms', mom'. The outputs may overwrite var, ms and mom.
+Shapes: var, ms, mom and grad have the same shape; lr has one element.
+dtypes: float32.
+Outputs: var', ms', mom'. The outputs may overwrite var, ms and mom.
 Raises:
     OperatorError: the dtype is unsupported.
 """

@@ -4,8 +4,9 @@ g = grad + weight_decay·var
 accum' = momentum·accum + (1 − dampening)·g
 var' = var − lr·(g + momentum·accum') if nesterov, and var − lr·accum' otherwise
 
-Shapes: var, accum and grad have the same shape; lr and momentum have one element. dtypes: float16,
-float32. Outputs: var', accum'. The outputs may overwrite var and accum.
+Shapes: var, accum and grad have the same shape; lr and momentum have one element.
+dtypes: float16, float32.
+Outputs: var', accum'. The outputs may overwrite var and accum.
 Raises:
     OperatorError: the dtype is unsupported, or the shapes of var, accum and grad differ.
 """

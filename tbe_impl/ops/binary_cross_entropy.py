@@ -1,7 +1,7 @@
 """Binary cross entropy of probabilities.
 
-output = −weight·(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)); weight is optional. The
-reductions "mean" and "sum" reduce output over all elements; "none" keeps all elements.
+output = −weight·(y·ln max(x, 1e-12) + (1 − y)·ln max(1 − x, 1e-12)); weight is optional.
+The reductions "mean" and "sum" reduce output over all elements; "none" keeps all elements.
 
 Shapes: x, y and weight have the same shape.
     With reduction "none", output has this shape too; otherwise output has one element.

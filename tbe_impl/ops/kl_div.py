@@ -1,8 +1,8 @@
 """Kullback-Leibler divergence from log probabilities.
 
-y = Σ target·(ln target − x) / divisor over the elements with target > 0. x contains log
-probabilities. For the reduction "batchmean" the divisor is the size of the first axis of x; for
-"sum" the divisor is 1.
+y = Σ target·(ln target − x) / divisor over the elements with target > 0.
+x contains log probabilities. For the reduction "batchmean" the divisor is the size of the first
+axis of x; for "sum" the divisor is 1.
 
 Shapes: x and target have the same shape; y has one element.
 dtypes: float16, float32.

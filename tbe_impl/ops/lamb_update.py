@@ -5,8 +5,9 @@ v' = beta2·v + (1 − beta2)·grad²
 u = m' / (√v' + epsilon) + weight_decay·var
 var' = var − lr·(‖var‖ / ‖u‖)·u; the norms are taken over all elements.
 
-Shapes: var, m, v and grad have the same shape. dtypes: float32. Outputs: var', m', v'. The outputs
-may overwrite var, m and v.
+Shapes: var, m, v and grad have the same shape.
+dtypes: float32.
+Outputs: var', m', v'. The outputs may overwrite var, m and v.
 Raises:
     OperatorError: the dtype is unsupported.
 """

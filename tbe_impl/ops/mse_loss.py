@@ -1,7 +1,7 @@
 """Squared error.
 
-y = (predict − label)². The reductions "mean" and "sum" reduce y over all elements; "none" keeps all
-elements.
+y = (predict − label)².
+The reductions "mean" and "sum" reduce y over all elements; "none" keeps all elements.
 
 Shapes: predict and label have the same shape.
     With reduction "none", y has this shape too; otherwise y has one element.

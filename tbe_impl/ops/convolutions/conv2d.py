@@ -7,9 +7,10 @@ grad_weight = Σ grad_y·x over images and positions
 padding: a number, four numbers (above, below, left, right), "same" (or a list of −1), or "valid".
 
 Shapes: x and grad_x (N, C, H, W), weight and grad_weight (O, C / groups, h, w), bias (O,), y and
-    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of the input x. `conv2d_grad_weight`
-    reads only the shape of the input weight. On a device, images are in NC1HWC0 and weights in
-    FRACTAL_Z. dtypes: float16; gradients are summed in float32.
+    grad_y (N, O, H', W'). `conv2d_grad_x` reads only the shape of the input x.
+    `conv2d_grad_weight` reads only the shape of the input weight. On a device, images are in
+    NC1HWC0 and weights in FRACTAL_Z.
+dtypes: float16; gradients are summed in float32.
 Raises:
     OperatorError: the dtype is unsupported.
 """
