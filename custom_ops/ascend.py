@@ -1,4 +1,4 @@
-"""Builds the Ascend primitives of the operators and registers their TBE operators with CANN.
+"""Builds an Ascend primitive for each operator, and registers the TBE operators with CANN.
 
 This module is untested, because no Ascend device was available.
 """
@@ -217,7 +217,7 @@ def _load_tbe_function(spec: OpSpec) -> Any:
 def operator_file_globals(spec: OpSpec) -> Mapping[str, Any]:
     """Returns the global variables that the TBE operator's file defines.
 
-    The file may define DTYPES, FORMATS and OTHER_DTYPES, which replace the defaults of
+    The file may define DTYPES, FORMATS and OTHER_DTYPES. These variables replace the defaults of
     `build_op_info`.
     """
     return _load_tbe_function(spec).__globals__

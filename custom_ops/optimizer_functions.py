@@ -26,7 +26,7 @@ def _steps(rule: int, dtypes: Sequence[Any], decays: int, **attributes: Any) -> 
     """Returns the primitives of one optimizer step: one primitive for each dtype of the parameters.
 
     At compile time, MindSpore calls an ``lru_cache`` wrapper, but parses the source of a plain
-    function. This function is therefore an ``lru_cache`` wrapper, although it caches nothing.
+    function. `_steps` is therefore an ``lru_cache`` wrapper, although the wrapper caches nothing.
     """
     check_numbers(rule, **{name: one for name, one in attributes.items() if name != "nesterov"})
     return _build_step_primitives(

@@ -45,8 +45,8 @@ def _prepare(
         kind: the class whose ``construct`` the fast path (`FastOptimizerStep`) replaces.
         rule: the update rule: `ADAM`, `ADAM_WEIGHT_DECAY` or `MOMENTUM`.
         states: lists of state Parameters, such as the first and second moments.
-        powers: dict from the name of a Parameter to the factor by which each step multiplies this
-            Parameter.
+        powers: dict from the name of a Parameter to a factor. Each step multiplies the Parameter by
+            this factor.
         attributes: attributes of the primitives.
     """
     parameters, grouped = optimizer.parameters, optimizer.is_group

@@ -14,7 +14,7 @@ from custom_ops.core.operator_spec import OpSpec
 
 
 def all_specs() -> Mapping[str, OpSpec]:
-    """Returns a mapping from the name of each operator of this package to its `OpSpec`."""
+    """Returns a dict of all operators of this package, from the operator's name to the `OpSpec`."""
     found: dict[str, OpSpec] = {}
     for module in pkgutil.iter_modules(__path__):
         members = vars(importlib.import_module(f"{__name__}.{module.name}"))

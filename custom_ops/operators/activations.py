@@ -14,8 +14,8 @@ NAMES = {"relu": "relu", "gelu": "gelu_tanh", "silu": "silu"}
 def key_of(activation: Any) -> str | None:
     """Returns the key of an activation in `custom_ops.onednn.epilogues.ACTIVATIONS`.
 
-    If there is no activation, the function returns an empty string. If the activation cannot be
-    fused into a matrix product, it returns None.
+    If there is no activation, the result is an empty string. If the activation cannot be fused into
+    a matrix product, the result is None.
 
     Args:
         activation: a name, a Cell or a primitive, as for nn.Dense; None for no activation.

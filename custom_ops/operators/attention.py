@@ -138,8 +138,8 @@ def build_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
 def build_backward_kernel(*given: ArraySpec, **attributes: Any) -> CKernel:
     """Builds the backward kernel.
 
-    The kernel reads the inputs, y, the normaliser and the gradient of y. It writes the gradients of
-    q, k and v.
+    The kernel reads the inputs, y, the normaliser and the gradient of y, and writes the gradients
+    of q, k and v.
     """
     y, normaliser, numbers = _problem(given[:-3], **attributes)
     if given[-3:] != (y, normaliser, y):

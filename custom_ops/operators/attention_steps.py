@@ -1,4 +1,4 @@
-"""Builds the CANN operator sequences of attention, which loop over blocks of keys."""
+"""Builds CANN operator sequences for attention; the sequences loop over blocks of keys."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _mask_scores(scores: Any, mask: Any, key_places: Any, query_places: Any) -> 
     """Applies the masks to the scores: an excluded score becomes −∞.
 
     A bool or int8 mask excludes the scores where the mask is 1. A mask of any other dtype is added
-    to the scores. `key_places` and `query_places` are positions in the sequence. If they are given,
-    a score is also excluded if its key comes after its query. The mask may be None, and both
+    to the scores. `key_places` and `query_places` are positions in the sequence. With positions, a
+    score is also excluded if the key comes after the query. The mask may be None, and both
     positions may be None.
     """
     if mask is not None and mask.dtype in ("bool", "int8"):

@@ -173,8 +173,9 @@ APPLY_DROPOUT_MASK_GRADIENT = step_operator(
 def tbe_steps(p: float) -> TbeSteps:
     """Returns the sequence of CANN operators that computes the output.
 
-    The first operator computes the dropout mask. It uses scalar code, because CANN has no vector
-    instruction for the random bits. If p is 0, the sequence does not contain the first operator.
+    The first operator computes the dropout mask. This operator uses scalar code, because CANN has
+    no vector instruction for the random bits. If p is 0, the sequence does not contain the first
+    operator.
     """
     told = {"p": p}
     if not p:

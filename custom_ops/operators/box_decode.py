@@ -187,9 +187,9 @@ class BoxDecode(FusedCell):
         stride: size of a grid cell, in the unit of the anchors.
         version: ``v3`` or ``v5``.
         float16_inside: whether to round exponentials and sigmoids to float16, like devices that
-            compute them in float16. The relative error of this rounding is 2^-11, and values above
-            65,504 become infinite. Coordinates are never rounded to float16. Float16 cannot
-            represent every integer above 2,048, so neighbouring pixels would get the same
+            compute these functions in float16. The relative error of this rounding is 2^-11, and
+            values above 65,504 become infinite. Coordinates are never rounded to float16. Float16
+            cannot represent every integer above 2,048, so neighbouring pixels would get the same
             coordinate.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
             string for the default route.
@@ -201,7 +201,7 @@ class BoxDecode(FusedCell):
 
     Outputs:
         Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes).
-        `NMS` takes these Tensors as inputs. Their dtype is float32, or float64 if x is float64.
+        Both Tensors are float32, or float64 if x is float64. `NMS` takes them as inputs.
 
     Raises:
         InputError: x does not have the shape above, an anchor is not a pair of numbers, or the

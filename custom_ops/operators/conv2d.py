@@ -279,8 +279,8 @@ def padding_of(name: str, pad_mode: str, padding: Any) -> Any:
     """Converts the padding arguments of nn.Conv2d to the operator's attribute ``padding``.
 
     Returns:
-        For the mode ``pad`` the tuple (above, below, left, right); for any other mode its name in
-        lower case.
+        For the mode ``pad`` the tuple (above, below, left, right); for any other mode the name of
+        the mode in lower case.
 
     Raises:
         InputError: `pad_mode` is unknown, or `pad_mode` is not ``pad`` and `padding` is not 0.
@@ -347,10 +347,11 @@ class Conv2d(WeightedCell):
             the initialiser of nn.Conv2d.
         data_format (str): only ``NCHW`` is supported. Default: ``'NCHW'``.
         dtype: dtype of the weights. Default: ``mindspore.float32``.
-        lowering (str): ``onednn``, ``im2col`` (im2col and a matrix product), or ``auto`` (oneDNN if
-            it is available, otherwise ``im2col``). On the native route, ``im2col`` runs in NumPy.
-            On the composite route, ``im2col`` runs as MindSpore's basic operators. This works on
-            devices without a convolution operator. Default: ``'auto'``.
+        lowering (str): ``onednn``, ``im2col`` (im2col and a matrix product), or ``auto``
+            (``onednn`` if oneDNN is available, otherwise ``im2col``). On the native route,
+            ``im2col`` runs in NumPy. On the composite route, ``im2col`` runs as MindSpore's basic
+            operators. These operators also exist on devices without a convolution operator.
+            Default: ``'auto'``.
         route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
             empty string for the default route.
 

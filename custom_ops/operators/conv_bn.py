@@ -3,8 +3,8 @@
 In inference the normalisation is folded into the weights of the convolution. Training runs two
 kernels: the convolution, then the normalisation with the activation.
 
-This module exceeds 500 lines because all Cells share one base class, and their arguments are
-described in the docstring of one Cell.
+This module exceeds 500 lines because all Cells share one base class, and the docstring of one Cell
+describes the arguments of all Cells.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def multiply_by_slope(activation: str, source: Any, grad: Any, alpha: float = LE
     """Returns grad times the derivative of the activation, in the accumulation dtype.
 
     The derivative is computed from `source`. For an activation in `SLOPE_FROM_RESULT`, `source` is
-    the activation's result; for any other activation, it is the activation's input.
+    the activation's result; for any other activation, `source` is the activation's input.
     """
     if activation == "relu":
         return dsl.vcmpsel(source, 0.0, "gt", grad, 0.0)

@@ -25,7 +25,7 @@ def gelu(x: Any, approximate: bool) -> Any:
 
 
 def gelu_slope(x: Any, approximate: bool) -> Any:
-    """Returns the derivative of GELU, which is exactly 1 for large x and exactly 0 for large −x."""
+    """Returns the derivative of GELU; the result is exactly 1 for large x, and 0 for large −x."""
     end = clamp(x, 100.0)
     square = dsl.vmul(end, end)
     if approximate:

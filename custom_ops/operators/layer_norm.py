@@ -105,7 +105,7 @@ def gradient(
 def statistics(
     x: Any, *_: Any, begin_norm_axis: int = -1, epsilon: float = 1e-7, **__: Any
 ) -> tuple[Any, Any]:
-    """Returns the mean and rstd of x, which are the second and third result of `compute`."""
+    """Returns the second and third result of `compute`: the mean and rstd of x."""
     axes = list(
         range(
             resolve_axis(x, begin_norm_axis, "LayerNorm", argument="begin_norm_axis"), len(x.shape)

@@ -1,4 +1,4 @@
-"""Builds the CANN operator sequences of linear cross entropy, which loop over chunks of rows."""
+"""Builds CANN operator sequences for linear cross entropy; they loop over chunks of rows."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def tbe_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeS
 def tbe_gradient_steps(ignore_index: int, reduction: str, label_smoothing: float) -> TbeSteps:
     """Returns the CANN operators of backward; they recompute the logits of each chunk of rows.
 
-    For each chunk, the operators write the gradient of the chunk's rows of ``hidden``. They also
-    add the chunk's contribution to the gradient of the weight.
+    For each chunk, the operators write the gradient of the chunk's rows of ``hidden``. The
+    operators also add the chunk's contribution to the gradient of the weight.
     """
     told = {"ignore_index": ignore_index, "reduction": reduction}
     views: tuple[AnyStep, ...] = _VIEWS

@@ -372,7 +372,7 @@ class NMS(FusedCell):
         iou_threshold: a box is removed if its intersection over union with a selected box exceeds
             this value.
         max_output: maximum number of selected boxes for each image.
-        class_aware: whether a selected box removes only candidates of its own class. If false, a
+        class_aware: whether a selected box removes only candidates of the same class. If false, a
             selected box removes candidates of all classes.
         route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
             string for the default route. ``composite`` needs at least one box, one class and one
@@ -384,11 +384,11 @@ class NMS(FusedCell):
         - **scores** (Tensor) - of shape (images, boxes, classes) and the dtype of boxes.
 
     Outputs:
-        Tuple of five Tensors. The first has the selected boxes, best first, and the shape
-        (images, max_output, 4). The next three have the scores of these boxes, their classes and
-        their indices in `boxes`, and the shape (images, max_output). The last has the number of
-        selected boxes of each image, and the shape (images,). In unused entries, boxes and scores
-        are 0, and classes and indices are −1. No output has a gradient.
+        Tuple of five Tensors. The first has the shape (images, max_output, 4): the selected boxes,
+        best first. The next three have the shape (images, max_output): the scores, the classes and
+        the indices in `boxes` of the selected boxes. The last has the shape (images,): the number
+        of selected boxes of each image. In unused entries, boxes and scores are 0, and classes and
+        indices are −1. No output has a gradient.
 
     Raises:
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.

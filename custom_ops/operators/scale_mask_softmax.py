@@ -46,7 +46,7 @@ def check(x: Any) -> None:
 
 
 def check_mask(x: Any, mask: Any) -> None:
-    """Raises `InputError` unless the mask broadcasts to the shape of x."""
+    """Raises `InputError` if the mask does not broadcast to the shape of x."""
     shape = broadcast_shape(x, mask)
     if len(shape) != x.ndim or not all(map(may_equal, shape, x.shape)):
         raise InputError(
@@ -93,8 +93,8 @@ def gradient(y: Any, grad: Any, *, scale: float) -> Any:
 def gradient_added(mask: Any, y: Any, grad: Any, *, scale: float) -> tuple[Any, Any]:
     """Returns the gradients of x and of the mask.
 
-    Let s = y·(grad − Σ y·grad). The gradient of x is scale·s. The gradient of the mask is s summed
-    over the axes along which the mask was broadcast.
+    Let s = y·(grad − Σ y·grad). The gradient of x is scale·s. The gradient of the mask is the sum
+    of s over the axes that were added or enlarged by the broadcast of the mask.
     """
     found = softmax_gradient(*widen_inputs(y, grad))
     return dsl.cast_to(dsl.vmuls(found, scale), y.dtype), unbroadcast(found, mask)

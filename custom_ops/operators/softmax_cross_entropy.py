@@ -231,7 +231,7 @@ def _column(number: Any, rows: Any) -> Any:
 
 
 def reshape_like(tensor: Any, like: Any) -> Any:
-    """Reshapes a tensor to the shape of `like`, or returns it unchanged if the shapes are equal."""
+    """Reshapes a tensor to the shape of `like`; if the shapes are equal, returns the tensor."""
     shape = sizes(like)
     return tensor if sizes(tensor) == shape else dsl.ext.reshape(tensor, shape)
 

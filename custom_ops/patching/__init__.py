@@ -50,17 +50,17 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     `patch` replaces:
 
     - single Cells: nn.Conv2d, BatchNorm1d and BatchNorm2d, LayerNorm, GELU, SiLU, Softmax,
-      Embedding, and Cells of other libraries whose class names contain RMSNorm or LayerNorm;
+      Embedding, and Cells of other libraries with a class name that contains RMSNorm or LayerNorm;
     - sequences of Cells: convolution, normalisation and activation; dense layer and activation;
       normalisation and dense layer;
     - calls of softmax and of activations as functions or primitives;
     - nn.MultiheadAttention, and the computation softmax(scale·q kᵀ + masks)·v in the `construct` of
       any Cell or in a function that this `construct` calls.
 
-    `patch` finds sequences of Cells in an nn.SequentialCell. It also finds them in the `construct`
-    of any Cell if the result of each layer goes only to the next layer. `patch` does not replace
-    subclasses of MindSpore's Cells, Cells with hooks, Cells with a precision set by `to_float`, or
-    the net itself.
+    `patch` finds sequences of Cells in an nn.SequentialCell. In the `construct` of any other Cell,
+    `patch` finds a sequence if the result of each layer goes only to the next layer. `patch` does
+    not replace subclasses of MindSpore's Cells, Cells with hooks, Cells with a precision set by
+    `to_float`, or the net itself.
 
     If `patch` edits the source of a Cell, the Cell keeps its child Cells and gets the fused
     operators as further children. The class of the Cell is replaced by a subclass with a new
@@ -76,12 +76,12 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     results of the whole net before and after all replacements.
 
     Some attention is fused for inference only, namely if the net is not in training when `patch` is
-    called. This concerns attention with a mask that is added to the scores, and an
+    called. This rule applies to attention with a mask that is added to the scores, and to an
     nn.MultiheadAttention with any kind of mask. While dropout of the attention weights is active in
     training, fused attention is never used.
 
     Args:
-        net: an nn.Cell. `patch` changes it in place.
+        net: an nn.Cell. `patch` changes `net` in place.
         sample_inputs: arguments of a sample call.
         tolerance: allowed error of a replacement, relative to the root mean square of the result.
             The default depends on the dtype.
@@ -258,8 +258,8 @@ class _Patch:
         The fused operator computes no gradient of a mask. To detect whether a mask needs a
         gradient, this method compares the gradients of the weights with and without fused masked
         attention. If the gradients differ, the method undoes the edits that fuse attention with a
-        mask. A patched nn.MultiheadAttention stays patched, but its `mask_in_training` becomes
-        false.
+        mask. A patched nn.MultiheadAttention stays patched, but the flag `mask_in_training` of the
+        fused attention becomes false.
         """
         masked = [owner for owner in self.owners if any(edit.takes_mask for edit in owner.edits)]
         heads = [step.cell.fused_attention for step in self.steps if isinstance(step, Change)]

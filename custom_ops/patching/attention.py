@@ -41,7 +41,7 @@ class _NoAttention(Exception):
 
 
 def find(flow: Flow, scope: Scope) -> Iterator[Edit | str]:
-    """Finds each attention in the source of a Cell, and yields the edit that replaces it.
+    """Finds each attention in the source of a Cell, and yields a source edit for each.
 
     For a product softmax(…)·v that cannot be replaced, the function yields the reason as a string.
     """
@@ -324,7 +324,7 @@ class _AttentionMatcher:
         raise _NoAttention(f"{ast.unparse(node)[:60]} is not a step of attention")
 
     def _skip_step(self, found: CallSemantics) -> ast.expr:
-        """Skips an operation that the edit removes, and returns its first operand.
+        """Skips an operation that the edit removes, and returns the operation's first operand.
 
         The edit also removes all other operands of the operation. If these operands read the
         scores, `_check_other_readers` therefore ignores the reads.

@@ -26,7 +26,7 @@ class AttentionCore(Cell):
     Inputs:
         - **q**, **k**, **v** - (batch, heads, tokens, width) or (batch, tokens, width).
         - **keys** - None if the input of the softmax has the shape of q kᵀ. If this input was
-          reshaped, `keys` is the size of its last axis.
+          reshaped, `keys` is the size of the last axis after the reshape.
         - **shape** - None if the attention weights have the shape of q kᵀ. If the weights were
           reshaped, `shape` is the new shape of the weights, and v has the same leading axes.
         - **more** - two values per mask. The first is the mask or None. The second is the score of
@@ -83,5 +83,5 @@ class AttentionCore(Cell):
         return self.attention(q, k.astype(q.dtype), v.astype(q.dtype), mask)
 
     def extend_repr(self) -> str:
-        """Returns the attributes as a string, which MindSpore shows when the net is printed."""
+        """Returns the attributes as a string; MindSpore shows the string when it prints the net."""
         return f"scale={self.scale:.6g}, masks={self.masks}"

@@ -135,8 +135,8 @@ def activation_of(found: CallSemantics, scope: Scope) -> Any:
     """Returns a `mindspore.nn` Cell that computes the same activation as the call.
 
     The result is None if the called function or primitive is not an activation, or if the arguments
-    of the call are unknown. If a Cell is called, the result is this Cell, even if it is not an
-    activation.
+    of the call are unknown. If a Cell is called, the result is this Cell, even if the Cell is not
+    an activation.
     """
     if found.kind == "cell":
         return found.called

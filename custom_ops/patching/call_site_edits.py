@@ -33,7 +33,7 @@ class PatchedCell:
 
     Attributes:
         place: path of the Cell in the net.
-        cell: the Cell.
+        cell: the edited Cell.
         seen: a recorded call of the Cell with the sample inputs, or None if there is none.
         kind: original class of the Cell.
         body: normalised source of the Cell's `construct`.

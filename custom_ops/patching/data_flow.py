@@ -13,7 +13,7 @@ class Definition:
     """A definition of a name.
 
     Attributes:
-        name: the name.
+        name: the name that is defined.
         value: the assigned expression. None for tuple unpacking, loop targets and arguments.
         statement: the statement that assigns. None for an argument.
     """
@@ -40,9 +40,10 @@ class Flow:
     """Reaching definitions of a list of statements.
 
     Attributes:
-        statements: the statements.
+        statements: the analysed statements.
         parent: dict from the id of a node to its parent node.
-        block: dict from the id of a statement to the list of statements that contains it.
+        block: dict from the id of a statement to the list of statements that contains this
+            statement.
         reaching: dict from the id of each name node that is read to the reaching definitions.
         readers: dict from a definition to the name nodes that read it.
     """

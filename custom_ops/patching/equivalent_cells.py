@@ -44,7 +44,7 @@ def candidate(cell: Any) -> Any:
 
 
 def why_not(before: Any, after: Any, seen: RecordedCall, tolerance: float | None) -> str:
-    """Describes how a Cell and its replacement differ; returns "" if they are equivalent.
+    """Describes how a Cell and the replacement Cell differ; returns "" for equivalent Cells.
 
     The function compares the results of both Cells for random weights and inputs. Some of the
     inputs are so small that different values of epsilon would give different results.

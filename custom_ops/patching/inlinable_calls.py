@@ -29,7 +29,7 @@ class Callee:
 
     Attributes:
         name: name of the function.
-        function: the function.
+        function: the called function, as a Python object.
         tree: syntax tree of the function.
         receiver: expression for the `self` of a method. None for a function without `self`.
         arguments: dict from each parameter name to the argument expression, in parameter order.

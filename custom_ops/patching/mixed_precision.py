@@ -3,7 +3,8 @@
 For O1, MindSpore rewrites the source of each class in a net. The source does not contain the edits
 of `patch`, so a patched net is not rewritten. Instead, the Cells for matrix products, convolutions
 and attention are wrapped. A wrapped Cell computes in a narrow precision (float16 or bfloat16), and
-its results are cast to float32. Matrix products that are called as functions keep their precision.
+the results are cast to float32. For a matrix product that is called as a function, the precision
+does not change.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ REWRITE_FUNCTION = "_auto_mixed_precision_rewrite"
 
 
 class NarrowCell(Cell):
-    """Wraps a Cell, which then computes in a narrow precision; the results are float32.
+    """Wraps a Cell so that the Cell computes in a narrow precision; the results are float32.
 
     Args:
         cell: the wrapped Cell. Attributes that the wrapper lacks are read from this Cell.

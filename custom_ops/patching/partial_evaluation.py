@@ -99,7 +99,7 @@ class Scope:
 
     Args:
         cell: value of `self`.
-        function: the function, whose globals the evaluation reads.
+        function: the function. The evaluation reads the globals of this function.
         local: names that the function assigns.
     """
 
@@ -118,7 +118,7 @@ class Scope:
     def evaluate(
         self, node: ast.expr, names: Mapping[str, KnownValue] | None = None
     ) -> KnownValue | None:
-        """Returns the value of the expression, or None if it is unknown."""
+        """Returns the value of the expression, or None if the value is unknown."""
         names = names or {}
         if isinstance(node, ast.Constant):
             return KnownValue(node.value)

@@ -18,8 +18,8 @@ class Replacement:
             of the first.
         before: the replaced Cells, or the names of the replaced functions.
         after: the replacement, or None if the replacement was refused.
-        reason: reason why the replacement was refused; empty if it was not refused.
-        note: condition under which the replacement is used; empty if it is always used.
+        reason: reason why the replacement was refused; an empty string for an accepted replacement.
+        note: condition under which the replacement is used; an empty string means always.
     """
 
     place: str

@@ -42,7 +42,7 @@ class Body:
     """Normalised `construct` of a Cell; it is valid only for calls that satisfy `guards`.
 
     Attributes:
-        cell: the Cell.
+        cell: the Cell that `construct` belongs to.
         function: the `construct` of the Cell's class.
         tree: original syntax tree of `construct`.
         scope: scope of the names in `construct`.
@@ -85,7 +85,7 @@ class Body:
     def _block(
         self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """Normalises statements; also returns whether they always end with a return or raise."""
+        """Normalises statements; also returns whether all paths end with a return or raise."""
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)

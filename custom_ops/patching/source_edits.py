@@ -119,7 +119,7 @@ def _temporary_directory() -> Any:
 
 
 def _source_directory() -> Path:
-    """Returns the directory of generated sources, which is deleted when the process ends."""
+    """Returns the directory of generated sources; it is deleted when the process ends."""
     return Path(_temporary_directory().name)
 
 

@@ -121,7 +121,7 @@ def difference(
         tolerance: allowed error relative to s = |want| + (root mean square of `want`). None means
             the tolerance of the dtype.
         least: lower bound for the root mean square in s.
-        more: additional absolute tolerance.
+        more: absolute tolerance that is added to the relative tolerance.
     """
     if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
         got, want = list(got.values()), list(want.values())
@@ -185,8 +185,8 @@ def training_effects(
     Cell are restored.
 
     Args:
-        cell: the Cell.
-        seen: the recorded call.
+        cell: the Cell that is run in training mode.
+        seen: the recorded call of the Cell, which is repeated.
         flags: dict from the id of a Cell to its training flag, for the Cell and its children.
         leave: function that takes the name of an input, and returns whether the gradient of this
             input is skipped.
@@ -270,8 +270,8 @@ def compare_training_effects(
         got: effects of the replacement.
         want: effects of the original.
         near: function that changes the inputs by about one rounding error, and returns the effects
-            of the original for the changed inputs. Their distance from `want` shows how much a deep
-            net amplifies a rounding error. `near` is called only after a mismatch.
+            of the original for the changed inputs. The distance of these effects from `want` shows
+            how much a deep net amplifies a rounding error. `near` is called only after a mismatch.
         tolerance: as for `difference`.
     """
     sizes = [root_mean_square(array_of(one)) for one in want.gradients.values()]

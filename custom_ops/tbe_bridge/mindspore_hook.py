@@ -2,10 +2,10 @@
 
 In graph mode, MindSpore's parser calls ``_clone`` of each primitive that has ``__setattr_flag__``,
 and uses the result instead of the primitive. In PyNative mode, a primitive first calls its own
-``check_elim``, which may return the result of the operator. `custom_ops.tbe_bridge.primitive`
-builds the CPU primitive that replaces a user's primitive. The patched ``_clone`` returns this CPU
-primitive, and the patched ``check_elim`` calls it. A proxy of MindSpore's operator library records
-each registration (``op_info_register``).
+method ``check_elim``. This method may return the result of the operator.
+`custom_ops.tbe_bridge.primitive` builds the CPU primitive that replaces a user's primitive. The
+patched ``_clone`` returns this CPU primitive, and the patched ``check_elim`` calls this CPU
+primitive. A proxy of MindSpore's operator library records each registration (``op_info_register``).
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def _wrap_check_elim(check_elim: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_update_path(update: Callable[[Any], str]) -> Callable[[Any], str]:
     """Wraps the method of ``ops.Custom`` that returns the file of a TBE function.
 
-    On CPU, the wrapper only returns the path of the file. To check the file, MindSpore's own method
-    would execute it, even if the file is the user's main script.
+    On CPU, the wrapper only returns the path of the file. MindSpore's own method would also check
+    the file, and execute the file for this purpose, even if the file is the user's main script.
     """
 
     @functools.wraps(update)

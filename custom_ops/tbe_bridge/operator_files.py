@@ -2,7 +2,8 @@
 
 Each operator has one file with the operator function. CANN or `tbe_impl` calls this function. For
 each new combination of shapes, dtypes and attributes, the operator function traces the operator's
-computation. It writes the traced graph to a second file, and builds that file.
+computation. The operator function then writes the traced graph to a second file, and builds the
+second file.
 """
 
 from __future__ import annotations
@@ -80,12 +81,12 @@ def attribute_names(spec: OpSpec) -> list[str]:
 
 
 def write_entry(spec: OpSpec, folder: Path) -> Path:
-    """Writes the file with the operator function, which serves all shapes; returns the path.
+    """Writes the file with the operator function for all shapes; returns the path of the file.
 
     Raises:
         InputError: this package has no operator of this name, so CANN's process would not find the
             operator.
-        MissingError: the operator has no computation from which CANN's file could be written.
+        MissingError: the operator has no computation, so the file for CANN cannot be written.
     """
     computation, name = _computation(spec), function_name(spec)
     _spec_named(spec.name)
@@ -121,7 +122,7 @@ def write_operator(
 
     Raises:
         InputError: the operator rejects the inputs, or a stage has no equivalent in CANN.
-        MissingError: the operator has no computation from which CANN's file could be written.
+        MissingError: the operator has no computation, so the file for CANN cannot be written.
     """
     told = spec.with_defaults(attributes)
     text = _operator_text(spec, given, told)

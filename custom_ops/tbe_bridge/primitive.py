@@ -36,7 +36,7 @@ class TbePrimitive(FusedPrimitive):
 
     Args:
         spec: the `OpSpec` of the operator.
-        user: the user's primitive, which infers shapes and dtypes.
+        user: the user's primitive. It infers the shapes and dtypes of the outputs.
     """
 
     def __init__(self, spec: OpSpec, user: Any):
@@ -198,7 +198,7 @@ def _bprop(user: Any) -> Callable[..., Any] | None:
 
 
 def _info_of_custom(user: Any) -> Mapping[str, Any]:
-    """Returns the registration info of an ``ops.Custom``, or an empty dict if it has none."""
+    """Returns the registration info of an ``ops.Custom``, or an empty dict if there is none."""
     given = user.reg_info or getattr(user.func, "reg_info", None) or {}
     infos = given if isinstance(given, (list, tuple)) else [given]
     return next((one for one in infos if isinstance(one, dict) and one), {})

@@ -14,7 +14,7 @@ class Registration:
     Attributes:
         info: result of ``TBERegOp(…).get_op_info()``.
         file: path of the file that defines the operator's function.
-        function: the operator's function, or None before it is loaded.
+        function: the operator's function, or None if the function was not loaded yet.
     """
 
     info: Mapping[str, Any]

@@ -84,8 +84,8 @@ def build_differentiable_sequence(
 ) -> SequenceCell:
     """Builds the Cell that runs one sequence forward and another sequence backward.
 
-    Without its own gradient, MindSpore would differentiate each operator of the sequence. All
-    intermediate tensors would then stay in memory.
+    If the Cell had no gradient of its own, MindSpore would differentiate each operator of the
+    sequence. All intermediate tensors would then stay in memory.
 
     Args:
         whole, inputs, outputs, primitive: as in `SequenceCell`.

@@ -28,8 +28,8 @@ def step_operator(
 
     Args:
         name, inputs, outputs, forward, infer_dtype, doc, tbe, attributes: as in `OpSpec`.
-        given: dict from the name of an input to its dtype. It contains the inputs whose dtype
-            differs from the operator's dtype.
+        given: dict from the name of an input to its dtype. The dict contains only inputs with
+            another dtype than the operator.
     """
     return OpSpec(
         name,
@@ -100,17 +100,17 @@ class TbeBlocks:
 
     Attributes:
         steps: steps of one iteration.
-        cut: dict from the name of a tensor to the axis along which the tensor is split into blocks.
-            The first tensor determines the number of iterations. If the extent of a tensor along
-            the split axis is 1, the tensor is not split. Each iteration then reads the whole
+        cut: dict from the name of a tensor to an axis. The tensor is split into blocks along this
+            axis. The first tensor determines the number of iterations. If the extent of a tensor
+            along the split axis is 1, the tensor is not split. Each iteration then reads the whole
             tensor.
         size: extent of a block along the split axis.
         times: number of iterations if no tensor is split.
         carried: dict of the loop-carried tensors. A key is the name of an input of an iteration.
             The value is the name of the step output that becomes this input in the next iteration.
             The initial tensor is an input of the loop, and the final tensor is a result.
-        joined: dict from the name of a step output to the axis along which the outputs of all
-            iterations are concatenated.
+        joined: dict from the name of a step output to an axis. The outputs of all iterations are
+            concatenated along this axis.
     """
 
     steps: tuple[AnyStep, ...]

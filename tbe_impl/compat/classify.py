@@ -32,8 +32,8 @@ MAX_CONCAT_TENSORS = 63
 def check_call(pattern: str, inputs: Sequence[Any], extra: Mapping[str, Any]) -> None:
     """Raises `CheckError` if the pattern does not permit these inputs or extra parameters.
 
-    The function checks the number of inputs and, for ``concat``, the number of tensors. It also
-    checks that `extra` contains the required parameter and no forbidden parameter.
+    The function checks the number of inputs and, for ``concat``, the number of tensors. The
+    function also checks that `extra` contains the required parameter and no forbidden parameter.
     """
     needed = REQUIRED_PARAMETERS.get(pattern)
     if needed and needed not in extra:
@@ -83,7 +83,7 @@ def check_concat(tensors: Sequence[Mapping[str, Any]], axis: int) -> None:
 
 
 def classify_error(cause: str) -> Exception:
-    """Returns an error with the message `cause`; `classify` raises it for invalid arguments."""
+    """Returns the error that `classify` raises for invalid arguments; `cause` is the message."""
     return refusal("E90001", cause, detailed_cause=cause)
 
 
@@ -200,7 +200,7 @@ def classify(
 def _classify_scatter_nd(inputs: Sequence[Any]) -> list[Any]:
     """Returns the variant [target, indices, updates] for the inputs (indices, updates, shape).
 
-    The target is a tensor description whose shape is the value of the third input.
+    The target is a tensor description; the shape of the target is the value of the third input.
 
     Raises:
         OperatorError: the values of the third input are unknown at build time.
@@ -244,12 +244,12 @@ def _declared_inputs(
 
 
 def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[Any]:
-    """Returns the variant of a pooling: the image, and the axes along which the windows move.
+    """Returns the variant of a pooling: the image, and the window axes.
 
     The window parameters are added to the description of the image.
 
     Raises:
-        OperatorError: a window parameter is unknown, or its length differs from the number of axes.
+        OperatorError: a window parameter is unknown, or has not one value per axis.
     """
     image, *axes = inputs
     image.update(
@@ -324,7 +324,7 @@ def _copy_description(item: Any) -> Any:
     """Copies a tensor description; sets its ``mode`` to ``const`` or ``original``.
 
     The mode is ``original`` if a size is unknown, and ``const`` otherwise. A list is copied item by
-    item. A value that is neither a description nor a list is returned unchanged.
+    item. Any other value is returned unchanged.
     """
     if isinstance(item, (list, tuple)):
         return [_copy_description(part) for part in item]

@@ -36,7 +36,7 @@ def trip_strides(strides: Sequence[int], data_format: str) -> list[int]:
 
 
 class Image:
-    """A tensor description whose sizes are attributes, such as ``fmap_h`` for the height.
+    """A tensor description; the sizes are attributes, such as ``fmap_h`` for the height.
 
     The attributes of the subclass `Filter` are named ``kernel_cout``, ``kernel_h`` and so on.
 

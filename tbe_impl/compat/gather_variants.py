@@ -26,14 +26,14 @@ def gather_variant(
 
     In the variant, `params` have the shape (batch, before, rows, rest) and `indices` have the shape
     (batch, count). The axis is 2, and there is 1 batch axis. `before` is the product of the sizes
-    between the batch axes and `axis`, `rows` is the size of `axis`, and `rest` is the product of
-    the sizes after `axis`.
+    between the batch axes and `axis`. `rows` is the size of `axis`. `rest` is the product of the
+    sizes after `axis`.
 
     Args:
         params, indices: the declared tensor descriptions.
         axis: an axis of `params`; None selects the first axis after the batch axes.
-        batch_dims: number of leading axes that `params` and `indices` share. If it is negative,
-            the rank of `indices` is added.
+        batch_dims: number of leading axes that `params` and `indices` share. If `batch_dims` is
+            negative, the rank of `indices` is added.
 
     Raises:
         OperatorError: the axis or the number of batch axes is out of range.
@@ -69,8 +69,8 @@ def gather_nd_variant(
 
     Args:
         params, indices: the declared tensor descriptions; the last size of `indices` is known.
-        batch_dims: number of leading axes that `params` and `indices` share. If it is negative,
-            the rank of `indices` minus 1 is added.
+        batch_dims: number of leading axes that `params` and `indices` share. If `batch_dims` is
+            negative, the rank of `indices` minus 1 is added.
 
     Raises:
         OperatorError: `batch_dims` is out of range, or the last size of `indices` is unknown or
@@ -127,7 +127,7 @@ def _has_unknown_size(item: Mapping[str, Any]) -> bool:
 def _merge_axes(
     item: Mapping[str, Any], groups: AxisGroups, *, any_unknown: bool, known: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Returns a copy of a tensor description in which each group of axes is merged into one axis.
+    """Copies a tensor description, and merges each group of axes into one axis.
 
     With `any_unknown`, a merged axis gets the size −1 (unknown) if an axis of its group is not
     listed in `known`.

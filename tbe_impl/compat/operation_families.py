@@ -84,7 +84,7 @@ def _translate_errors(
 ) -> Callable[..., Any]:
     """Wraps `build` so that an `InputError` is re-raised as `OperatorError`.
 
-    Operators catch ``RuntimeError``, which is a base class of `OperatorError`.
+    ``RuntimeError`` is a base class of `OperatorError`, and operators catch ``RuntimeError``.
     """
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -162,8 +162,8 @@ def find_casting_operation(name: str) -> Callable[..., Any] | None:
 def _check_bit_mode(args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
     """Raises `InputError` if the size of the last axis is unsuitable for ``vcmp`` in bit mode.
 
-    The size of the last axis, if it is constant, must be a multiple of 8. Only ``te.lang.cce``
-    rejects other sizes; ``tbe.dsl`` pads the axis.
+    A constant size of the last axis must be a multiple of 8. Only ``te.lang.cce`` rejects other
+    sizes; ``tbe.dsl`` pads the axis.
     """
     mode = args[3] if len(args) > 3 else keywords.get("mode", "bool")
     tensor = args[0] if args else keywords.get("lhs")
@@ -228,7 +228,7 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether the operation `word` is a rounding for which the chip has a single instruction.
+    """Whether the operation `word` is a rounding, and the chip does it in a single instruction.
 
     The target dtype of the conversion is the dtype in the arguments, or int32 by default.
     """
@@ -394,8 +394,8 @@ def _cast_and_reduce(
 ) -> Any:
     """Reduces in a dtype that the chip supports, and casts back to the dtype of the operand.
 
-    If `exact` is True, maxima and minima along the last axis may also be computed in float32. This
-    is slow on the device.
+    If `exact` is True, maxima and minima along the last axis may also be computed in float32.
+    Maxima and minima in float32 are slow on the device.
     """
     tensor = args[0]
     axis = args[1] if len(args) > 1 else keywords.get("axis")

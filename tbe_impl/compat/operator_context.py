@@ -216,11 +216,11 @@ def variable_shape(
 
     Unknown sizes at the same position, counted from the last axis, share one variable in all
     inputs. Thus elementwise operators see equal shapes. The input that lists the reduced axes is an
-    exception: its size has a separate variable. For the following patterns, the result has another
-    form:
+    exception: the size of this input has a separate variable. For the following patterns, the
+    result has another form:
 
     - ``transpose``: one shape, not in a list.
-    - ``concat``: the shapes of the joined tensors, which share no variables.
+    - ``concat``: the shapes of the joined tensors; the shapes share no variables.
     - ``sort``, ``topk``: one shape; if k is an input, the shape and [k].
     - ``slice``: the shape, and the values of the two other inputs.
     - ``transdata``: the shapes of the input and of the result.

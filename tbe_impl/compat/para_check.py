@@ -325,7 +325,7 @@ def check_shape(
     *,
     op_name: str = "",
 ) -> None:
-    """Raises `CheckError` unless `shape` is a list of integers within the given limits.
+    """Raises `CheckError` if `shape` is not a list of integers within the given limits.
 
     There are limits for the rank, for each size and for the number of elements. As in the CANN
     toolkit, `max_dim` applies to shapes with unknown sizes only, and `max_size` is not checked.
@@ -358,7 +358,7 @@ def check_dynamic_shape(
     *,
     op_name: str = "",
 ) -> None:
-    """Raises `CheckError` unless rank ≤ `max_rank` and −2 ≤ size ≤ `max_dim` for every size."""
+    """Raises `CheckError` if the rank exceeds `max_rank`, or a size is not in [−2, `max_dim`]."""
     _check_rank(shape, 0, max_rank, param_name, op_name)
     for size in shape:
         if not -2 <= size <= max_dim:
@@ -379,7 +379,7 @@ def _check_rank(
 def check_range(
     shape: Any, shape_range: Any, *_: Any, param_name: str = "", op_name: str = "", **__: Any
 ) -> None:
-    """Raises `CheckError` unless `shape_range` has a pair (least, greatest size) for each axis."""
+    """Raises `CheckError` if `shape_range` lacks the pair (least, greatest size) of an axis."""
     if not isinstance(shape_range, (tuple, list)):
         raise _wrong_type_error(op_name, param_name, "list or tuple", shape_range)
     if len(shape_range) != len(shape) and -2 not in shape:
@@ -422,7 +422,7 @@ def _as_list(names: Any) -> list[str]:
 def check_dtype(
     dtype: Any, check_list: Sequence[str] = ALL_DTYPE_LIST, param_name: str = ""
 ) -> None:
-    """Raises `CheckError` unless `dtype`, in lower case, is in `check_list`."""
+    """Raises `CheckError` if `check_list` does not contain `dtype` in lower case."""
     if dtype is None:
         raise refusal(
             "E80007", f"the dtype of {param_name} is None", op_name="", param_name=param_name
@@ -436,7 +436,7 @@ def check_dtype(
 def check_format(
     data_format: Any, check_list: Sequence[str] | None = None, param_name: str = ""
 ) -> None:
-    """Raises `CheckError` unless `check_list` contains `data_format`.
+    """Raises `CheckError` if `check_list` does not contain `data_format`.
 
     By default, `check_list` contains all formats.
     """
@@ -547,7 +547,7 @@ def _e6_error(code: str, text: str, name: str = "") -> Any:
 
 
 def check_dtype_rule(dtype: Any, check_list: Sequence[str], param_name: str = "default") -> None:
-    """Raises `OperatorError` unless `dtype`, in lower case, is in `check_list`."""
+    """Raises `OperatorError` if `check_list` does not contain `dtype` in lower case."""
     if dtype is None:
         raise _e6_error("E60038", "dtype is None", param_name)
     if str(dtype).lower() not in check_list:
@@ -565,7 +565,7 @@ def check_shape_rule(
     max_dim: int | None = None,
     max_shape_num: int | None = None,
 ) -> None:
-    """Raises `OperatorError` unless `shape` is a list of min_dim to max_dim positive integers."""
+    """Raises `OperatorError` if `shape` is not a list of min_dim to max_dim positive integers."""
     low = DEFAULT_MIN_SHAPE_DIM if min_dim is None else min_dim
     high = DEFAULT_MAX_SHAPE_DIM if max_dim is None else max_dim
     if not isinstance(shape, (tuple, list)):
@@ -586,7 +586,10 @@ def check_shape_rule(
 
 
 def check_kernel_name(kernel_name: Any) -> None:
-    """Raises `OperatorError` unless the name is None or an identifier of at most 200 characters."""
+    """Raises `OperatorError` for a bad kernel name.
+
+    A kernel name is good if it is None, or an identifier of at most 200 characters.
+    """
     if kernel_name is None:
         return
     text = str(kernel_name)

@@ -106,7 +106,7 @@ class Placeholder:
 
 
 class DeviceCode(Placeholder):
-    """An object of the TIK API whose methods do nothing.
+    """An object of the TIK API; the methods of the object do nothing.
 
     Some operators create a TIK object for every shape, but use the object for few shapes only.
     Creation of the object is therefore permitted. Building a kernel from the object, or computing

@@ -209,7 +209,7 @@ def get_product_spec(key: str) -> Any:
 
 
 def set_current_compile_soc_info(soc_version: str, *_: Any, **__: Any) -> str:
-    """Sets the current chip, which platform queries refer to; returns the string ``success``."""
+    """Sets the current chip for platform queries; returns the string ``success``."""
     session().soc = find_soc(soc_version)
     return "success"
 

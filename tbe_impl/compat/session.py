@@ -26,7 +26,7 @@ class BuildRequest(Record):
         schedule: the schedule argument.
         config: all other build options, such as ``need_build`` or ``print_ir``.
         location: location of the build call in the operator file.
-        compile_info: data that the operator passes to the tiling function of its kernel.
+        compile_info: data that the operator passes to the tiling function of the kernel.
     """
 
     name: str

@@ -248,7 +248,7 @@ def shape_refine(shape: Sequence[Any], reduce_axis: Any = None, keep_dims: bool 
 
 
 def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
-    """Raises `CheckError` unless both tensor descriptions have equal values under `dict_key`."""
+    """Raises `CheckError` if the values of two tensor descriptions under `dict_key` differ."""
     values = []
     for which, given in (("first", dict1), ("second", dict2)):
         if not isinstance(given, dict) or dict_key not in given:

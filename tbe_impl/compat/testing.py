@@ -1,6 +1,6 @@
 """Implements ``tbe.common.testing``; authors use it to test their operators on arrays.
 
-As in the CANN toolkit, the operator runs on the host processor. Its schedule has no effect:
+As in the CANN toolkit, the operator runs on the host processor. The schedule has no effect, because
 each tensor is evaluated from its definition.
 """
 
@@ -68,9 +68,9 @@ class WatchList:
     """Lists the tensors to print or compare when an operator runs, and those of the last build.
 
     Attributes:
-        printed: pairs of a tensor to print and its output file.
-        compared: a tuple for each tensor to compare: the tensor, its expected value, the relative
-            tolerance, the absolute tolerance.
+        printed: pairs (tensor to print, output file).
+        compared: tuples (tensor to compare, expected value, relative tolerance, absolute
+            tolerance).
         tensors: the tensors of the last build: the inputs, then the outputs.
     """
 
@@ -126,7 +126,7 @@ def assert_allclose(tensor: Tensor, desired: Any, tol: Any = (1e-7, 1e-7)) -> No
 
 
 def build(sch: Any, tensors: Any, target: Any = "cce", name: str = "kernel", **more: Any) -> Any:
-    """Records a build request and the tensors for which `run` takes arrays."""
+    """Records a build request, and the tensors; `run` takes one array for each of the tensors."""
     if session().build_config.get("_watched") is not None:
         _watch_list().tensors = tuple(flatten_tensors(tensors))
     return tvm_build(sch, tensors, target, name=name, **more)
@@ -246,7 +246,7 @@ def _fit_array(tensor: Tensor, array: Any) -> np.ndarray:
 
 
 def compare(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:
-    """``tvm.testing.assert_allclose``: raises `AssertionError` unless both arrays nearly agree."""
+    """``tvm.testing.assert_allclose``: raises `AssertionError` if the arrays differ too much."""
     np.testing.assert_allclose(_as_numpy(actual), _as_numpy(desired), rtol, atol)
 
 

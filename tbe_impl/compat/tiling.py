@@ -24,8 +24,8 @@ def get_block_factor_radical(
 ) -> tuple[list[int], int]:
     """Returns a pair: the axes to distribute over the cores, and the first axis' split factor.
 
-    The split factor of an axis is the size of the parts into which the axis is split. All axes
-    after the first are split into parts of size 1.
+    The axis is split into parts; the split factor is the size of a part. All axes after the first
+    are split into parts of size 1.
 
     Args:
         shape: sizes of the axes.
@@ -54,7 +54,7 @@ def get_block_factor_conservative(
 ) -> tuple[list[int], list[int]]:
     """Returns a pair: the axes to distribute over the cores, and the split factor of each axis.
 
-    The split factor of an axis is the size of the parts into which the axis is split.
+    Each axis is split into parts; the split factor is the size of a part.
     """
     taken: list[int] = []
     factors: list[int] = []
@@ -74,7 +74,7 @@ def get_ub_factor(shape: Sequence[int], barrier: Sequence[int], room: int) -> tu
     """Returns a pair: the axis to split into tiles, and the size of a tile along this axis.
 
     A tile covers all later axes completely, and has at most `room` elements. The axes in `barrier`
-    are not split, and their sizes do not count as elements of a tile.
+    are not split, and are not counted for the number of elements of a tile.
 
     >>> get_ub_factor([4, 16, 8], [], 100)
     (1, 8)

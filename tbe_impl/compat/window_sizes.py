@@ -65,7 +65,7 @@ def caffe_output_size(
     The result is the tuple (height, width, top, bottom, left, right).
 
     Args:
-        ceil_mode: 0 rounds the number of windows up, 1 rounds it down.
+        ceil_mode: rounding of the number of windows: 0 rounds up, 1 rounds down.
         height, width: size of the image.
         window_h, window_w, stride_h, stride_w, dilation_h, dilation_w: size, stride and dilation of
             the windows, vertical and horizontal.

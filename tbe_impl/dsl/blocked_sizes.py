@@ -1,7 +1,7 @@
 """Handles sizes such as 16·m, where the last block of 16 elements may be incomplete.
 
-The device reads past the end of such an array and computes with zeros there. On this processor, the
-array is padded with zeros to whole blocks, and the results are cropped to their real size.
+The device reads past the end of such an array and computes with zeros there. On the CPU, the array
+is padded with zeros to whole blocks. The results are then cropped to the actual size.
 """
 
 from __future__ import annotations

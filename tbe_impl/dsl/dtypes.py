@@ -92,7 +92,7 @@ def is_float(name: str) -> bool:
 
 
 def common_dtype(first: str, second: str) -> str:
-    """Returns the dtype to which both operands of an operator in a ``tvm.compute`` are promoted.
+    """Returns the common dtype to which an operator in a ``tvm.compute`` promotes its operands.
 
     If exactly one dtype is a float dtype, the result is that dtype. bool is promoted to any other
     dtype. float16 with bfloat16 gives float32. In all other cases the result is the wider dtype. If

@@ -173,9 +173,9 @@ class Var(Expr):
         name: the name in the operator.
         bound: a pair (least value, greatest value), or None if the bounds are unknown. The greatest
             value is None if there is no upper bound.
-        axis: a position in an original shape, or None. It is set if the variable is the size of an
-            axis that was merged with other axes, and is then the position of this axis before the
-            merge.
+        axis: a position in an original shape, or None. The position is set if the variable is the
+            size of an axis that was merged with other axes. It is the position of this axis before
+            the merge.
     """
 
     __slots__ = ("axis", "bound", "name", "serial")

@@ -1,4 +1,4 @@
-"""Serialises a graph to text that is the same in every process; cache keys derive from it."""
+"""Serialises a graph to text that is the same in every process; cache keys use the text."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def graph_text(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> str:
 
     Args:
         outputs: the tensors that the kernel computes.
-        inputs: the tensors that the caller passes to the kernel. They are placeholders or results
-            of stages.
+        inputs: the tensors that the caller passes to the kernel. An input is a placeholder or the
+            result of a stage.
 
     Raises:
         InputError: a parameter of a DSL operation has an unsupported type.

@@ -131,7 +131,8 @@ def decide_condition(condition: Expr) -> bool | None:
     Axes are assumed non-empty, since an empty loop evaluates no condition.
 
     Returns:
-        True if the condition always holds, False if it never holds, None if neither can be proven.
+        True if the condition always holds, False if it never holds, None if this is not decidable
+        here.
     """
     if isinstance(condition, Const):
         return bool(condition.value)

@@ -39,7 +39,7 @@ class DslOperation:
 
 
 def with_name(function: Callable[..., Any], name: str, doc: str | None) -> Callable[..., Any]:
-    """Gives a generated function its name and docstring, and returns it."""
+    """Sets the name and docstring of a generated function, and returns the function."""
     function.__name__, function.__doc__ = name, doc
     return function
 
@@ -134,7 +134,7 @@ def _check_kind(word: str, tensor: Tensor) -> None:
 
 
 def check_same_shape_and_dtype(word: str, first: Tensor, other: Tensor) -> None:
-    """Raises `InputError` unless both tensors have the same shape and dtype.
+    """Raises `InputError` if the shapes or dtypes of the two tensors differ.
 
     The DSL has no implicit broadcasting.
     """

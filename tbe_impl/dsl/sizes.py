@@ -15,8 +15,8 @@ from tbe_impl.errors import InputError
 def is_same_size(one: Expr, other: Expr) -> bool:
     """Whether two sizes are provably equal.
 
-    Two sizes are provably equal if they are the same number or the same variable, have equal affine
-    forms, or apply the same operator to provably equal operands.
+    Two sizes are provably equal in three cases: they are the same number or variable, they have
+    equal affine forms, or they apply the same operator to provably equal operands.
     """
     if one is other:
         return True
@@ -122,7 +122,7 @@ def _factor_product(sizes: Sequence[Expr]) -> tuple[int, tuple[int, ...]]:
 
 
 def product(sizes: Sequence[Expr]) -> Expr:
-    """Returns the product of `sizes`, which is the number of elements for a shape."""
+    """Returns the product of `sizes`; for a shape, this is the number of elements."""
     total: Expr = const(1)
     for size in sizes:
         total = total * size

@@ -111,7 +111,7 @@ class Operation:
         body: one expression for each output; empty for a placeholder and for a library stage.
         dsl_call: the call of the DSL operation that built the stage; None for any other stage.
         location: the line of the user's code that built the stage.
-        number: serial number; it increases in the order of creation.
+        number: serial number, in the order of creation.
     """
 
     def __init__(
@@ -413,7 +413,7 @@ def compute(
     *,
     word: DslCall | None = None,
 ) -> Any:
-    """Creates a stage that computes each element as an expression of its indices.
+    """Creates a stage; each element is computed as an expression of the element's indices.
 
     Args:
         shape: shape of each output.

@@ -1,8 +1,9 @@
 """Defines operators in the TBE DSL, one file per operator as in CANN, and their NumPy formulas.
 
 Each file defines two functions: ``<op>_compute`` builds the graph, and ``<op>`` builds the kernel.
-The files import CANN's modules. They are therefore loaded by `load` or `tbe_impl.load_operator`,
-not by ``import``. `tbe_impl.ops.formulas` contains the formula of each operator.
+The files import CANN's modules. The files are therefore loaded by `load` or
+`tbe_impl.load_operator`, not by ``import``. `tbe_impl.ops.formulas` contains the formula of each
+operator.
 
 >>> "swish" in names()
 True

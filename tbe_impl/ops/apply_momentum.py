@@ -19,8 +19,7 @@ from te.utils import para_check, shape_util
 def apply_momentum_compute(var, accum, lr, grad, momentum, use_nesterov):
     """Builds the DSL graph of `apply_momentum`.
 
-    Returns the tensor accum', and the output tensors of the last stage, which computes both
-    outputs.
+    Returns the tensor accum', and the two output tensors of the last stage.
     """
     shape = var.shape
     accum_next = tvm.compute(

@@ -15,9 +15,9 @@ class Formula:
     """The definition of an operator.
 
     Attributes:
-        function: a NumPy function. It takes the input arrays as positional arguments and the
-            attributes as keyword arguments. Float arrays are float64; integer and boolean arrays
-            keep their dtype. The function returns an array, or a tuple of arrays for several
+        function: a NumPy function. The function takes the input arrays as positional arguments and
+            the attributes as keyword arguments. Float arrays are float64; integer and boolean
+            arrays keep their dtype. The function returns an array, or a tuple of arrays for several
             outputs.
         also: dict from the name of an attribute in operator files to the parameter name of the
             function. The dict contains only attributes whose names differ.

@@ -1,7 +1,7 @@
 """Helpers of the operators in this folder: checks, placeholders and schedules.
 
-An operator file imports this module by its bare name, as CANN's operators import their helpers. For
-an invalid dtype, shape or axis, `para_check` or `shape_util` raises an OperatorError.
+As in CANN, an operator file imports this helper module by the bare name ``kernel_building``. For an
+invalid dtype, shape or axis, `para_check` or `shape_util` raises an OperatorError.
 """
 
 from tbe import dsl, tvm
@@ -9,7 +9,7 @@ from tbe.common.utils import para_check, shape_util
 
 
 def check_inputs(inputs, dtypes, equal=("dtype",), **ranks):
-    """Checks the descriptions of the inputs and returns their dtype.
+    """Checks the descriptions of the inputs and returns the dtype of the first input.
 
     Args:
         inputs: dict from the name of each input to the tensor description. Only the dtype of the

@@ -1,6 +1,6 @@
 """Repetition of a tensor along its axes.
 
-y[i] = x[i mod size]; each axis of y has size·multiples elements.
+y[i] = x[i mod size] along each axis; an axis of y has size·multiples elements.
 
 Shapes: any; multiples has one number for each axis.
 dtypes: float16, float32, int32.

@@ -29,7 +29,7 @@ class Parameter(Record):
     name: str
 
     def access_ptr(self, *_: Any, **__: Any) -> Parameter:
-        """Returns this object itself; it stands for the parameters and for their address."""
+        """Returns this object, because the object stands for the address of the parameters too."""
         return self
 
 
@@ -88,8 +88,9 @@ def extern(
         name, dtype: name and dtype of the result.
 
     Raises:
-        InputError: `fcompute` does not return the value of `call_extern`, or the device function is
-            unknown, or it gets a wrong number of tensors or scalar parameters.
+        InputError: `fcompute` does not return the value of `call_extern`. The error is also raised
+            if the device function is unknown, or gets a wrong number of tensors or scalar
+            parameters.
     """
     places = [
         item if isinstance(item, Parameter) else _DeviceTensor(item, item.shape, item.dtype)

@@ -2,7 +2,7 @@
 
 On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0], rows(k,
 *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here this stage becomes a scatter. The target of
-the scatter is an input tensor: the one whose attribute ``shape`` is the object that was passed to
+the scatter is the input tensor with the attribute ``shape`` that was passed, as the same object, to
 ``tvm.compute``.
 """
 
@@ -126,7 +126,7 @@ def _row_tensor(shape: Any, axis: IterVar, value: Expr, index: Sequence[Expr]) -
     """Returns a tensor that contains the new rows.
 
     If the expression `value` reads exactly the rows of an existing tensor, the function returns
-    this tensor. Otherwise it creates a stage that computes the rows.
+    this tensor. Otherwise the function creates a stage that computes the rows.
     """
     wanted = (axis, *index[1:])
     if isinstance(value, Read) and len(value.indices) == len(wanted):

@@ -329,7 +329,7 @@ def _target_block(*_: Any, **__: Any) -> Iterator[None]:
 
 
 class Target:
-    """``tvm.target.cce()`` and related targets; their ``with`` blocks have no effect here."""
+    """``tvm.target.cce()`` and related targets; using a target in ``with`` has no effect here."""
 
     cce = staticmethod(_target_block)
     create = staticmethod(_target_block)

@@ -77,8 +77,8 @@ def window_of(
 
     Args:
         word: name of the DSL operation.
-        given: options. They are ``strides``, ``dilations`` and ``pads``, or one key for each axis,
-            such as ``stride_h``, ``dilate_h`` and ``pad_h``.
+        given: dict of options. The keys are ``strides``, ``dilations`` and ``pads``, or one key for
+            each axis, such as ``stride_h``, ``dilate_h`` and ``pad_h``.
         rank: the number of spatial axes.
         orders: layouts, such as ``NCHW``. Strides and dilations may also have one number for every
             axis of one of these layouts, including batch and channels.
@@ -169,8 +169,9 @@ def options_of(
 ) -> dict[str, Any]:
     """Merges options into one mapping; keywords take precedence.
 
-    If `para_dict` is a mapping, it contains the options. Otherwise the values of the options
-    `names` were passed as positional arguments: the first is `para_dict`, the others are `args`.
+    A mapping `para_dict` contains the options by name. Otherwise the options `names` were passed as
+    positional arguments. `para_dict` is then the value of the first option, and `args` are the
+    values of the others.
 
     Raises:
         InputError: a keyword is unknown, or there are too many positional arguments.
@@ -272,7 +273,7 @@ def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
 
 
 def _has_channels(shape: Sequence[int], channels: tuple[int, int], block: int) -> bool:
-    """Whether `shape` starts with the numbers `channels`; they may be padded to whole blocks."""
+    """Whether `shape` starts with the numbers `channels`, or with these padded to whole blocks."""
     return all(
         given in (number, block_count(number, size) * size)
         for given, number, size in zip(shape, channels, (BLOCK, block), strict=False)

@@ -152,8 +152,8 @@ def _broadcast_batches(
     Args:
         word: name of the DSL operation, for messages.
         first, second: the batched matrices.
-        batches: for each tensor, the sizes of its batch axes before they were merged. If an entry
-            is None, the attribute ``ori_batch_shape`` of the tensor's operation is used instead.
+        batches: for each tensor, the sizes of the batch axes before the merge. If an entry is None,
+            the attribute ``ori_batch_shape`` of the tensor's operation is used instead.
     """
     own = [
         _batch_sizes(given, tensor) for given, tensor in zip(batches, (first, second), strict=True)

@@ -75,7 +75,7 @@ INTEGER_FUNCTIONS = frozenset({"abs", "relu", "bitnot", "neg", "sign"})
 
 
 def _compute_dtype(dtype: str) -> str:
-    """Returns the float dtype in which a function of integer tensors is computed."""
+    """Returns the float dtype that is used to compute a function of integer tensors."""
     return "float64" if dtype_of(dtype).bytes >= 4 else "float32"
 
 

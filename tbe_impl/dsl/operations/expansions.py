@@ -2,7 +2,7 @@
 
 Float16 tensors are computed in float32, and the result is cast back. A result r differs from the
 result of the extension operation by at most tol · (1 + |r|), where tol is 1e-2 for float16 and 1e-5
-for float32. The tests list the argument ranges for which this bound holds.
+for float32. The bound holds for certain argument ranges; the tests list these ranges.
 """
 
 from __future__ import annotations

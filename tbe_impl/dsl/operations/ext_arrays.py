@@ -66,7 +66,7 @@ def strided_slice(x: Tensor, begin: Any = None, end: Any = None, strides: Any = 
 
     A bound that is None is omitted.
 
-    On an axis whose size is known only at run time, bounds count from the front and must be in
+    If the size of an axis is known only at run time, bounds count from the front and must be in
     range.
     """
     tensor = check_tensor("strided_slice", x)

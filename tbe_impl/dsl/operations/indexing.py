@@ -183,7 +183,7 @@ def scatter(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Returns a copy of var in which the rows at `indices` are updated one after the other.
+    """Copies var, and updates the rows of the copy at `indices`, one after the other.
 
     Args:
         var: the tensor to update; the result has the same shape.
@@ -228,7 +228,7 @@ def scatter_nd(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Returns a copy of var in which the slices at index vectors are updated one after the other.
+    """Copies var, and updates the slices of the copy at index vectors, one after the other.
 
     Args:
         var: the tensor to update; the result has the same shape.
@@ -311,7 +311,7 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
 
 
 def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
-    """Returns a copy of `var` in which ``new[i]`` updates the row ``rows[i]``, for each i in order.
+    """Copies `var`; then ``new[i]`` updates the row ``rows[i]`` of the copy, for each i in order.
 
     `reduction` is the kind of update; `scatter` lists the kinds.
     """

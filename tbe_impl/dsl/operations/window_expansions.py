@@ -3,9 +3,9 @@
     y[n, g, o, p] = Σ_ck weight[g, o, ck] · columns[n, g, ck, p]
     columns[n, g, c, k…, p…] = x[n, g·C + c, p·stride + k·dilation − before]
 
-n is the batch index, g the group, o the output channel, c one of the C input channels of a group,
-k the position in the filter, p the position in the result, ck the pair of c and k, and *before* the
-padding in front.
+n is the batch index, g the group, o the output channel, and c one of the C input channels of a
+group. k is the position in the filter, p the position in the result, and ck the pair of c and k.
+*before* is the padding in front.
 
 For window reductions, a reduction of the columns replaces the matrix product. CANN's own
 convolutions take images and filters in block layouts. These expansions take unblocked layouts, so
@@ -170,7 +170,7 @@ def _expand_convolution(op: Operation) -> Tensor | None:
 
 
 def _identity_value(kind: str, dtype: str) -> Any:
-    """Returns the identity element of a window reduction; it is used as padding value."""
+    """Returns the identity element of a window reduction; it serves as padding value."""
     if kind == "SUM":
         return 0
     if is_float(dtype):

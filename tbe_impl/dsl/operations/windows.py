@@ -116,8 +116,8 @@ class _SlidingWindow:
 def _extremum_positions(made: Tensor, slide: _SlidingWindow) -> Tensor:
     """Finds the position of the maximum or minimum of each window.
 
-    `made` contains the maximum or minimum of each window. A position is a flat index over the axes
-    along which the windows slide.
+    `made` contains the maximum or minimum of each window. The windows slide along some of the axes;
+    a position is a flat index over these axes.
 
     If several elements of a window equal the extreme, the position of the first of these elements
     is returned. In a window that contains NaN, the position of the first NaN is returned.
@@ -153,8 +153,8 @@ def find_positions(
 
     Returns:
         An int32 tensor of the shape of `made`: the position of the element that was found in each
-        window. A position is a flat index over those axes of the unpadded tensor along which the
-        windows slide.
+        window. The windows slide along some of the axes. A position is a flat index over these axes
+        of the unpadded tensor.
     """
     return _extremum_positions(
         made, _SlidingWindow(tensor, axes, spans, strides, dilations, starts)
@@ -405,14 +405,15 @@ def pooling2d(
     """Computes the maximum or mean of every window over height and width.
 
     Args:
-        tensor_in: tensor in NC1HWC0, or in NCHW if it has four axes.
+        tensor_in: tensor in NC1HWC0. A tensor with four axes is in NCHW.
         window, stride, dilation: a pair each, for height and width.
         pooling_mode: ``MAX`` or ``AVG``. ``GMP`` (max) and ``GAP`` (mean) reduce the whole plane.
         padding_mode: ``SAME`` or ``VALID``; used if `data_mode` is 1.
         pad: above, below, left, right; used if `data_mode` is 0.
         data_mode: 1 for TensorFlow, where a mean excludes the padding. 0 for Caffe, where a mean
             includes the padding.
-        ceil_mode: 0 rounds the number of windows up, 1 rounds it down; used if `data_mode` is 0.
+        ceil_mode: rounding of the number of windows: 0 rounds up, 1 rounds down. Used if
+            `data_mode` is 0.
     """
     tensor = check_tensor("pooling2d", tensor_in, "tensor_in")
     if tensor.ndim not in (4, 5):
@@ -453,12 +454,13 @@ def pooling3d(
     """Computes the maximum or mean of every window over depth, height and width.
 
     Args:
-        tensor_in: tensor in NDC1HWC0, or in NCDHW if it has five axes.
+        tensor_in: tensor in NDC1HWC0. A tensor with five axes is in NCDHW.
         window, stride, dilation: three numbers each, for depth, height and width.
         padding_mode: ``SAME``, ``VALID`` or ``CALCULATED`` with `pads`.
         pads: front, back, above, below, left, right.
         pooling_mode: see `pooling2d`.
-        ceil_mode: 0 rounds the number of windows up, 1 rounds it down; used for ``CALCULATED``.
+        ceil_mode: rounding of the number of windows: 0 rounds up, 1 rounds down. Used for
+            ``CALCULATED``.
     """
     tensor = check_tensor("pooling3d", tensor_in, "tensor_in")
     if tensor.ndim not in (5, 6):
@@ -504,7 +506,7 @@ def _axis_padding(pads: Any, rank: int) -> list[tuple[Any, Any]]:
 def dilation(
     tensor_x: Tensor, dilations: Any, pads: Any = None, padding_value: Any = 0.0
 ) -> Tensor:
-    """Dilates a tensor: spreads its elements apart and pads the result.
+    """Dilates a tensor: spreads the elements apart and pads the result.
 
     On each axis, adjacent elements become `dilations` steps apart. `padding_value` fills the gaps
     and the border.
