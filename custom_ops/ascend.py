@@ -30,7 +30,7 @@ from tbe_impl.loading.operator import load_operator
 from tbe_impl.loading.operator_reference import split_target
 
 PREFIX = "CustomOps"
-"""Prefix of the names of registered operators, which no operator of MindSpore or CANN has."""
+"""Prefix of the names of registered operators; MindSpore and CANN do not use this prefix."""
 FOLDER = "operator_files"
 """Name of the directory, inside the cache directory, for generated TBE operator files."""
 _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "bool": "BOOL"}

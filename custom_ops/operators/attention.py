@@ -25,7 +25,7 @@ LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (0, 2, 1)}
 _ELEMENTS = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3}
 _NO_MASK, _BOOL_MASK, _ADD_MASK = range(3)
 MASKED_SCORE = float("-inf")
-"""Score −∞, which replaces the score of a masked key."""
+"""The score of a masked key: −∞."""
 
 
 def _input_error(what: str, expected: str, got: str) -> InputError:

@@ -21,9 +21,12 @@ from custom_ops.tbe_bridge.tbe_sequence import AnyStep, TbeBlocks, TbeStep, TbeS
 from tbe_impl import dsl
 
 LOWEST = -3.4e38
-"""Finite lower bound of row maxima, with which a row of only −∞ gives e^−∞ = 0 instead of NaN."""
+"""Finite lower bound of row maxima.
+
+With this bound, a row in which all scores are −∞ gives e^−∞ = 0 instead of NaN.
+"""
 KEYS = 256
-"""Number of keys in a block, which bounds the memory for the attention weights of a query."""
+"""Number of keys in a block; limits the memory for the attention weights of a query."""
 _SUMS = dict.fromkeys(("scores", "most", "total", "key_places", "query_places"), "float32")
 _SLOPES = dict.fromkeys(
     ("scores", "grad_weights", "normaliser", "share", "key_places", "query_places"), "float32"

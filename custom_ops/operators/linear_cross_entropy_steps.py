@@ -27,7 +27,7 @@ from tbe_impl import dsl
 from tbe_impl.dsl.expr import const, select
 
 ROWS = 256
-"""Number of rows in a chunk, which bounds the memory for the logits."""
+"""Number of rows in a chunk; limits the memory for the logits."""
 _REDUCTION_ATTRIBUTES: dict[str, Any] = {"ignore_index": -100, "reduction": "mean"}
 
 

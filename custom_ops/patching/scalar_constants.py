@@ -18,7 +18,7 @@ _NUMBERS = frozenset(
 )
 """Names of functions that return a number if their first argument is a number."""
 _VALUE_AT = {"full": 1, "Tensor": 0, "tensor": 0, "float": 0, "cast": 0, "scalar_to_tensor": 0}
-"""Dict from the name of a function to the index of the argument whose value the result has."""
+"""Dict from the name of a function to the index of the argument that the result is equal to."""
 
 
 def is_number(node: ast.expr, flow: Flow, scope: Scope, depth: int = _DEPTH) -> bool:

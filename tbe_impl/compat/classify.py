@@ -115,7 +115,7 @@ def _size_bounds(item: Mapping[str, Any]) -> list[tuple[float, float]]:
 
 BROADCAST_MODES = frozenset({"broadcast", "norm", "elewise_with_broadcast"})
 OTHER_NAMES = {"elemwise": "elewise", "commreduce": "reduce"}
-"""Maps another name that the toolkit uses for a pattern, in lower case, to the pattern."""
+"""Maps a lower-case alias of a pattern in the toolkit to the pattern."""
 WINDOW_PARAMETERS = (
     "window_dimensions",
     "window_strides",

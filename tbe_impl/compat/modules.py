@@ -508,7 +508,7 @@ CALLABLE_MODULES = {
     **{f"{root}.tvm.target": tensor_language.Target() for root in ("te", "tbe")},
     **{f"{root}.tvm.te.compute": tensor_language.compute for root in ("te", "tbe")},
 }
-"""Maps the name of a callable module to the function that a call of the module calls."""
+"""Maps the name of a callable module to the function that runs when the module is called."""
 
 
 def make_module(module: str, load: Callable[[str], ModuleType]) -> CompatModule:

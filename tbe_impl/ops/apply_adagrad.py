@@ -19,7 +19,8 @@ from te.utils import para_check
 def apply_adagrad_compute(var, accum, lr, grad):
     """Builds the DSL graph of `apply_adagrad`; returns var' and accum'.
 
-    The last stage computes var' and also reads accum', so that var' is written after accum'.
+    The last stage copies the new values to var'. Its second operand accum' is phony: the stage does
+    not read accum', but the kernel has to write accum' before var'.
     """
     shape = var.shape
     accum_next = tvm.compute(

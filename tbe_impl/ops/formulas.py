@@ -41,10 +41,10 @@ SAME: Mapping[str, str] = MappingProxyType(
         "divide": "div",
     }
 )
-"""Alias of an operator → name of its formula."""
+"""Maps an alias of an operator to the name of its formula."""
 
 _OWN = {**ELEMENTWISE, **ARRAYS, **TRAINING}
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {**{name: _OWN[own] for name, own in SAME.items() if own in _OWN}, **_OWN}
 )
-"""Operator name → formula."""
+"""Maps the name of an operator to its formula."""

@@ -133,4 +133,4 @@ ARRAYS: Mapping[str, Formula] = MappingProxyType(
         "one_hot": Formula(_one_hot),
     }
 )
-"""Operator name → formula."""
+"""Maps the name of an operator to its formula."""

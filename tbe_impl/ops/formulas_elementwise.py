@@ -189,4 +189,4 @@ ELEMENTWISE: Mapping[str, Formula] = MappingProxyType(
         "smooth_l1_loss": Formula(_smooth_l1),
     }
 )
-"""Operator name → formula."""
+"""Maps the name of an operator to its formula."""

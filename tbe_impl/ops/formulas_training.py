@@ -132,4 +132,4 @@ TRAINING: Mapping[str, Formula] = MappingProxyType(
         "lamb_update": Formula(_lamb),
     }
 )
-"""Operator name → formula."""
+"""Maps the name of an operator to its formula."""

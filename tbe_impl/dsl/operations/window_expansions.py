@@ -228,4 +228,4 @@ WINDOW_EXPANSIONS: Mapping[str, Callable[[Operation], Tensor | None]] = {
     "conv2d_backprop_input": _expand_convolution,
     "reduce_window": _expand_windows,
 }
-"""Maps a DSL operation's name to its expansion, which returns None for an unsupported call."""
+"""Maps a DSL operation's name to its expansion; an expansion may return None (unsupported)."""

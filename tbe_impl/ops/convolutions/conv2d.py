@@ -24,7 +24,7 @@ FORMATS = {
     **dict.fromkeys(("x", "y", "grad_x", "grad_y"), "5HD"),
     **dict.fromkeys(("weight", "grad_weight"), "FracZ"),
 }
-"""Name of a tensor → its layout for the cube unit; other tensors keep their layout."""
+"""Maps the name of a tensor to its layout for the cube unit; other tensors keep their layout."""
 WINDOW = (
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT),
     (para_check.OPTION_ATTR_INT, para_check.OPTION_ATTR_LIST_INT, para_check.OPTION_ATTR_STR),
