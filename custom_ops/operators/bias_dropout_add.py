@@ -233,7 +233,7 @@ BIAS_DROPOUT_ADD = OpSpec(
 
 
 class BiasDropoutAdd(DispatchingCell):
-    r"""Dropout of x + bias, plus a residual; without dropout outside of training.
+    r"""Adds a residual to dropout(x + bias); outside of training, dropout has no effect.
 
     .. math::
         y = \mathrm{dropout}(x + bias) + residual

@@ -237,7 +237,7 @@ def reshape_like(tensor: Any, like: Any) -> Any:
 
 
 def row_gradient(grad: Any, rows: Any, x: Any, reduction: str) -> Any:
-    """Returns the gradient of each row's loss; for ``mean``, the division is missing.
+    """Returns the gradient of each row's loss; for ``mean``, the caller divides the result.
 
     The gradient of a reduced loss is broadcast to all rows. If the reduction is ``mean``, the
     caller has to divide the result by the number or weight of the rows.

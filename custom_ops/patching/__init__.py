@@ -75,10 +75,10 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     compares gradients, and the moving averages of BatchNorm. At the end, `patch` compares the
     results of the whole net before and after all replacements.
 
-    Some attention is fused for inference only, namely if the net is not in training when `patch` is
-    called. This rule applies to attention with a mask that is added to the scores, and to an
-    nn.MultiheadAttention with any kind of mask. While dropout of the attention weights is active in
-    training, fused attention is never used.
+    If the net is not in training when `patch` is called, two kinds of attention are fused for
+    inference only: attention with a mask that is added to the scores, and nn.MultiheadAttention
+    with any kind of mask. While dropout of the attention weights is active in training, fused
+    attention is never used.
 
     Args:
         net: an nn.Cell. `patch` changes `net` in place.

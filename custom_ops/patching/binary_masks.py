@@ -80,7 +80,7 @@ def _is_zero_or_one_tensor(tensor: ms.Tensor) -> bool:
 
 
 def is_same_expression(one: ast.expr, other: ast.expr, flow: Flow) -> bool:
-    """Whether two expressions have the same text, and their names the same reaching definitions."""
+    """Whether two expressions have the same text and read the same definitions of names."""
     if ast.unparse(one) != ast.unparse(other):
         return False
     names = [

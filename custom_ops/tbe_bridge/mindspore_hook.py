@@ -108,7 +108,7 @@ def _replacement(primitive: Any) -> Any:
 
 
 class _ReplacementFlag:
-    """Descriptor of an attribute that is True for replaced primitives; all others lack it."""
+    """Descriptor of an attribute that is True for replaced primitives; other primitives lack it."""
 
     def __get__(self, primitive: Any, kind: Any = None) -> bool:
         # a failed replacement raises in `_clone`: `hasattr` on this flag would hide the error

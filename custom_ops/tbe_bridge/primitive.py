@@ -36,7 +36,7 @@ class TbePrimitive(FusedPrimitive):
 
     Args:
         spec: the `OpSpec` of the operator.
-        user: the user's primitive. It infers the shapes and dtypes of the outputs.
+        user: the user's primitive; it infers the shapes and dtypes of the outputs.
     """
 
     def __init__(self, spec: OpSpec, user: Any):

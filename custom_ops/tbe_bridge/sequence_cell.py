@@ -82,7 +82,7 @@ def build_differentiable_sequence(
     primitive: PrimitiveMaker,
     back: Any,
 ) -> SequenceCell:
-    """Builds the Cell that runs one sequence forward and another sequence backward.
+    """Builds the Cell of a sequence; a second sequence computes the gradient.
 
     If the Cell had no gradient of its own, MindSpore would differentiate each operator of the
     sequence. All intermediate tensors would then stay in memory.

@@ -249,7 +249,7 @@ def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[A
     The window parameters are added to the description of the image.
 
     Raises:
-        OperatorError: a window parameter is unknown, or has not one value per axis.
+        OperatorError: a window parameter is unknown, or does not have one value per axis.
     """
     image, *axes = inputs
     image.update(

@@ -127,7 +127,7 @@ def _has_unknown_size(item: Mapping[str, Any]) -> bool:
 def _merge_axes(
     item: Mapping[str, Any], groups: AxisGroups, *, any_unknown: bool, known: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Copies a tensor description, and merges each group of axes into one axis.
+    """Returns a copy of a tensor description; each group of axes is merged into one axis.
 
     With `any_unknown`, a merged axis gets the size −1 (unknown) if an axis of its group is not
     listed in `known`.

@@ -14,7 +14,7 @@ from te.utils import para_check
 
 
 def one_hot_compute(x, on_value, off_value, depth):
-    """Builds the graph of `one_hot`, one stage with an expression; returns the output tensor."""
+    """Builds the DSL graph of `one_hot`, a single stage; returns the output tensor."""
     return tvm.compute(
         (x.shape[0], depth),
         lambda row, column: tvm.select(x[row] == column, on_value[0], off_value[0]),

@@ -17,8 +17,8 @@ class Scatter:
 
     Args:
         var, indices, updates, var_out: tensor descriptions. With `nd_flag`, each vector along the
-            last axis of `indices` is one index. It has one component for each of the leading axes
-            of `var`.
+            last axis of `indices` is one index. Each index has one component for each of the
+            leading axes of `var`.
         nd_flag: whether an index has several components.
         kernel_name: name of the kernel.
         compute_type: ``update``, ``vadd``, ``vsub``, ``vmul``, ``vdiv``, ``vmax`` or ``vmin``.

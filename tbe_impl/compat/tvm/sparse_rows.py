@@ -2,8 +2,8 @@
 
 On the device, ``tvm.compute(var.shape, lambda *i: tvm.sparse(tvm.select(index[k] == i[0], rows(k,
 *i[1:])), axis=[k]))`` overwrites rows of ``var``. Here this stage becomes a scatter. The target of
-the scatter is the input tensor with the attribute ``shape`` that was passed, as the same object, to
-``tvm.compute``.
+the scatter is an input tensor: ``tvm.compute`` got the attribute ``shape`` of this tensor, as the
+same object.
 """
 
 from __future__ import annotations

@@ -183,10 +183,10 @@ def scatter(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Copies var, and updates the rows of the copy at `indices`, one after the other.
+    """Returns a copy of var; the rows at `indices` are updated one after the other.
 
     Args:
-        var: the tensor to update; the result has the same shape.
+        var: the tensor that is copied; the result has the same shape.
         indices: integers, of any shape; out-of-range indices are skipped.
         updates: tensor of shape ``indices.shape + var.shape[1:]``.
         reduction: how a row is updated: ``update`` (replace), ``add``, ``sub``, ``mul``, ``div``,
@@ -228,10 +228,10 @@ def scatter_nd(
     reduction: str = "update",
     support_out_of_bound_index: bool = True,
 ) -> Tensor:
-    """Copies var, and updates the slices of the copy at index vectors, one after the other.
+    """Returns a copy of var; the slices at index vectors are updated one after the other.
 
     Args:
-        var: the tensor to update; the result has the same shape.
+        var: the tensor that is copied; the result has the same shape.
         indices: integers; each index vector lies along the last axis. Out-of-range vectors are
             skipped.
         updates: tensor of shape ``indices.shape[:-1] + var.shape[indices.shape[-1]:]``.
@@ -311,7 +311,7 @@ def _scatter(var: Array, places: Array, updates: Array, reduction: str) -> Array
 
 
 def update_rows(var: Array, rows: Array, new: Array, reduction: str) -> Array:
-    """Copies `var`; then ``new[i]`` updates the row ``rows[i]`` of the copy, for each i in order.
+    """Returns a copy of `var`; ``new[i]`` updates the row ``rows[i]``, for each i in order.
 
     `reduction` is the kind of update; `scatter` lists the kinds.
     """
