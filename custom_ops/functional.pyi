@@ -52,13 +52,13 @@ def add_relu(
     See `custom_ops.AddReLU`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast: the gradient is computed
-          from z alone, and the shape of z does not determine the shape of a broadcast y.
+        - **y** (Tensor) - of the shape and dtype of x. y is not broadcast, because backward has
+          only z, and z does not determine the original shape of a broadcast y.
 
     Outputs:
         Tensor of the shape and dtype of x. NaN propagates.
@@ -168,13 +168,13 @@ def box_decode(
         anchors: width and height of each anchor.
         stride: size of a grid cell, in the unit of the anchors.
         version: ``v3`` or ``v5``.
-        float16_inside: whether to round exponentials and sigmoids to float16, as on devices that
-            compute exponentials and sigmoids in float16. The relative error is 2^-11, and values
-            above 65,504 become infinite. Coordinates are never rounded to float16: float16 cannot
-            represent every integer above 2,048, so neighbouring pixels would get the same
+        float16_inside: whether to round exponentials and sigmoids to float16, like devices that
+            compute these functions in float16. The relative error of this rounding is 2^-11, and
+            values above 65,504 become infinite. Coordinates are never rounded to float16. Float16
+            cannot represent every integer above 2,048, so neighbouring pixels would get the same
             coordinate.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, of shape
@@ -183,7 +183,7 @@ def box_decode(
 
     Outputs:
         Tuple of two Tensors: corners (images, height · width · anchors, 4) and scores (…, classes).
-        `NMS` takes these Tensors as inputs. Their dtype is float32, or float64 if x is float64.
+        Both Tensors are float32, or float64 if x is float64. `NMS` takes them as inputs.
 
     Raises:
         InputError: x does not have the shape above, an anchor is not a pair of numbers, or the
@@ -387,18 +387,20 @@ def geglu(
 
     Args:
         approximate: whether to use the tanh formula of GELU instead of erf.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
-          Otherwise the two halves of x along the last axis are a and b.
-        - **up** (Tensor, optional) - b. x and up are broadcast to one shape and promoted to one
-          dtype.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is :math:`a`,
+          the input of the activation. Otherwise the first half of x along the last axis is
+          :math:`a`, and the second half is :math:`b`.
+        - **up** (Tensor, optional) - the factor :math:`b`. x and up are broadcast to one shape and
+          promoted to one dtype.
 
     Outputs:
         Tensor y. If `up` is given, y has the broadcast shape. Otherwise y has the shape of x with
-        half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
+        half the size of the last axis. NaN propagates. The result for a = −inf is NaN, as in the
+        formula.
 
     Raises:
         InputError: the shapes do not match, the last axis has odd size, or an input does not have a
@@ -419,14 +421,15 @@ def gelu(
 
     Args:
         approximate: whether to use the tanh formula instead of erf.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype.
@@ -470,14 +473,15 @@ def hard_swish(
     See `custom_ops.HardSwish`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype.
@@ -496,8 +500,8 @@ def iou(
     See `custom_ops.IoU`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (n, 4): x and y of
@@ -626,8 +630,8 @@ def log_softmax(
 
     Args:
         axis (int): the reduced axis. Default: ``-1``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
@@ -719,14 +723,15 @@ def mish(
     See `custom_ops.Mish`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype.
@@ -738,23 +743,24 @@ def mul_sigmoid(
     *,
     route: str = "",
 ) -> Any:
-    """The product of x and SiLU of y.
+    """Computes x · SiLU(y).
 
     z = x·y·σ(y).
 
     See `custom_ops.MulSigmoid`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - of the same dtypes as x, any shape. x and y are broadcast to one shape
+          and promoted to one dtype.
 
     Outputs:
-        Tensor of the broadcast shape and the promoted dtype. NaN propagates. y = −inf gives NaN,
-        as in the formula.
+        Tensor of the broadcast shape and the promoted dtype. NaN propagates. The result for y =
+        −inf is NaN, as in the formula.
 
     Raises:
         InputError: the shapes do not match, or an input does not have a floating-point dtype.
@@ -773,12 +779,13 @@ def my_op(
     See `custom_ops.MyOp`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
-        - **y** (Tensor) - as x. x and y are broadcast to one shape and promoted to one dtype.
+        - **y** (Tensor) - of the same dtypes as x, any shape. x and y are broadcast to one shape
+          and promoted to one dtype.
 
     Outputs:
         Tensor of the broadcast shape and the promoted dtype. NaN propagates.
@@ -808,10 +815,11 @@ def nms(
         iou_threshold: a box is removed if its intersection over union with a selected box exceeds
             this value.
         max_output: maximum number of selected boxes for each image.
-        class_aware: whether a selected box removes only candidates of its own class. If false, a
+        class_aware: whether a selected box removes only candidates of the same class. If false, a
             selected box removes candidates of all classes.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default. ``composite`` needs at least one box, one class and one result.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route. ``composite`` needs at least one box, one class and one
+            result.
 
     Inputs:
         - **boxes** (Tensor) - float16, bfloat16, float32 or float64, of shape (images, boxes, 4):
@@ -819,11 +827,11 @@ def nms(
         - **scores** (Tensor) - of shape (images, boxes, classes) and the dtype of boxes.
 
     Outputs:
-        Tuple of five Tensors. The first has the selected boxes, best first, and the shape
-        (images, max_output, 4). The next three have the scores of these boxes, their classes and
-        their indices in `boxes`, and the shape (images, max_output). The last has the number of
-        selected boxes of each image, and the shape (images,). In unused entries, boxes and scores
-        are 0, and classes and indices are −1. No output has a gradient.
+        Tuple of five Tensors. The first has the shape (images, max_output, 4): the selected boxes,
+        best first. The next three have the shape (images, max_output): the scores, the classes and
+        the indices in `boxes` of the selected boxes. The last has the shape (images,): the number
+        of selected boxes of each image. In unused entries, boxes and scores are 0, and classes and
+        indices are −1. No output has a gradient.
 
     Raises:
         InputError: a shape or dtype is wrong, or ``max_output`` is negative.
@@ -866,8 +874,8 @@ def rotary_embedding(
 
     Args:
         layout (str): ``halves`` or ``interleaved``. Default: ``'halves'``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - (…, D) with D even; float16, bfloat16, float32 or float64.
@@ -898,8 +906,8 @@ def scale_mask_softmax(
 
     Args:
         scale: factor of x.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, at least one axis.
@@ -933,10 +941,10 @@ def scaled_dot_product_attention(
 
     Args:
         scale: factor of the scores; by default :math:`1 / \sqrt{width}`.
-        is_causal: whether to mask, for each query, the keys at later positions.
+        is_causal: whether each query ignores the keys at later positions.
         layout: ``BNSD`` (batch, heads, tokens, width) or ``BSND`` (batch, tokens, heads, width).
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **q** (Tensor) - float16, bfloat16, float32 or float64.
@@ -969,8 +977,8 @@ def softmax(
 
     Args:
         axis (int): the reduced axis. Default: ``-1``.
-        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or
-            empty for the default.
+        route (str): ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an
+            empty string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, with at least one axis.
@@ -1014,25 +1022,27 @@ def swiglu(
     *,
     route: str = "",
 ) -> Any:
-    """Gated linear unit with Swish, like ops.swiglu.
+    """Gated linear unit with Swish; replaces ops.swiglu.
 
     y = activation(gate)·up.
 
     See `custom_ops.SwiGLU`.
 
     Args:
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
-        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is a.
-          Otherwise the two halves of x along the last axis are a and b.
-        - **up** (Tensor, optional) - b. x and up are broadcast to one shape and promoted to one
-          dtype.
+        - **x** (Tensor) - float16, bfloat16, float32 or float64. If `up` is given, x is :math:`a`,
+          the input of the activation. Otherwise the first half of x along the last axis is
+          :math:`a`, and the second half is :math:`b`.
+        - **up** (Tensor, optional) - the factor :math:`b`. x and up are broadcast to one shape and
+          promoted to one dtype.
 
     Outputs:
         Tensor y. If `up` is given, y has the broadcast shape. Otherwise y has the shape of x with
-        half the size of the last axis. NaN propagates. a = −inf gives NaN, as in the formula.
+        half the size of the last axis. NaN propagates. The result for a = −inf is NaN, as in the
+        formula.
 
     Raises:
         InputError: the shapes do not match, the last axis has odd size, or an input does not have a
@@ -1045,7 +1055,7 @@ def swish(
     beta: float = 1.0,
     route: str = "",
 ) -> Any:
-    """Swish, which is nn.SiLU for beta = 1.
+    """Swish activation; for beta = 1, Swish is nn.SiLU.
 
     y = x·σ(beta·x).
 
@@ -1053,14 +1063,15 @@ def swish(
 
     Args:
         beta: factor of x in the sigmoid.
-        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or empty for
-            the default.
+        route: ``native`` (fused kernels), ``composite`` (MindSpore's basic operators), or an empty
+            string for the default route.
 
     Inputs:
         - **x** (Tensor) - float16, bfloat16, float32 or float64, any shape.
 
     Outputs:
-        Tensor of the shape and dtype of x. NaN propagates. x = −inf gives NaN, as in the formula.
+        Tensor of the shape and dtype of x. NaN propagates. The result for x = −inf is NaN, as in
+        the formula.
 
     Raises:
         InputError: x does not have a floating-point dtype, or beta is not a number.
