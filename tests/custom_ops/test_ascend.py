@@ -173,7 +173,7 @@ def check_forward(spec, given, shapes, dtype, **chips):
 def by_numpy(spec, given, arrays):
     """The operator's own kernel on the back end without a compiler."""
     computation = computation_of(spec, attribute_key(spec, given))
-    kernel = computation.kernel([ArraySpec.from_array(array) for array in arrays])
+    kernel = computation.build_for_fixed_sizes([ArraySpec.from_array(array) for array in arrays])
     return as_tuple(kernel(*arrays, backend="numpy"))
 
 
