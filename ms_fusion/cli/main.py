@@ -8,7 +8,8 @@ Exit codes:
 - 0: done;
 - 1: done with findings (`doctor`, `lint-flags`, `cache verify`, `tbe run --check`);
 - 2: not done, for a reason that one sentence on standard error names, with the remedy;
-- 3: not done, since `fuse` had already fused the model.
+- 3: not done, since `fuse` had already fused the model;
+- 130: interrupted, as by Ctrl-C.
 """
 
 from __future__ import annotations
