@@ -15,9 +15,9 @@ from tbe_impl.ascendc.kernel import DEFAULT_SOC, ArrayType, AscendcKernel, load_
 from tbe_impl.cli.arguments import ArrayDescription
 from tbe_impl.cli.commands import ArrayFigures, summarize_array
 from tbe_impl.cli.formula import evaluate
-from tbe_impl.cli.sample_arrays import NamedArray
+from tbe_impl.cli.sample_arrays import NamedArray, make_random_array
 from tbe_impl.comparing import Difference, compare_arrays
-from tbe_impl.dsl.dtypes import dtype_of, is_float
+from tbe_impl.dsl.dtypes import is_float
 from tbe_impl.errors import InputError
 
 
@@ -202,14 +202,7 @@ def _check_sizes(described: Sequence[ArrayDescription]) -> Sequence[ArrayDescrip
 def _input_array(one: ArrayDescription, seed: int, number: int) -> np.ndarray:
     if one.array is not None:
         return np.ascontiguousarray(one.array)
-    random = np.random.default_rng((seed, number))
-    dtype = dtype_of(one.dtype).numpy
-    if is_float(one.dtype):
-        return np.asarray(random.standard_normal(one.shape, np.float32)).astype(dtype)
-    if one.dtype == "bool":
-        return random.integers(0, 2, one.shape).astype(dtype)
-    low, high = (0, 100) if dtype.kind == "u" else (-50, 50)
-    return random.integers(low, high, one.shape).astype(dtype)
+    return make_random_array(np.random.default_rng((seed, number)), one.dtype, one.shape)
 
 
 def _differences(

@@ -80,9 +80,9 @@ def make_inputs(
             truth = own is not None and (own.dtype == "bool" or bool(_TRUTHS.match(own.name)))
             truth = truth or operator.lower().startswith("logical")
             random = np.random.default_rng((seed, number))
-            array = _make_random_array(
-                random, item, shape, limits.get(id(item.tensor)), truth=truth
-            )
+            limit = limits.get(id(item.tensor))
+            dtype = item.tensor.dtype
+            array = make_random_array(random, dtype, shape, limit=limit, truth=truth)
         found.append(NamedArray("in", name, array))
     return tuple(found)
 
@@ -106,18 +106,27 @@ def _take_description(item: Argument, left: list[ArrayDescription]) -> ArrayDesc
     return None
 
 
-def _make_random_array(
+def make_random_array(
     random: np.random.Generator,
-    item: Argument,
+    dtype: str,
     shape: tuple[int, ...],
-    limit: int | None,
     *,
-    truth: bool,
+    limit: int | None = None,
+    truth: bool = False,
 ) -> np.ndarray:
-    kind = dtype_of(item.tensor.dtype).kind
+    """Creates an array of random values; `make_inputs` describes their distribution.
+
+    Args:
+        random: source of the random values.
+        dtype: name of the dtype in the DSL.
+        shape: shape of the array.
+        limit: upper bound of an index, which the values do not reach; None for other arrays.
+        truth: whether the integers are 0 or 1.
+    """
+    kind, result = dtype_of(dtype).kind, dtype_of(dtype).numpy
     numbers: Any
     if kind == "float":
-        wide = np.float64 if item.dtype == np.float64 else np.float32
+        wide = np.float64 if result == np.float64 else np.float32
         numbers = random.standard_normal(shape, wide)
     elif limit is not None:
         numbers = random.integers(0, max(limit, 1), shape)
@@ -126,7 +135,7 @@ def _make_random_array(
     else:
         low, high = (0, 100) if kind == "uint" else (-50, 50)
         numbers = random.integers(low, high, shape, endpoint=True)
-    return np.asarray(numbers).astype(item.dtype)
+    return np.asarray(numbers).astype(result)
 
 
 def _index_limits(kernel: Kernel) -> dict[int, int]:

@@ -373,7 +373,11 @@ def test_every_operator_has_its_tbe_operators(spec):
         assert spec.has_tbe_gradient
     for steps in filter(None, (spec.tbe_steps, spec.tbe_gradient_steps)):
         for given in attributes_of(spec):
-            assert all(step.spec.has_tbe for step in steps(**given).operators)
+            specs = [step.spec for step in steps(**given).operators]
+            assert all(one.has_tbe for one in specs)
+            for one in filter(lambda one: one.infer_dtype, specs):
+                kinds = one.infer_dtype(*["float16" for _ in one.inputs])
+                assert len(kinds) == len(one.outputs), one.name
 
 
 @cases("name", ["AddReLU", "LayerNorm", "MatMulBiasReLU", "IoU", "GELU"])
