@@ -58,6 +58,8 @@ def test_scalars_defines_and_fields_arrive(operator):
     kernel = _build(operator)
     np.testing.assert_array_equal(kernel(x), (x * 0.5 - 3) * 20 + 8.25)
     assert kernel.report().instructions["S"] == 128
+    least = {"shift": -(1 << 31), "scale": 0, "twice": False}
+    np.testing.assert_array_equal(_build(operator, arguments=least)(x), -20.0 * 2**30 + 8.25)
 
 
 @cases(

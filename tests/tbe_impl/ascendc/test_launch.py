@@ -115,6 +115,9 @@ def test_buffers_bear_the_names_of_the_kernels_variables(faults):
         ("outQueue", 4096, 1),
         ("plainBuf", 4096, 1),
     ]
+    text = str(report)
+    assert "UB: inQueue, 8,192 bytes (2 × 4,096)" in text
+    assert "UB: plainBuf, 4,096 bytes\n" in text
 
 
 def test_an_overflow_says_who_takes_what(faults):
