@@ -294,7 +294,10 @@ class Kernel:
         return self._copy_options_to(found)
 
     def _copy_options_to(self, other: Kernel) -> Kernel:
-        """Returns a copy of `other` with this kernel's options, except the options about loops."""
+        """Returns a copy of `other` with this kernel's thread count and options.
+
+        The options about loops are those of `other`.
+        """
         return replace(
             other, options=self.options.with_loops_of(other.options), threads=self.threads
         )

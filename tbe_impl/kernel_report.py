@@ -1,4 +1,4 @@
-"""Reports a kernel as values and text: arrays, code for this processor, schedule on the chip."""
+"""Reports the arrays of a kernel, its code for this processor, and its schedule on the chip."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ class Soc:
 def _table(text: str, column: int) -> Mapping[str, frozenset[str]]:
     """Parses one column of a table; returns a dict from each name to the dtypes in this column.
 
-    Cells are separated by ``|``. A cell ``-`` is an empty set; an empty cell repeats the cell
-    before it.
+    Cells are separated by ``|``. A cell ``-`` means that no dtype is supported. An empty cell
+    repeats the cell to its left.
     """
     found: dict[str, frozenset[str]] = {}
     for line in text.strip().splitlines():

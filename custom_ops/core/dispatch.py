@@ -261,7 +261,11 @@ def _record(
 
 
 def _write_dynamic_sizes(record: _Kernel, kernel: BoundKernel, given: Sequence[ArraySpec]) -> None:
-    """Marks the dynamic sizes in `record`, and writes the input and axis of each size argument."""
+    """Writes the dynamic sizes of a kernel into `record`, for the C cache.
+
+    The function marks each dynamic size. It also writes, for each size argument of the C function,
+    the index of the input and the axis that have this size.
+    """
     pattern, program = kernel.varying.pattern, kernel.varying.program
     places = [] if program is None else program[2]
     of_outputs = [size for one in given[len(kernel.inputs) :] for size in one.shape]
@@ -304,7 +308,11 @@ def entry_of(computation: Computation) -> Entry:
 
 
 def _bank() -> Bank:
-    """Returns a loaded C library with a free slot; loads another copy if the last copy is full."""
+    """Returns the newest loaded copy of the C library if the copy has a free slot.
+
+    Otherwise the function loads another copy and returns it. A slot is an entry point of the copy
+    that calls one operator.
+    """
     if not _banks or len(_banks[-1].slots) == _banks[-1].size:
         _banks.append(Bank(len(_banks)))
     return _banks[-1]

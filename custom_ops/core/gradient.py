@@ -103,10 +103,11 @@ def _forward(spec: OpSpec) -> Any:
 
 
 def _infer_like_inputs(saves: Sequence[str], own: Sequence[str]) -> Any:
-    """Returns a function that infers a gradient's shape (or dtype) from the corresponding input.
+    """Returns a function that infers the shapes (or dtypes) of gradients.
 
-    Returns None if one of these inputs is missing from `saves`, the inputs of the gradient
-    operator.
+    The gradient of an input has the shape and dtype of the input. `own` are the names of the inputs
+    whose gradients are computed. `saves` are the names of the inputs of the gradient operator. If
+    an input in `own` is missing from `saves`, the function returns None.
     """
     if not set(own) <= set(saves):
         return None

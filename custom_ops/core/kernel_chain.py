@@ -153,7 +153,7 @@ def _outputs_of(kernel: MemberKernel) -> tuple[ArraySpec, ...]:
 def _call_kernel(
     kernel: MemberKernel, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray]
 ) -> None:
-    """Runs a kernel of a sequence on arrays."""
+    """Runs one kernel of a sequence: reads `arrays`, and writes the results into `out`."""
     shapes = [one.shape for one in kernel.inputs]  # type: ignore[union-attr]
     given = [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
     made = [array.reshape(one.shape) for array, one in zip(out, _outputs_of(kernel), strict=True)]

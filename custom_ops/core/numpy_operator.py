@@ -241,7 +241,7 @@ class Operator(OperatorCell):
     def _compute(
         self, function: Callable[..., Any], values: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        """Wraps a method, with these attribute values, as a function on DSL tensors."""
+        """Wraps a method as a function on DSL tensors; `self` has the attribute values `values`."""
 
         def run_on_tensors(*tensors: Any) -> Any:
             with self._override_attributes(values):
@@ -395,7 +395,7 @@ def _has_same_objects(some: Mapping[str, Any], others: Mapping[str, Any]) -> boo
 
 
 def place_of(written: type) -> str:
-    """Returns ``file:line`` of a class for messages, or the class name if the file is unknown."""
+    """Returns the source location ``file:line`` of a class, or its name if the file is unknown."""
     try:
         file = inspect.getsourcefile(written)
         return f"{file}:{inspect.getsourcelines(written)[1]}"

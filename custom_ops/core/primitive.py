@@ -173,7 +173,10 @@ def _signatures(spec: OpSpec) -> Any:
 def _gradients(
     spec: OpSpec, attributes: Attributes, order: int, *, eager: bool = False
 ) -> tuple[pynative_fast_path.Gradient, ...]:
-    """Returns the operators that compute the gradients; the tuple is empty without such kernels."""
+    """Returns the operators that compute the gradients of an operator.
+
+    Returns an empty tuple if no generated operator can compute them.
+    """
     if (
         spec.bprop is not None
         or order >= MAX_ORDER
@@ -200,7 +203,10 @@ def _build_fast_call(spec: OpSpec, attributes: Attributes, order: int) -> FastCa
 
 
 def _bprop(spec: OpSpec, attributes: Attributes, order: int, eager: bool) -> Any:
-    """Returns the bprop that MindSpore parses, which returns zeros for undifferentiable inputs."""
+    """Returns the bprop of an operator, a function that MindSpore parses.
+
+    The bprop returns zeros for inputs that are not differentiable.
+    """
     if spec.bprop is not None:
         return spec.bprop
     found = _gradients(spec, attributes, order, eager=eager)

@@ -40,10 +40,10 @@ def prepare_conv2d(
 ) -> Prepared:
     """Prepares ``y = activation(conv(x, weight) · scale + bias + residual)`` on NCHW arrays.
 
-    The first inputs of the operator are ``x`` and ``weight``. Then follow, if requested, ``bias``
-    (one value per output channel), ``residual`` (of the shape of y) and ``scale`` (one value per
-    output channel). The output of the operator is ``y``. Sums are accumulated in float32. Float16
-    and bfloat16 results are rounded once, at the end.
+    The inputs of the operator are ``x``, ``weight`` and, if requested, ``bias``, ``residual`` and
+    ``scale``, in this order. ``bias`` and ``scale`` have one value per output channel. ``residual``
+    has the shape of y. The output of the operator is ``y``. Sums are accumulated in float32.
+    Float16 and bfloat16 results are rounded once, at the end.
 
     Args:
         x_shape, weight_shape, stride, padding, dilation, groups: as for `geometry.geometry`.

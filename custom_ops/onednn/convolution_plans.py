@@ -252,7 +252,10 @@ def _image_layout(
 def _input_place(
     builder: PlanBuilder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]
 ) -> Place:
-    """Adds the caller's next buffer as an input, with the shape and strides that oneDNN needs."""
+    """Adds the next input of the primitive to a plan, with the shape and strides for oneDNN.
+
+    The plan takes the input from the caller's next buffer.
+    """
     if kind.name == "weight":
         return builder.read(kind, dtype, sizes.grouped_weight)
     if len(kind.shape) == 1:
@@ -265,7 +268,10 @@ def _input_place(
 def _gradient_place(
     builder: PlanBuilder, sizes: Geometry, kind: TensorType, dtype: str, last: frozenset[str]
 ) -> OutputPlace:
-    """Adds the caller's next buffer to the plan, as an output for a gradient."""
+    """Adds the next gradient of the primitive to a plan, as an output.
+
+    The plan writes the gradient into the caller's next buffer.
+    """
     if kind.name == "grad_x":
         return layouts.output_image(builder, kind, dtype, sizes.x, kind.name in last)
     return builder.output_place(

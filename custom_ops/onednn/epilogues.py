@@ -134,8 +134,8 @@ class Epilogue:
             library: the loaded oneDNN library.
             attributes: attributes of the primitive.
             added, multiplied: memory descriptors of the addends and of the factors. The factors are
-                applied first. The post-op at position i reads the argument
-                `constants.post_operation(i)`.
+                applied first. At execution, the array that the post-op at position i reads is the
+                primitive's argument with the index `constants.post_operation(i)`.
             onto: whether the primitive first adds its result to the previous content of the result
                 array. If so, this addition is the post-op at position 0.
         """

@@ -326,7 +326,7 @@ class ScaledDotProductAttention(OperatorCell):
         return self.masked(q, k, v, mask)
 
     def forward(self, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """Returns y for NumPy arrays, and records the inputs for `backward`."""
+        """Returns the attention of NumPy arrays, and saves the arrays for `backward`."""
         given = (q, k, v) if mask is None else (q, k, v, mask)
         cell = self.plain if mask is None else self.masked
         object.__setattr__(self, "_last", cell)  # plain assignment registers it as a child Cell

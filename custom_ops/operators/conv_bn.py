@@ -47,7 +47,10 @@ SPECS: Mapping[str, OpSpec] = {
 
 
 class _FoldedConvolution:
-    """Convolution of NumPy arrays; the weights contain a batch normalisation, folded once."""
+    """A convolution of NumPy arrays; a batch normalisation is folded into its weights.
+
+    `fold_weights` must be called before `forward`.
+    """
 
     def __init__(self, attributes: Mapping[str, Any], eps: float, activation: str, has_bias: bool):
         spec = FOLD_BATCH_NORM_BIAS if has_bias else FOLD_BATCH_NORM

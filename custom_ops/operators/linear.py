@@ -319,7 +319,7 @@ def linear_spec(
 
 
 def _rename_gradient(step: CompiledStep, made: str) -> CompiledStep:
-    """Renames the array ``made`` of a kernel call to the value of the parameter `made`."""
+    """Replaces the array name ``made`` of a kernel call by the value of the parameter `made`."""
     change = {"made": made}
     reads, writes = (
         tuple(change.get(key, key) for key in keys) for keys in (step.reads, step.writes)

@@ -288,7 +288,7 @@ class _AttentionMatcher:
         return float(share)
 
     def _step_before_softmax(self, node: ast.expr, found: CallSemantics | None) -> ast.expr:
-        """Matches an operation between the product q kᵀ and the softmax, and returns the input."""
+        """Matches one operation between q kᵀ and the softmax; returns its scores operand."""
         if found is None or not found.operands:
             raise _NoAttention(f"{ast.unparse(node)[:60]} is not a step of attention")
         statement = self.flow.statement_of(node)
@@ -407,7 +407,7 @@ class _AttentionMatcher:
         return found.operands[0]
 
     def _sides(self, found: CallSemantics) -> tuple[ast.expr, ast.expr]:
-        """Returns the pair (operand that contains the scores, other operand)."""
+        """Returns the two operands of a sum; the operand that contains the scores comes first."""
         first, second = found.operands
         leads = self._is_from_product(first), self._is_from_product(second)
         if leads == (True, False):
@@ -489,7 +489,10 @@ class _AttentionMatcher:
         return inner and any(self._is_filled_like(one, depth - 1) for one in known.operands)
 
     def _forget(self, node: ast.expr) -> None:
-        """Records that the edit removes an expression, and definitions that no other code reads."""
+        """Records that the edit removes an expression.
+
+        The edit also removes each definition that only this expression reads.
+        """
         for one in ast.walk(node):
             self.passed.add(id(one))
             found = self.flow.reaching.get(id(one), frozenset())

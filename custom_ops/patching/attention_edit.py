@@ -226,7 +226,7 @@ class _EditBuilder:
         return lines
 
     def _reshape_call(self, step: ReshapeStep) -> ast.expr:
-        """Copies the call of a reshape; in the copy, zeros replace the scores."""
+        """Returns a copy of a reshape call; the copy reshapes zeros instead of the scores."""
         before = _load(f"{self.found.name}_laid_{self._previous_frame(step.frame)}")
         call, func = step.call, step.call.func
         if isinstance(func, ast.Attribute) and func.value is step.scores:
@@ -238,7 +238,7 @@ class _EditBuilder:
         return self.found.frames[frame + 1]
 
     def _call(self, v: ast.expr, masks: int) -> ast.expr:
-        """Returns the call of the fused operator."""
+        """Returns the call of the fused operator, with `masks` masks."""
         found, none = self.found, ast.Constant(None)
         keys = (
             _expression(f"{self._frame_name(found.of_softmax)}.shape[-1]")

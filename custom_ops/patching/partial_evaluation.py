@@ -245,7 +245,7 @@ class Scope:
     def _construct(
         self, kind: type, node: ast.Call, names: Mapping[str, KnownValue]
     ) -> KnownValue | None:
-        """Evaluates a constructor call: constructs the primitive, or the Cell without weights."""
+        """Evaluates a constructor call: constructs a primitive, or a Cell that has no weights."""
         if kind.__name__ not in _CONSTRUCTIBLE_CLASSES or not issubclass(
             kind, (ops.Primitive, nn.Cell)
         ):

@@ -85,7 +85,10 @@ class Body:
     def _block(
         self, statements: list[ast.stmt], names: dict[str, KnownValue], depth: int, *, inside: bool
     ) -> tuple[list[ast.stmt], bool]:
-        """Normalises statements; also returns whether all paths end with a return or raise."""
+        """Normalises the statements of a block.
+
+        Returns the new statements, and whether all paths end with a return or raise.
+        """
         made: list[ast.stmt] = []
         for statement in statements:
             more, ended = self._statement(statement, names, depth, inside=inside)

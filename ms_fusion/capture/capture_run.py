@@ -261,7 +261,7 @@ def _operators_kept_out(net: Any, inputs: Sequence[Any], flags: str) -> tuple[st
 
 
 def _restart_random() -> None:
-    """Resets MindSpore's seed, so that both runs draw the same random numbers."""
+    """Resets MindSpore's seed, so that all flag variants of a net draw the same random numbers."""
     import mindspore
 
     mindspore.manual_seed(0)

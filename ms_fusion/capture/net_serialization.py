@@ -3,10 +3,10 @@
 Unpickling runs code from the bytes. So a child process may unpickle only bytes from its own parent
 process. The state of the Cells is serialized, so unpickling does not call their constructors. A
 class or function is serialized by value if another process cannot import it, or if its globals
-contain a net. MindSpore looks up names in the user's modules and reads source code. So the bytes
-also contain the globals of the user's modules, and the source code of notebook cells. If an object
-(for example a lock or an open file) cannot be serialized, `pack` raises an error with the reason.
-The caller of `pack` then captures the net in the user's process.
+contain a net. The bytes also contain the globals of the user's modules, and the source code of
+notebook cells, because MindSpore needs both when it compiles the net. If an object (for example a
+lock or an open file) cannot be serialized, `pack` raises an error with the reason. The caller of
+`pack` then captures the net in the user's process.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def build_request(kernel: Path, **options: Any) -> Any:
 
 @contextmanager
 def _place_of_formula() -> Iterator[None]:
-    """Makes errors of a formula name the option `--check` instead of `--formula`."""
+    """Context manager: in an error about a formula, names `--check` instead of `--formula`."""
     try:
         yield
     except InputError as error:

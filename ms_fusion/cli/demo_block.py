@@ -19,7 +19,7 @@ class Attention(nn.Cell):
         self.mask = mindspore.Parameter(-1e4 * future, name="mask", requires_grad=False)
 
     def split(self, x):
-        """Splits the last axis: (batch, length, width) → (batch, heads, length, width / heads)."""
+        """Splits the heads: (batch, length, width) → (batch, heads, length, width / heads)."""
         batch, length, _ = x.shape
         return x.reshape(batch, length, self.heads, self.head_width).transpose(0, 2, 1, 3)
 

@@ -177,7 +177,7 @@ def _parse_assumption(text: str) -> tuple[str, int]:
 
 
 def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator[str]:
-    """Yields the log lines: the estimate, the fusions, the written file."""
+    """Yields log lines about the estimated benefit, the fused kernels, and the written file."""
     from ms_fusion.onnx.fuse.output_files import KERNELS
     from ms_fusion.onnx.ort_library.operator_library import LIBRARY
 
@@ -236,7 +236,7 @@ def _traffic_line(ledger: Ledger) -> str:
 
 
 def _runner_lines(ledger: Ledger) -> Iterator[str]:
-    """Yields a line about the runtime of the kernels, and a line with the times of both models."""
+    """Yields a line on the runtime of the kernels, and a line on the original and fused times."""
     told = ledger.environment
     version, times = told.get("onnxruntime"), told.get("model times")
     if told.get("custom operators"):
@@ -254,7 +254,7 @@ def _runner_lines(ledger: Ledger) -> Iterator[str]:
 
 
 def _group_lines(ledger: Ledger) -> Iterator[str]:
-    """Yields a line for each kernel name: operators, number of kernels, and measured times."""
+    """Yields a line for each kernel name, with operators, number of kernels, and measured times."""
     for name, alike in groupby(sorted(_all_kernels(ledger), key=_kernel_name), _kernel_name):
         first, *others = alike
         times = f", {len(others) + 1} times" if others else ""

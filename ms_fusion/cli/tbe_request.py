@@ -119,7 +119,11 @@ def _parse_description(
 
 
 def _attach_array(described: ArrayDescription, file: Path | None) -> ArrayDescription:
-    """Returns the description of the array in `file`; returns `described` if `file` is None."""
+    """Returns the description of an input with the array from `file`.
+
+    The shape and the dtype are those of the array; the format is the format of `described`. If
+    `file` is None, the function returns `described` unchanged.
+    """
     if file is None:
         return described
     import numpy as np

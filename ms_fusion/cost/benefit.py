@@ -213,7 +213,10 @@ class _EpiloguePasses:
 
 
 def _epilogue_passes(part: Graph) -> _EpiloguePasses:
-    """Returns the passes after a library call: relu, and sums with a residual of equal shape."""
+    """Returns the passes that process the result of a library call again.
+
+    A pass is a ReLU, or an addition of a residual that has the shape of the result.
+    """
     if not _products(part):
         return _EpiloguePasses()
     more = read = 0

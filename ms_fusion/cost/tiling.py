@@ -93,7 +93,7 @@ def tiling(part: Graph, device: Device) -> Tiling:
 
 
 def _source_products(part: Graph) -> Mapping[str, frozenset[str]]:
-    """Returns a dict from a value's name to the names of the products on which it depends."""
+    """Returns a dict from a value's name to the names of the matrix products that it depends on."""
     found: dict[str, frozenset[str]] = {name: frozenset() for name in part.values}
     for node in part.nodes:
         before = frozenset[str]().union(*(found[name] for name in node.inputs))

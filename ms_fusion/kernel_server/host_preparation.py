@@ -24,10 +24,10 @@ RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_vo
 
 
 def prepare_kernel(kernel: CompositeKernel, *, failed: bool = False) -> CFunction:
-    """Prepares a kernel that calls oneDNN or NumPy; returns the C function that computes it.
+    """Returns a C function that computes the results of `kernel` with oneDNN or NumPy.
 
     The C function runs a sequence of our kernels and oneDNN calls. If this sequence cannot be
-    prepared, the C function computes the kernel by the NumPy formulas of its operators.
+    prepared, the C function calls the NumPy formula of each operator in `kernel`.
 
     Args:
         kernel: the description of the kernel.

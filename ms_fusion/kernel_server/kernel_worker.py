@@ -12,9 +12,10 @@ from ms_fusion.kernel_server.host import Host
 
 
 def install_host(request: Mapping[str, Any]) -> None:
-    """Installs a `Host`, which prepares kernels at their first call.
+    """Installs a `Host`, which prepares each kernel at its first call.
 
-    The `Host` reads the kernels' descriptions from the directory of the requested kernel's library.
+    `request` names the library of one kernel. MindSpore writes the descriptions of all kernels into
+    the directory of this library. The `Host` reads them from there.
     """
     Host(Path(request["library"]).parent).install()
 

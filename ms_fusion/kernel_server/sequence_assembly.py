@@ -234,7 +234,7 @@ def _make_own_kernel(
 
 
 def _copy(like: Tensor, source: str, target: str) -> Step[Kernel]:
-    """Returns a member of a sequence that copies the array `source` to the array `target`."""
+    """Returns a step of a kernel sequence; it copies the array `source` to the array `target`."""
     given = placeholder(like.shape, like.dtype, "source")
     made = compute(like.shape, lambda *at: given(*at), "target")
     kernel = Kernel(

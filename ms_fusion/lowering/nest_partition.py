@@ -164,7 +164,7 @@ def stored_value_numbers(plan: Plan, group: LoweredGroup) -> tuple[int, ...]:
 
 
 def _places(group: LoweredGroup) -> dict[int, int]:
-    """Returns a dict from the ``id`` of a tensor to the back end's index of the tensor."""
+    """Returns a dict from ``id(tensor)`` to the number by which code options name the tensor."""
     found = storable_results(group.results, group.inputs)
     return {id(tensor): at for at, tensor in enumerate(found)}
 
@@ -272,7 +272,10 @@ def _ancestors(node: Node, graph: Graph) -> list[Node]:
 
 
 def _cost_us(nodes: Sequence[Node], graph: Graph, device: Device) -> float:
-    """Returns the cost in µs of computing the operators in one nest without storing results."""
+    """Returns the estimated time in µs of one nest that computes the operators.
+
+    The time includes arithmetic and the reads of inputs. It does not include stores of results.
+    """
     made = {name for node in nodes for name in node.outputs}
     read = {name: graph.values[name] for node in nodes for name in node.inputs if name not in made}
     bytes_read = sum(value.bytes for value in read.values())

@@ -44,7 +44,7 @@ def numpy_dtype(name: str) -> numpy.dtype[Any]:
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One operator with its inputs, for a formula or a lowering rule.
+    """One operator with its inputs: the argument of the functions that compute an operator.
 
     Attributes:
         node: node of the operator in a graph.

@@ -40,7 +40,7 @@ def _resize_formula(
     nearest: bool = False,
     back: bool = False,
 ) -> Formula:
-    """Returns a formula that resizes an image, or that computes its gradient if `back` is True."""
+    """Returns the formula of an image resize, or of the resize's gradient if `back` is True."""
 
     def formula(call: Call) -> Array:
         given, made = call.inputs[0].shape, call.output.shape

@@ -31,7 +31,7 @@ class PredictionDot:
 
 @dataclass(frozen=True)
 class Predictions:
-    """The data of the drawing, in the drawing's units.
+    """The marks and axis ticks of the plot, in the coordinates of the SVG drawing.
 
     Attributes:
         dots: one dot for each measured kernel.
@@ -64,7 +64,7 @@ class Predictions:
 
 
 def predictions(ledger: Ledger) -> Predictions | None:
-    """Returns the data of the drawing, or None if the ledger contains no prediction."""
+    """Returns the content of the plot, or None if the ledger contains no prediction."""
     both: list[tuple[int, float, float]] = []
     made: list[float] = []
     for number, kernel in enumerate(ledger.kernels):

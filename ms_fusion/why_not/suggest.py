@@ -142,7 +142,10 @@ def add_flags(flags: str, added: str) -> str:
 
 
 def _flag_values(flags: str) -> dict[str, str | tuple[str, ...]]:
-    """Returns a dict from each flag in a flag string to its value; a list of names is a tuple."""
+    """Returns a dict from each flag in a flag string to its value.
+
+    The value of a flag that lists names is a tuple; any other value is a string.
+    """
     return {
         name: tuple(filter(None, text.split(","))) if is_list(name) else text
         for name, text in read_flags(flags).items()

@@ -52,7 +52,7 @@ def list_apis() -> tuple[ApiFile, ...]:
 
 
 def _public_parts(text: str) -> list[str]:
-    """Returns the texts of the namespaces that kernels can use, without comments."""
+    """Returns the source text of each namespace that kernels can use, without comments."""
     found = re.findall(
         rf"^namespace (?:{_NAMESPACES}) \{{\n(.*?)^\}} // namespace", text, re.MULTILINE | re.DOTALL
     )

@@ -177,7 +177,10 @@ def _with_names(text: str) -> str:
 
 
 def _name_at(file: str, line: int, kind: str, *, number: int = 0) -> str:
-    """Returns the variable of buffer `number` (counted from 0) among the buffers of one line."""
+    """Returns the variable name of the buffer that a source line creates or declares.
+
+    If the line has several buffers, `number` selects one, counted from 0.
+    """
     lines = _lines_of(file)
     text = " ".join(lines[line - 1 : line + 3]) if 0 < line <= len(lines) else ""
     for pattern in (_INIT_CALL, _ASSIGNED, _DECLARED):

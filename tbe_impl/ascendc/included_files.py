@@ -45,7 +45,10 @@ def find_include_directories(path: Path, given: Sequence[Path], model: Path) -> 
 def _follow(
     path: Path, directories: list[Path], model: Path, *, is_searching: bool
 ) -> tuple[Path, ...]:
-    """Returns all included files; if `is_searching`, appends found directories to `directories`."""
+    """Returns all files that `path` includes, directly or through other files.
+
+    If `is_searching`, the function appends the include directories that it found to `directories`.
+    """
     found: dict[Path, None] = {}
     near: tuple[tuple[Path, ...], ...] | None = None
     waiting = [path]

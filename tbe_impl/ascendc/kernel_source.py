@@ -268,7 +268,7 @@ def _parameter(text: str, number: int) -> Parameter:
 
 
 def _launch_call(found: re.Match[str]) -> str:
-    """Returns the text that replaces ``name<<<…>>>(``: the start of a call that has no effect."""
+    """Returns the replacement for ``name<<<…>>>(``: the start of a call that does nothing."""
     lines = "\n" * found[0].count("\n")
     first = " ".join(_split_at_commas(found[2])[0].split())
     return f"::host_model::LaunchCall{{static_cast<uint32_t>({first})}}{lines}("

@@ -341,7 +341,7 @@ def _compile_error(error: CompileError, source: Path, place: Path) -> InputError
 
 @lru_cache(maxsize=1)
 def _headers() -> str:
-    """Returns the SHA-256 of the host model's headers."""
+    """Returns the SHA-256 of all headers of the host model."""
     whole = hashlib.sha256()
     for path in sorted(HOST_MODEL.rglob("*.h")):
         content = path.read_bytes()

@@ -146,7 +146,11 @@ def _sum_terms(terms: Sequence[Term]) -> Term:
 
 
 def _has_complementary_gates(terms: Sequence[tuple[Gate, ...]]) -> bool:
-    """Whether two terms have one gate each, and one gate is the negation of the other."""
+    """Whether two terms have complementary conditions, so that always one of them is zero.
+
+    Only terms with exactly one gate (condition) count. The gates are complementary if one is the
+    negation of the other.
+    """
     alone = [gates[0] for gates in terms if len(gates) == 1]
     sides = {(id(gate.make), gate.holds) for gate in alone}
     return any((make, not holds) in sides for make, holds in sides)

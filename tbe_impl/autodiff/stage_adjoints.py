@@ -140,7 +140,10 @@ def _group_by_element(parts: Sequence[tuple[Read, Term]]) -> list[list[tuple[Rea
 
 
 def _scatter_term(places: ReadAccess, term: Term) -> Adjoint:
-    """Builds the contribution of a term to the adjoint of the tensor that `places` reads."""
+    """Returns the part of a tensor's adjoint that one term contributes.
+
+    `places` describes the elements of the tensor that were read.
+    """
     value = scatter_add(places, term.gated_value())
     if not term.gates and is_onto(places):
         return Adjoint(value)

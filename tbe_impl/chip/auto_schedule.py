@@ -172,7 +172,7 @@ def _order_axes(
 def _can_tile_without_recomputation(
     outputs: Sequence[Tensor], nest: TiledNest, axis: int, chip: Soc
 ) -> bool:
-    """Whether an axis can be tiled without recomputing a large stage, such as its reduction."""
+    """Whether tiling of an axis recomputes no large stage, for example a row reduction."""
     order = (axis, *(other for other in range(len(nest.main.axis)) if other != axis))
     scratch = Schedule(outputs)
     _apply_tiling(scratch, nest, Tiling(order, 0, 1), chip)

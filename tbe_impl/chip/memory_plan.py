@@ -89,7 +89,10 @@ def order_of(regions: Regions) -> dict[int, int]:
 
 
 def _is_a_view(stage: StageRecord) -> bool:
-    """Whether a stage only configures later image loads (``set_fmatrix``) and uses no memory."""
+    """Whether a stage only configures later image loads (``set_fmatrix``).
+
+    Such a stage uses no memory.
+    """
     return any(
         directive.value[0] == "set_fmatrix" for directive in stage.find_directives("emit_insn")
     )

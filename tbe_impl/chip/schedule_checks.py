@@ -147,7 +147,10 @@ def check_attachment(regions: Regions, chip: Soc) -> Iterator[Finding]:
 
 
 def _is_transitive_producer(regions: Regions, stage: StageRecord, parent: StageRecord) -> bool:
-    """Whether `parent` reads a stage directly, or through stages that are attached or inlined."""
+    """Whether `parent` directly or transitively reads the result of `stage`.
+
+    A transitive read passes through other stages; each of them is attached or inlined.
+    """
     through = reachable(
         [stage],
         lambda one: [

@@ -300,7 +300,10 @@ class _ArgumentBinder:
         yield [self._take_output(f"{item.name}{number}").as_argument() for number in range(count)]
 
     def _take_output(self, name: str) -> ArrayDescription:
-        """Returns the next description of an output, or derives it from the inputs."""
+        """Returns the description of the next output.
+
+        If the user gave too few descriptions, the function derives the description from the inputs.
+        """
         if self.made < len(self.outputs):
             given = self.outputs[self.made]
             found = replace(given, array=None, name=name)

@@ -138,7 +138,7 @@ def statement_lines(body: Sequence[ir.Stmt], indent: str = "") -> Iterator[str]:
 
 
 def _parts(node: ir.Stmt) -> Iterator[tuple[str, Sequence[ir.Stmt]]]:
-    """Yields the title and the statements of each part of a statement."""
+    """Yields a pair (title, body statements) for each body of a compound statement."""
     if isinstance(node, ir.For):
         yield _for(node), node.body
     elif isinstance(node, (ir.If, ir.TargetIf)):

@@ -141,9 +141,10 @@ class NestFunction:
     def accessed_element_count(self) -> ir.Expr:
         """Returns the number of elements that the nest reads and writes.
 
-        The number decides whether the nest runs on several threads. In a nest without reductions,
-        an input counts at most as many elements as the nest writes. For example, a lookup in a
-        large table reads only some rows of the table.
+        The number decides whether the nest runs on several threads. A nest without reductions reads
+        at most one element of an input for each element that it writes. So the count of each input
+        is limited to the number of written elements. For example, a lookup in a large table reads
+        only some rows of the table.
         """
         own = [root.tensor for root in self.nest.roots]
         met, waiting, sums = {id(tensor) for tensor in own}, [tensor.op for tensor in own], False

@@ -155,7 +155,7 @@ class NestWriter:
     # loops and stores
 
     def _loops(self, at: int, stream: ir.Expr | None) -> None:
-        """Emits the loops from level `at` on, including the stores."""
+        """Emits the loops of the nest from level `at` inwards, and the stores in these loops."""
         nest = self.nest
         if at == len(nest.levels):
             self._store(None)
@@ -207,7 +207,10 @@ class NestWriter:
         return len(pieces) > 1 and all(piece.steps == 1 for piece in pieces)
 
     def _emit_outer_loop(self, at: int, body: Callable[[], None], stream: ir.Expr | None) -> None:
-        """Emits an outer loop: sequential, blocked, fused, collapsed, or unrolled and jammed."""
+        """Emits the outer loop at level `at`.
+
+        The loop is sequential, blocked, fused, collapsed, or unrolled and jammed.
+        """
         inside, level = self.inside, self.nest.levels[at]
         ((serial, step), *others) = level.parts
         if step > 1 or others:
@@ -273,7 +276,7 @@ class NestWriter:
         )
 
     def _can_collapse(self, at: int) -> bool:
-        """Returns whether the loops from level `at` on can collapse into one loop."""
+        """Returns whether the loops from level `at` inwards can be collapsed into one loop."""
         inner = [serial for level in self.nest.levels[at + 1 :] for serial, _ in level.parts]
         if len(self.nest.levels) > len(self.nest.loops) or self.inside.parts.keys() & set(inner):
             return False
@@ -305,13 +308,13 @@ class NestWriter:
         parent.body.append(ir.For(first.name, begin, end, tile, steps))
 
     def _hoist_reductions(self, below: frozenset[int]) -> None:
-        """Emits, before the loops `below`, the reductions that these loops use, where possible."""
+        """Emits reductions before the loops `below` that use them, where this is possible."""
         for root in self.nest.roots:
             if root.columns or below & root.variables:
                 self.inside.hoist_reductions(_innermost_expression(root), root.axes, below)
 
     def _store_outer(self, at: int) -> None:
-        """Stores the tensors that `_outer_roots` yields for level `at`."""
+        """Stores the tensors that depend on level `at` but on no deeper level."""
         for root in self._outer_roots(at):
             self._store_root(root, None)
 

@@ -261,7 +261,10 @@ def numbered_results(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> tup
 
 
 def _select_numbered(numbers: Sequence[int], tensors: Sequence[Tensor]) -> Iterator[Tensor]:
-    """Yields tensors by number; ignores numbers out of range, which come from another graph."""
+    """Yields the tensors that have the given numbers.
+
+    A number that is out of range belongs to another graph and is ignored.
+    """
     return (tensors[number] for number in numbers if number < len(tensors))
 
 
@@ -281,7 +284,7 @@ def translate_to_serials(
 
 
 def _restrict_choice(axes: Sequence[IterVar], choice: LoopChoice) -> LoopChoice:
-    """Returns a copy of a requested loop that changes only indices of `axes`."""
+    """Returns a copy of a requested loop, restricted to the indices of `axes`."""
     own = {axis.serial for axis in axes}
     return replace(choice, parts=tuple(part for part in choice.parts if part[0] in own))
 

@@ -306,7 +306,7 @@ def _declare_accumulator(
 def _emit_combination(
     writer: Lowering, body: Reduce, accumulator: ir.Var, inner: Mapping[int, Index]
 ) -> None:
-    """Combines an accumulator with the value of one more step."""
+    """Emits the statement that combines an accumulator with the reduction's next value."""
     value = writer.lower_expression(contribution(body), inner).expr
     is_float = accumulator.kind in ("f32", "f64")
     function = writer.short.get(id(body), "") if is_float else ""

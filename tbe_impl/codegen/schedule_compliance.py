@@ -186,7 +186,10 @@ class _Judge:
         return self._mark_verdict(asked.mark, nest, index)
 
     def _sums(self, asked: ScheduleRequest, nest: LoopNest | None) -> tuple[str, str]:
-        """Returns `Outcome.verdict` and `Outcome.why` for a request about reduction loops."""
+        """Returns the verdict on a request about reduction loops, and the reason for it.
+
+        The two strings become `Outcome.verdict` and `Outcome.why`.
+        """
         origin = asked.stage.origin
         found = [
             self.layout.sums[id(t)]

@@ -83,7 +83,10 @@ class ScheduledStageWriter:
         self._open(0)
 
     def _allocate_row(self) -> TensorBuffer:
-        """Allocates the row of partial results for data loops that run inside a reduction loop."""
+        """Allocates the row of partial results of a reduction.
+
+        The row is necessary if data loops run inside a reduction loop.
+        """
         inside, tensor, count = self.inside, self.root.tensor, ONE
         outside = self.levels[: self.exact.first_sum]
         blocks = {serial: step for level in outside for serial, step in level.parts if step > 1}
@@ -109,7 +112,7 @@ class ScheduledStageWriter:
     # loops
 
     def _open(self, at: int) -> None:
-        """Emits the loops from level `at` on, and the body of the innermost loop."""
+        """Emits the loops from level `at` inwards, and the body of the innermost loop."""
         exact, inside = self.exact, self.inside
         has_row = at == exact.first_sum and exact.has_rows_in_memory and not exact.has_private_sums
         if has_row:
@@ -134,7 +137,7 @@ class ScheduledStageWriter:
             self._open(at + 1)
 
     def _emit_over_row(self, body: Callable[[], None]) -> None:
-        """Emits loops over all elements whose partial sums are in the row."""
+        """Emits loops over all elements that have a partial sum in the row of partial sums."""
         with self._own_level(), self.inside.bind_sources([]):
             self._loop_over_row(body, 0)
 
@@ -149,9 +152,10 @@ class ScheduledStageWriter:
 
     @contextmanager
     def _own_level(self) -> Iterator[None]:
-        """Opens a scope for a ``with`` body; appends the body's statements to the current level.
+        """Context manager that collects the statements of the ``with`` body on a new level.
 
-        Values that are cached in this scope are discarded at its end.
+        At the end of the body, the statements are appended to the enclosing level. Values that are
+        cached on the new level are discarded.
         """
         scope = LoopScope()
         self.inside.chain.append(scope)
@@ -225,7 +229,7 @@ class ScheduledStageWriter:
         del inside.targets[id(root.tensor)]
 
     def _tile_range(self, span: Span, extent: Poly) -> LoopRange:
-        """Returns the range of a loop over a tile, clamped to the tensor."""
+        """Returns the range of a loop over the tile `span`, limited to the bounds of the tensor."""
         begin: ir.Expr = self.inside.index_expr(span.first)
         end: ir.Expr = self.inside.index_expr(span.first + span.size)
         if not is_nonnegative(span.first):
@@ -269,7 +273,7 @@ class ScheduledStageWriter:
     # rows
 
     def _place(self) -> tuple[ir.Pointer, ir.Index]:
-        """Returns the address of the current partial result, and its stride from lane to lane."""
+        """Returns the address of the current partial result, and its stride between lanes."""
         inside = self.inside
         address = inside.address(self.row, self.root.indices)
         step = address.coefficient(inside.vector) if inside.vector is not None else ZERO
@@ -284,5 +288,5 @@ class ScheduledStageWriter:
 
 
 def _final_variables(levels: Sequence[Level]) -> frozenset[int]:
-    """Returns the serial numbers of the variables that the loops of `levels` set to one value."""
+    """Returns the serial numbers of the variables whose final value the loops of `levels` set."""
     return frozenset().union(*(level.final_variables for level in levels))

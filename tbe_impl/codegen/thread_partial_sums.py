@@ -142,7 +142,7 @@ class ThreadRows:
         return ir.op("bitand", behind, ir.op("bitnot", ir.index_of(63)))
 
     def _merge_function(self) -> ir.Function:
-        """Returns the function that merges the rows of all threads."""
+        """Returns the function that merges the partial-sum rows of all threads."""
         i, t = ir.Var("i"), ir.Var("t", ir.INT)
         left, lanes = ir.Var("left"), ir.Var("n", ir.INT)
         loops: list[ir.Stmt] = []

@@ -278,7 +278,10 @@ def _classify_pooling(inputs: Sequence[Any], extra: Mapping[str, Any]) -> list[A
 
 
 def _window_parameters(extra: Mapping[str, Any]) -> list[Any]:
-    """Returns the axes, sizes, strides, padding, dilations and rounding mode of windows."""
+    """Returns the parameters of a window operation.
+
+    The parameters are the axes, sizes, strides, padding, dilations and rounding mode.
+    """
     chosen = [
         [extra[name][axis] for axis in extra["ATTR_AXES"]]
         for name in ("WINDOW_DIMENSIONS", "WINDOW_STRIDES", "WINDOW_PADDINGS", "WINDOW_DILATIONS")

@@ -86,7 +86,7 @@ def is_dynamic_input(inputs: Sequence[Any]) -> bool:
 
 
 def _adapter_names(load: Callable[[str], Any]) -> Mapping[str, Any]:
-    """Returns the names, with their values, that ``impl.util.platform_adapter`` re-exports."""
+    """Returns a dict from each name that ``impl.util.platform_adapter`` re-exports to its value."""
     common, dsl = load("tbe.common"), load("tbe.dsl")
     utils = load("tbe.common.utils")
     errors = load("tbe.common.utils.errormgr")

@@ -88,9 +88,10 @@ class CpuKernel(Record):
         )
 
     def _join_texts(self, text_of: Callable[[Program], str]) -> str:
-        """Joins the texts of all steps.
+        """Returns one text of code that contains the code of every kernel of the sequence.
 
-        If several texts define a function of the same name, the name gets a numeric suffix.
+        `text_of` returns the code of one program. If several kernels define a function of the same
+        name, the name gets a numeric suffix. A library call appears as a comment.
         """
         texts = []
         symbols: list[str] = []

@@ -261,7 +261,7 @@ def _may_be_tensor(
 
 
 def _results(tensors: Sequence[OperatorParameter], inputs: int, outputs: int) -> set[str]:
-    """Returns the names of the parameters among `tensors` that are outputs."""
+    """Returns the names of the output parameters among the tensor parameters `tensors`."""
     required = [item.name for item in tensors if item.required]
     if outputs and len(required) >= inputs + outputs:
         return set(required[inputs : inputs + outputs])

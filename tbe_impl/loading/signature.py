@@ -101,11 +101,14 @@ def _split_inputs_and_outputs(tensors: Sequence[Tensor]) -> tuple[list[Tensor], 
 def _lower_schedule(
     schedule: Any, outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, has_memories: bool
 ) -> tuple[tuple[Tensor, ...], Options]:
-    """Applies a manual schedule to the graph; returns the new outputs and the code options.
+    """Returns the new outputs of the graph, and the code options that `schedule` requests.
 
-    A manual schedule may add stages, such as memory copies, to the graph. In this case, the tuple
-    of new outputs contains the outputs of the extended graph. Otherwise the tuple is empty. For an
-    automatic schedule, the tuple is empty and the options are the default options.
+    A manual schedule may add stages, such as memory copies, to the graph. The first item is then
+    the tuple of the outputs of the extended graph. If the schedule adds no stage, the first item is
+    an empty tuple.
+
+    An automatic schedule requests nothing. For such a schedule, the first item is an empty tuple
+    and the options are the default options.
     """
     if not isinstance(schedule, Schedule) or schedule.is_automatic:
         return (), DEFAULT_OPTIONS
@@ -234,11 +237,12 @@ def _match_shapes(
 
 
 def _may_match(own: tuple[int, ...] | None, declared: tuple[int, ...], merged: int) -> bool:
-    """Whether `declared` may be the declared shape of a tensor.
+    """Whether a tensor of the graph may be an array that was declared with the shape `declared`.
 
-    `own` is the shape of the tensor in the graph, or None if a size is unknown. `merged` is the
-    number of declared axes of unknown size that the tensor merges with other axes, or 0. If all
-    sizes are known, both shapes must have the same number of elements.
+    `own` is the shape of the tensor in the graph, or None if a size is unknown. If the operator
+    merged several declared axes of unknown size into one axis of the tensor, `merged` is the number
+    of these declared axes; otherwise it is 0. If all sizes are known, both shapes must have the
+    same number of elements.
     """
     if merged:
         return len(declared) >= merged

@@ -440,7 +440,10 @@ class Store:
         return found
 
     def _publish(self, stage: Path, kind: Kind, key: str) -> None:
-        """Publishes the complete file `stage` as an entry; evicts entries if the store is full."""
+        """Moves the complete file `stage` into the store as an entry.
+
+        If the store is then too full, the function evicts entries.
+        """
         from tbe_impl.runtime import store_size
 
         entry = self._make_directory(kind.name) / kind.file_name(key)

@@ -86,8 +86,9 @@ def placement_of(stage: StageRecord) -> str:
 
     - ``inline``: the expression of the stage is inlined into its consumers;
     - ``row``: the stage is computed inside a loop of another stage;
-    - ``memory``: the stage is computed as a whole, before its consumers. ``memory`` is the default
-      for a stage that the schedule added or put into an on-chip memory;
+    - ``memory``: the stage is computed as a whole, before its consumers. The schedule requests this
+      by ``compute_root``. A stage that the schedule added, and a stage in an on-chip memory, also
+      have this placement by default;
     - an empty string: the schedule leaves the choice open.
     """
     if stage.inlined:

@@ -83,9 +83,10 @@ class Candidate:
     def score(self) -> float:
         """The larger of `ratio` and `quiet_ratio`.
 
-        Both values are times of the candidate divided by times of the reference. A disturbance of
-        some calls of the reference may lower `ratio`, but not `quiet_ratio`. Because the larger
-        value is used, the disturbance cannot make the candidate look faster.
+        Both values are times of the candidate divided by times of the reference. Another process
+        may slow down some calls of the reference. `ratio` may then be too small, but `quiet_ratio`
+        is not. Because the score is the larger value, such a disturbance cannot make the candidate
+        look faster.
         """
         return max(self.ratio, self.quiet_ratio)
 

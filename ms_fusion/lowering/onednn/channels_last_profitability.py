@@ -91,7 +91,7 @@ def _join(output: str, met: list[_Family], of: dict[str, _Family]) -> None:
 
 
 def _saved_conversions(family: _Family, graph: Graph, kinds: OperatorKinds) -> int:
-    """Returns the number of layout conversions that are saved if `family` is in NHWC."""
+    """Returns the number of layout conversions that the NHWC layout saves for `family`."""
     found = len(family.seeds)
     for node in graph.nodes:
         images = kinds.convolutions.get(node.op, (int(node.op in kinds.pooling), False))[0]

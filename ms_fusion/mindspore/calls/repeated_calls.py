@@ -110,7 +110,10 @@ class CallRecords:
         self.kernels.pop(id(cell), None)
 
     def record_kernel(self, cell: Any, last: CallRecord, direct: DirectKernel) -> None:
-        """Records that the kernel `direct` is equivalent to the graph of the call `last`."""
+        """Records that the single kernel `direct` is equivalent to a Cell's graph.
+
+        `last` is the record of the Cell's last call; that call executed the graph.
+        """
         last.kernel.direct = direct
         self.kernels[id(cell)] = last
         if id(cell) not in self._watched:

@@ -118,7 +118,7 @@ def kernel_refusal(text: str) -> KernelRefusal | None:
 
 
 def _dtypes(step: dict[str, Any]) -> tuple[str, str]:
-    """Returns the result of `dtypes_of` for an operator in composite JSON."""
+    """Returns the same pair as `dtypes_of`, for an operator in MindSpore's composite JSON."""
     sources = [item["data_type"] for item in _flatten(step["input_desc"])]
     target = step["output_desc"][0]["data_type"]
     if "bfloat16" in sources:

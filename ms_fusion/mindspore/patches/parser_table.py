@@ -37,7 +37,10 @@ def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def _table() -> MutableMapping[Any, Any]:
-    """Returns the parser's table, or an empty dict if no module in `RESOURCES` defines it."""
+    """Returns the replacement table of MindSpore's parser.
+
+    Returns an empty dict if no module in `RESOURCES` defines the table.
+    """
     for name in RESOURCES:
         with contextlib.suppress(ImportError, AttributeError):
             return importlib.import_module(name).convert_object_map

@@ -199,7 +199,7 @@ def _name(net: Any) -> str:
 
 
 def _text_of(given: Any) -> str:
-    """Returns the shape and dtype of an input as a string; without a shape, the type."""
+    """Returns the shape and dtype of an input as a string, or its type if it has no shape."""
     shape = getattr(given, "shape", None)
     if shape is None:
         return type(given).__name__

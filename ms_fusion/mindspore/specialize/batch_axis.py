@@ -316,8 +316,8 @@ def _stack_rule(operator: _Operator) -> bool:
 def _reshape_rule(operator: _Operator) -> bool:
     """Returns whether a reshape keeps the samples separate and in order.
 
-    A reshape keeps the order of the elements. So the product of the extents of all axes before the
-    batch axis must be equal in input and output.
+    A reshape keeps the order of the elements. Let n be the product of the sizes of all axes before
+    the batch axis. The samples stay separate and in order if n is equal in input and output.
     """
     item, result = operator.carried[0], operator.results[0]
     if item is None or result is None or any(operator.carried[1:]):

@@ -60,7 +60,7 @@ class CompiledNet:
 
 @contextlib.contextmanager
 def _record_new_phases(known: set[str]) -> Iterator[None]:
-    """Returns a context manager that adds to `known` the graphs that ``ms.jit`` compiles in it."""
+    """Context manager: adds each graph that ``ms.jit`` compiles in the ``with`` body to `known`."""
     with mindspore_state.compile_lock:
         before = mindspore_state.compiled_functions()
         yield

@@ -81,11 +81,11 @@ def _reshape_size(size: Any, place: int, before: Sequence[Any]) -> int:
 
 
 def sink_unit_reshapes(model: ir.Model) -> None:
-    """Sinks Reshapes of unit axes below a product, its bias and a Split.
+    """Moves a Reshape that only adds or removes axes of size 1 behind its consumer.
 
-    Three kinds of operators do not depend on the shape of the axes before the last axis: a product
-    with a matrix, a sum with a vector, and a Split along the last axis. A Reshape that is moved
-    below these operators can then be merged with another Reshape.
+    The consumer must process each row (last axis) separately. Three kinds of operators do so: a
+    product with a constant matrix, a sum with a constant vector, and a Split along the last axis.
+    The moved Reshape can often be merged with a later Reshape.
     """
     for node in list(model.graph):
         view = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None

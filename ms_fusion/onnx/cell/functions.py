@@ -48,9 +48,11 @@ def gemm(
 
 @ops.constexpr
 def is_read_once(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Returns whether MindSpore multiplies `a` by `b` without a copy of `b` for each batch of `a`.
+    """Returns whether MindSpore computes the matrix product a · b without copying the matrix b.
 
-    `a` and `b` are shapes. `b` is never copied if MindSpore uses ms_fusion as its kernel generator.
+    The parameters are the shapes of a and b. If a has batch axes and b has none, MindSpore copies b
+    for each batch. MindSpore makes no copy if ms_fusion is its kernel generator. If a size of a is
+    unknown, the result is True.
     """
     is_shared = len(a) > 2 and len(b) == 2 and min(a) >= 0
     return not is_shared or generator_of(variable(FLAGS_VARIABLE) or "") == "ms_fusion"

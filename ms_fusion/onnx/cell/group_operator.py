@@ -95,9 +95,9 @@ def _build_kernels(
 ) -> Chain | Kernel:
     """Builds the kernels of a group for inputs with the shapes in `given`.
 
-    The result is a sequence of library calls and generated kernels. In two cases the result is a
-    single generated kernel: the sequence cannot be built, or a symbol of the model denotes
-    different sizes in `given`.
+    The result is normally a sequence of library calls and generated kernels. If this sequence
+    cannot be built, the result is a single generated kernel. The result is also a single generated
+    kernel if two axes have the same symbolic size in the model, but different sizes in `given`.
     """
     alone = build_for_shapes(
         group, {name: one.shape for name, one in zip(read, given, strict=True)}

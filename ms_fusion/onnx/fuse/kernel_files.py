@@ -112,7 +112,7 @@ def _annotate_source(kernel: GroupKernel, above: int = 0) -> tuple[str, tuple[Li
 
 
 def _line_map(**lines: Iterable[Line]) -> str:
-    """Returns JSON that maps, for C and for TBE code, each line number to the name of a node."""
+    """Returns JSON with a dict from line numbers to node names, for C code and for TBE code."""
     told = {kind: {str(one.line): one.node.name for one in found} for kind, found in lines.items()}
     return json.dumps(told, indent=1) + "\n"
 

@@ -197,7 +197,7 @@ def _take(decided: OperatorDecision, one: Replacement, key: str, result: TrialRe
 def _build_round(
     new: Sequence[Replacement], task: FusionRequest, builder: LibraryBuilder
 ) -> Path | str:
-    """Builds a library of a round's kernels; returns its path, or the reason for the failure."""
+    """Compiles new kernels into a shared library; returns its path, or the reason for a failure."""
     texts = {one.operator.name: one.operator for one in new if one.operator is not None}
     library = task.native.place(".so")
     task.say(Milestone(f"Building {pluralize(len(texts), 'kernel')}.")) if texts else None

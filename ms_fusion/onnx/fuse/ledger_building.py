@@ -172,7 +172,11 @@ def build_kernel_ledger(
 
 
 def _floor_bytes(graph: Graph, beforehand: Container[str]) -> int:
-    """Returns the bytes that every version of a model moves: each input, weight and output once."""
+    """Returns the bytes that a model must move, fused or not.
+
+    These are the bytes of each input, each weight and each output, counted once. The results of the
+    operators in `beforehand` count as weights, because they are computed beforehand.
+    """
     read = {name for node in graph.nodes if node.name not in beforehand for name in node.inputs} - {
         name for node in graph.nodes if node.name not in beforehand for name in node.outputs
     }

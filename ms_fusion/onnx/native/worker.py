@@ -1,4 +1,4 @@
-"""Implements the child process of `ms_fusion.onnx.native.child`: shape inference, ONNX Runtime.
+"""Runs ONNX shape inference or ONNX Runtime in a child process, for `ms_fusion.onnx.native.child`.
 
 The command is ``python -m ms_fusion.onnx.native.worker shapes|runtime|timing FD``. Each line of
 standard input is a request in JSON. The answer to a request is one line of JSON, written to the

@@ -127,8 +127,8 @@ def describe_kernel(
     Args:
         name: name of the operator.
         inputs, outputs: element type and rank of each tensor.
-        sizes: statements that compute the C arrays ``sizes`` and ``made`` (output shapes) from
-            ``given`` (input shapes).
+        sizes: statements that read the C array ``given`` (the input shapes). They set the C array
+            ``sizes``, which `run` reads, and the C array ``made`` (the output shapes).
         run: statements that compute the outputs. The statements can read the C variables ``all``,
             ``sizes`` and ``threads``.
     """

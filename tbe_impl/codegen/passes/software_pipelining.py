@@ -273,14 +273,17 @@ class _RowPipeline:
         return handed + [self._rename_for_stage(node, at) for node in own]
 
     def _separate_loops(self) -> tuple[ir.Stmt, ...]:
-        """Returns the loops one after the other."""
+        """Returns the loops of all stages without fusion: one loop after another.
+
+        A loop runs only if its stage has a row to process in the current iteration.
+        """
         return tuple(
             ir.If(_has(at), (self._rename_for_stage(replace(stage.loop, cells=()), at),))
             for at, stage in enumerate(self.stages)
         )
 
     def _emit_single_loop(self, head: ir.Expr) -> tuple[ir.Stmt, ...]:
-        """Returns all loops as one fused loop."""
+        """Returns the statements of one loop that is the fusion of the loops of all stages."""
         loops = [stage.loop for stage in self.stages]
         limit, at_once = loops[0].limit, max(len(loop.copies) for loop in loops)
         # the enclosing condition implies `stream`, so no step tests it
@@ -325,14 +328,20 @@ class _RowPipeline:
     def _emit_each_loop(
         self, part: Callable[[ir.VectorLoop], tuple[ir.Stmt, ...]]
     ) -> tuple[ir.Stmt, ...]:
-        """Returns a part of each loop as a block, where row names have the stage's suffix."""
+        """Returns a block for each stage's loop: the statements that `part` returns for the loop.
+
+        The names of row variables get the suffix of the stage.
+        """
         return tuple(
             ir.Block(tuple(self._rename_for_stage(node, at) for node in part(stage.loop)))
             for at, stage in enumerate(self.stages)
         )
 
     def _emit_vector_block(self, parts: Sequence[Sequence[ir.Stmt]]) -> ir.Block:
-        """Returns one vector of every loop in one block: loads first, then other statements."""
+        """Returns a block that processes one vector of every stage's loop.
+
+        The loads come first, then the other statements.
+        """
         first: list[ir.Stmt] = []
         then: list[ir.Stmt] = []
         for at, part in enumerate(parts):
@@ -364,12 +373,12 @@ class _RowPipeline:
 
 
 def _has(at: int) -> ir.Var:
-    """Returns the variable that is true if a stage has a row to process in this iteration."""
+    """Returns the variable that is true if stage `at` has a row to process in this iteration."""
     return ir.Var(f"has{at}", ir.FLAG)
 
 
 def _vector_copy(loop: ir.VectorLoop, copy: int) -> tuple[ir.Stmt, ...]:
-    """Returns the statements of vector number `copy` of an unrolled iteration."""
+    """Returns the statements of vector `copy` in one iteration of an unrolled vector loop."""
     place = ir.Int(copy)
     if loop.copies:
         return (

@@ -155,7 +155,7 @@ class _Jam:
         return replace(node, whole=tuple(self.jam(node.whole)), accumulators=tuple(groups))
 
     def _copy_part(self, part: Sequence[ir.Stmt]) -> Iterator[ir.Stmt]:
-        """Yields copies of straight-line statements for all rows."""
+        """Yields a copy of straight-line statements for each of the jammed rows."""
         *before, last = part or (None,)
         is_sum = isinstance(last, (ir.Store, ir.Accumulate)) and not self._varies(last.place)
         for row in self.rows:

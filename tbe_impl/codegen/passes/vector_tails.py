@@ -63,7 +63,7 @@ def mask_lanes(body: tuple[ir.Stmt, ...], count: ir.Expr) -> tuple[ir.Stmt, ...]
 
 
 def _copy(loop: VectorLoop, number: int) -> tuple[ir.Stmt, ...]:
-    """Returns the statements of vector `number` of an unrolled iteration."""
+    """Returns the statements of vector `number` in one iteration of an unrolled vector loop."""
     if not number:
         return loop.whole
     name = f"{loop.name}_{number}"

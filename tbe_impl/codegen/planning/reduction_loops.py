@@ -116,7 +116,7 @@ def plan_requested_reduction(
 def _drop_short_blocks(
     loops: Sequence[LoopChoice], found: Accesses, refusals: list[Refusal]
 ) -> list[LoopChoice]:
-    """Drops a loop over short contiguous blocks if the next loop runs over a block's elements."""
+    """Drops a loop over short contiguous blocks that directly contains the loop over elements."""
     kept: list[LoopChoice] = []
     for loop in loops:
         before = kept[-1] if kept else None
@@ -141,8 +141,9 @@ def _is_vectorizable(
 ) -> bool:
     """Returns whether a loop can be vectorized.
 
-    A loop is vectorizable if it runs over the elements of one axis, or if its fused axes can be
-    merged into one.
+    A loop over one axis is vectorizable if it runs over single elements, not over blocks. A fused
+    loop over several axes is vectorizable if none of these axes has a block loop, and one index
+    without divisions can replace the indices of these axes.
     """
     serials = [serial for serial, _ in loop.parts]
     if len(serials) == 1:

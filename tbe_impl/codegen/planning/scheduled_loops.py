@@ -106,7 +106,7 @@ def plan_scheduled_loops(
 
 
 def _sum_levels(loops: Sequence[LoopChoice], over_sums: set[int]) -> tuple[int, int]:
-    """Returns `ScheduledLoops.inside` and `ScheduledLoops.first_sum`."""
+    """Returns the values of `ScheduledLoops.inside` and `ScheduledLoops.first_sum` for `loops`."""
     sums = [{serial for serial, _ in loop.parts} & over_sums for loop in loops]
     others = [{serial for serial, _ in loop.parts} - over_sums for loop in loops]
     inside = max((place + 1 for place, own in enumerate(others) if own), default=0)

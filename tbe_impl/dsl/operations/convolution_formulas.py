@@ -38,7 +38,7 @@ def _patches(
 
 
 def _spatial_slices(inner: Iterable[slice]) -> tuple[slice, ...]:
-    """Returns a NumPy index: it takes all batches and channels, and `inner` of the other axes."""
+    """Returns a NumPy index: all batches, all channels, and the slices `inner` of other axes."""
     return (slice(None), slice(None), *inner)
 
 
@@ -115,7 +115,7 @@ def filter_gradient(
 
 
 def _exchanged_shape(shape: Sequence[int], groups: int) -> tuple[int, ...]:
-    """Returns the shape of a grouped filter after `_exchange_channels`."""
+    """Returns the shape that `_exchange_channels` gives a grouped filter of the shape `shape`."""
     return (shape[1] * groups, shape[0] // groups, *shape[2:])
 
 

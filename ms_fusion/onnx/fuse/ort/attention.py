@@ -162,7 +162,7 @@ def _is_repeat(graph: Graph, wide: Node) -> bool:
 
 
 def _scale(site: Site) -> float | None:
-    """Returns the product of all factors of the scores, or None if a factor is not constant."""
+    """Returns the scale of the attention scores, or None if one of its factors is not constant."""
     found = 1.0
     for node in site.match.nodes:
         if node.op not in ("Mul", "Div"):
@@ -200,7 +200,7 @@ def _scores(site: Site) -> Node:
 
 
 def _count_of_heads(site: Site, product: Node) -> int | str:
-    """Returns the number of heads of each operand, or the reason why a layout is not supported."""
+    """Returns the number of attention heads, or the reason why a layout of q, k or v is refused."""
     graph = site.match.graph
     scores = _scores(site)
     keys = _unscaled_producer(graph, scores.inputs[1])
@@ -236,7 +236,10 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
 def _with_batch(
     joined: tuple[int | str, ...], apart: tuple[int | str, ...]
 ) -> tuple[int | str, ...]:
-    """Returns the shape of the result; adds a batch axis of size 1 if it is missing."""
+    """Returns the result shape `joined`; adds a batch axis of size 1 if it has none.
+
+    `apart` is the shape of the same tensor before its heads are joined.
+    """
     return (1, *joined) if len(joined) == 2 and apart[:1] == (1,) else joined
 
 

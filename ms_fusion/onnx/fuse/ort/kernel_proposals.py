@@ -229,7 +229,10 @@ def write_replacement(
 
 
 def _write_gelu(proposal: Proposal, group: Node) -> tuple[OperatorText, tuple[str, ...]] | None:
-    """Writes a float32 GELU; returns the kernel and its inputs, or None for any other group."""
+    """Generates our kernel for a float32 GELU; returns the pair (kernel, names of its inputs).
+
+    Returns None for any other group.
+    """
     graph, nodes = proposal.match.graph, proposal.match.nodes
     is_single = len(nodes) == 1 and nodes[0].op == "GeLU"
     if len(group.outputs) != 1 or not (is_single or proposal.candidate.rule == GELU.name):
@@ -250,7 +253,11 @@ def _write_gelu(proposal: Proposal, group: Node) -> tuple[OperatorText, tuple[st
 def _write_attention(
     proposal: Proposal, version: int, sources: Mapping[str, ir.Value]
 ) -> Replacement:
-    """Writes an attention as our kernel, which includes the Split that computes q, k and v."""
+    """Generates our attention kernel for a matched attention; returns the replacement.
+
+    The kernel includes the Split that computes q, k and v. If our kernel does not support the
+    attention, the result contains the reason instead.
+    """
     graph, candidate = proposal.match.graph, proposal.candidate
     site = Site(proposal.match, version, sources)
     bound, inside = proposal.match.bound, set(candidate.nodes)
