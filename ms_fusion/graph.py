@@ -147,7 +147,7 @@ class Node:
 
     @property
     def fused_body(self) -> Graph:
-        """Graph of the operators of this node, which is a fused kernel."""
+        """Graph of the operators that a fused kernel consists of; only for fused kernels."""
         assert self.body is not None, self.name
         return self.body
 

@@ -120,7 +120,7 @@ class Bank:
         return int(self._library.fused_calls())
 
     def add(self, computation: Computation) -> Entry:
-        """Adds an operator in the next free slot and returns its entry point."""
+        """Assigns an operator to the next free slot, and returns the slot's entry point."""
         slot = len(self.slots)
         self.slots.append(computation)
         self._library.fused_inputs(slot, len(computation.spec.inputs))

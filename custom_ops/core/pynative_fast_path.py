@@ -191,7 +191,7 @@ class FastCall:
         return made
 
     def _record(self, known: FastCallPlan, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Returns the outputs and records the call for autograd.
+        """Records the call for autograd, and returns the outputs.
 
         During the recording, MindSpore's pipeline is turned off, so that this thread records the
         call.

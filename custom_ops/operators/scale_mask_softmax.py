@@ -238,7 +238,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         self.added = FusedCell(SCALE_ADD_SOFTMAX, given, route)
 
     def construct(self, x: Any, mask: Any = None) -> Any:
-        """Runs the operator for no mask, for a bool mask, or for a floating mask."""
+        """Runs the operator that fits the mask: no mask, a bool mask, or a floating mask."""
         if mask is None:
             return self.plain.run(x)
         if mask.dtype == ms.bool_:
@@ -246,7 +246,7 @@ class ScaleMaskSoftmax(DispatchingCell):
         return self.added.run(x, mask)
 
     def select_cell(self, *arrays: Any) -> FusedCell:
-        """Returns the Cell for no mask, for a bool mask, or for a floating mask."""
+        """Returns the Cell that fits the mask: no mask, a bool mask, or a floating mask."""
         if len(arrays) < 2:
             return self.plain
         return self.masked if np.asarray(arrays[1]).dtype == np.bool_ else self.added

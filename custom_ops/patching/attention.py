@@ -192,7 +192,7 @@ class _AttentionMatcher:
     def _conditional_definition(self, found: frozenset[Definition]) -> frozenset[Definition]:
         """Selects one of two definitions of a name: the definition in an ``if`` without ``else``.
 
-        The matcher continues at the selected definition. The body of the ``if`` may compute these
+        The matcher continues at the definition in the ``if``. This definition may compute the
         scores only from the scores of the other definition. The matcher therefore has to reach the
         other definition later.
         """

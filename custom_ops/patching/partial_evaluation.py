@@ -43,7 +43,7 @@ class KnownValue:
 
     @property
     def truth(self) -> bool | None:
-        """The boolean of the value in a condition, or None if the boolean is unknown."""
+        """The truth value of the known value, or None if the truth value is unknown."""
         return bool(self.value) if isinstance(self.value, PLAIN_TYPES) else None
 
 

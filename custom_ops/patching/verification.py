@@ -32,7 +32,7 @@ class RecordedCall:
     output: Any
 
     def arguments(self, cell: Any) -> dict[str, Any] | None:
-        """Returns a dict of all arguments by name, or None if the call does not fit `construct`."""
+        """Returns a dict of all recorded arguments by name; None if they do not fit `construct`."""
         try:
             bound = inspect.signature(type(cell).construct).bind(
                 cell, *self.inputs, **self.keywords
@@ -43,11 +43,11 @@ class RecordedCall:
         return dict(list(bound.arguments.items())[1:])
 
     def replay(self, cell: Any) -> Any:
-        """Repeats the call with another Cell."""
+        """Calls another Cell with the recorded arguments."""
         return cell(*self.inputs, **self.keywords)
 
     def perturb(self) -> RecordedCall:
-        """Returns the call with floating inputs changed by about one rounding error."""
+        """Returns a copy of the call, with floating inputs changed by about one rounding error."""
         return RecordedCall(
             tuple(map(_perturb, self.inputs)),
             {name: _perturb(one) for name, one in self.keywords.items()},

@@ -150,7 +150,7 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds the files of `kernel`; checks the digest of the library, and the operators.
+    """Finds the files of `kernel`, and checks the library's digest and the operators.
 
     Raises:
         _CertificationError: the files are missing or wrong, an operator or dtype has no reference,

@@ -254,9 +254,10 @@ def _distinct_sources(members: Sequence[Node], node: Node) -> tuple[Source, ...]
 
 
 def _bytes_between_pieces(joined: OperatorJoin) -> dict[str, int]:
-    """Returns a dict from an operator's name to the bytes its kernels pass to each other in memory.
+    """Returns the bytes that the kernels of a split operator pass to each other in memory.
 
-    The dict contains the original operators that MindSpore split over several kernels.
+    The keys of the dict are the names of the original operators that MindSpore split over several
+    kernels.
     """
     after = joined.after
     moved: dict[str, int] = defaultdict(int)

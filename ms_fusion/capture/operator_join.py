@@ -273,10 +273,10 @@ def _complete(
 
 
 def _last_home(nodes: Iterable[Node | None], homes: Mapping[str, list[str]]) -> list[str]:
-    """Takes the first of `nodes` that is in a kernel, and returns the last kernel that contains it.
+    """Returns a list with the name of the last kernel that contains a certain node.
 
-    The result is a list with the name of this kernel. The list is empty if none of `nodes` is in a
-    kernel.
+    This node is the first of `nodes` that is in a kernel. The list is empty if none of `nodes` is
+    in a kernel.
     """
     return next((homes[node.name][-1:] for node in nodes if node and homes.get(node.name)), [])
 
@@ -383,7 +383,7 @@ def combine(parts: Sequence[OperatorJoin]) -> OperatorJoin:
 
 
 def _make_names_distinct(parts: Sequence[OperatorJoin]) -> list[OperatorJoin]:
-    """Makes node names unique across `parts`; each part is the join of one kernel graph.
+    """Makes node names unique across `parts`, the results for several kernel graphs.
 
     MindSpore restarts its name counters for each net. If two parts have a node of the same name,
     the node of the later part is renamed. The new name begins with the name of the kernel graph.

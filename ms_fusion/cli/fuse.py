@@ -221,9 +221,10 @@ def _log_lines(ledger: Ledger, written: Path | None, *, force: bool) -> Iterator
 
 
 def _traffic_line(ledger: Ledger) -> str:
-    """Returns a line that compares the bytes moved before and after fusion.
+    """Returns a line with the bytes moved without fusion and with fusion.
 
-    The line also states the bytes of inputs, weights and outputs alone.
+    The line also states the total bytes of inputs, weights and outputs, a lower bound of the bytes
+    moved.
     """
     told = ledger.environment
     before, again = ledger.before.bytes_moved, told["read again bytes"]

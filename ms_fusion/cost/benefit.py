@@ -54,7 +54,7 @@ MIN_PARALLEL_ELEMENTS = 1 << 19
 
 @dataclass(frozen=True)
 class Benefit:
-    """The benefit of building one fused kernel, with the terms of the formula.
+    """The benefit of building one fused kernel, and the terms from which it is computed.
 
     Attributes:
         saved_bytes: bytes that fusion does not move.

@@ -160,10 +160,10 @@ def _peak_live_values(nodes: Sequence[Node]) -> int:
 
 
 def _reread_bytes(product: Node, part: Graph, row_bytes: int, device: Device) -> int:
-    """Returns the extra bytes of a product's right operand that tiles of whole rows read.
+    """Returns the bytes of a product's right operand that are read again because of row tiles.
 
-    The bytes are extra in comparison with square tiles. `row_bytes` is the number of bytes of one
-    row of a tile.
+    A row tile consists of whole rows, and `row_bytes` is the number of bytes of one row. The result
+    counts the bytes that row tiles read in addition to the bytes that square tiles read.
     """
     result = part.values[product.outputs[0]]
     weight = part.values[product.inputs[1]]

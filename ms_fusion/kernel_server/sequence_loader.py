@@ -33,9 +33,9 @@ def load_sequence(stored: StoredSequence) -> CFunction | None:
 
 
 def _load_kernel(step: Step[OwnKernel | OnednnCall]) -> CFunction | None:
-    """Returns the C function of a member of a sequence.
+    """Returns the C function of one step of a kernel sequence.
 
-    Returns None if the library of the member is missing, or if NumPy computes the member.
+    Returns None if the step's library is missing, or if NumPy computes the step.
     """
     kernel = step.kernel
     if isinstance(kernel, OnednnCall):

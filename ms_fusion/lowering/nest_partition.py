@@ -170,7 +170,7 @@ def _places(group: LoweredGroup) -> dict[int, int]:
 
 
 def _storing_candidates(plan: Plan, graph: Graph, device: Device) -> list[str]:
-    """Returns the names of values that may be worth storing, by the time saved, largest first.
+    """Returns the names of values that may be worth storing, in descending order of saved time.
 
     The candidates are results of the operators that `_recomputed_boundary_nodes` returns.
     """

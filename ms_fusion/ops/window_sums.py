@@ -24,7 +24,10 @@ def conjunction(one: Expr | None, other: Expr) -> Expr:
 
 
 def divide_by_count(given: Tensor, elements: Callable[..., Any]) -> Tensor:
-    """Divides each element of `x` by the number that `elements` returns for the element's index."""
+    """Divides each element of `given` by a number that depends on the element's index.
+
+    `elements` returns this number.
+    """
 
     def body(*index: Expr) -> Any:
         return given(*index) / dsl.cast(given.dtype, elements(*index))

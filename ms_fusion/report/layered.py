@@ -308,7 +308,11 @@ class _Drawing:
             self.x[item] = position
 
     def finish(self, rise: float) -> Placement:
-        """Computes layer heights, corners and routes; the top left of the drawing is (0, 0)."""
+        """Computes the coordinates of all vertices and links.
+
+        The top left corner of the drawing is (0, 0). `rise` is the vertical distance between two
+        layers.
+        """
         tops: list[float] = []
         bottoms: list[float] = []
         at = 0.0

@@ -59,7 +59,10 @@ class Roof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The data of the drawing, in the drawing's units; an axis tick is a pair (position, label)."""
+    """The marks and axis ticks of the roofline plot, in the coordinates of the SVG drawing.
+
+    An axis tick is a pair (position, label).
+    """
 
     dots: tuple[RooflineDot, ...]
     ticks_x: tuple[tuple[float, str], ...]

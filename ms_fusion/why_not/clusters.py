@@ -80,9 +80,10 @@ class _Groups:
         )
 
     def _reachable_targets(self, start: str, wanted: Collection[str]) -> list[str]:
-        """Returns, for each path from `start` to its producers, the first element of `wanted`.
+        """Returns the names in `wanted` at which the search for producers of `start` ends.
 
-        `start` must not be in `wanted`.
+        The search follows each path from a consumer to its producers, and stops at the first name
+        in `wanted`. `start` must not be in `wanted`.
         """
         met = reachable([start], lambda name: () if name in wanted else self.inputs[name])
         return [name for name in met if name in wanted]

@@ -104,7 +104,7 @@ def _nearest_root(names: Sequence[str], near: Sequence[Sequence[Path]]) -> Path 
 def _roots(name: str, headers: Sequence[Path]) -> Iterator[Path]:
     """Yields the include directories relative to which `name` is one of `headers`.
 
-    For a name that starts with ``..``, the directory lies that many levels deeper.
+    Each leading ``..`` in `name` means that the include directory lies one level deeper.
     """
     wanted = PurePosixPath(name).parts
     levels = next((number for number, one in enumerate(wanted) if one != ".."), len(wanted))

@@ -57,7 +57,7 @@ class MemoryUse:
 
     @property
     def share(self) -> float | None:
-        """The peak use divided by the capacity of the memory, or None if one of both is unknown."""
+        """The peak use divided by the memory's capacity; None if one of the two is unknown."""
         return (
             None
             if self.bytes is None or not self.capacity_bytes

@@ -290,9 +290,9 @@ class Load(Expr):
 
 
 class Gather(Expr):
-    """A vector from memory.
+    """A vector whose elements are loaded from arbitrary positions of an array.
 
-    A vector holds the index of the element for each lane.
+    `indices` is a vector of the positions, one for each lane.
     """
 
     kind: str

@@ -256,8 +256,8 @@ class NestWriter:
     def _can_jam(self, *, sums: bool) -> bool:
         """Returns whether all rows can be jammed (computed several at once).
 
-        The loops over the rows must need no index-set splitting. The rows must also be short, or
-        all results must be column reductions (`sums`).
+        The loops over the rows must need no index-set splitting. The rows must also be short,
+        unless `sums` is true. `sums` states whether all results are column reductions.
         """
         asked = self.inside.accesses()
         is_one = not asked.conditions and not asked.divided

@@ -46,7 +46,7 @@ class NestFacts(Record):
 
 
 class Pass(Record):
-    """A pass.
+    """A pass on the loop IR of a nest, and the condition under which the pass runs.
 
     Attributes:
         name: name of the pass.
@@ -130,7 +130,7 @@ def disabled_passes() -> frozenset[str]:
 
 
 def run_passes(function: Function, facts: NestFacts) -> Function:
-    """Returns the function of a nest after all passes."""
+    """Runs all passes on the function of a nest, and returns the new function."""
     for _, after in iterate_passes(function, facts):
         function = after
     return function

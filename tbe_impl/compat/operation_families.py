@@ -228,7 +228,7 @@ _ROUNDING_MODES = {"round": "r", "floor": "f", "ceil": "c", "trunc": "z", "round
 def _is_conversion(
     chip: Soc, word: str, tensor: Tensor, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> bool:
-    """Whether the operation `word` is a rounding, and the chip does it in a single instruction.
+    """Whether the operation `word` is a rounding that the chip does in a single instruction.
 
     The target dtype of the conversion is the dtype in the arguments, or int32 by default.
     """

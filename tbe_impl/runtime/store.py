@@ -402,9 +402,9 @@ class Store:
         return place
 
     def _read(self, kind: Kind, key: str) -> bytes | None:
-        """Marks an entry as used.
+        """Reads an entry, and marks the entry as used.
 
-        Returns content and trailer, or None for an invalid entry.
+        Returns the content and the trailer, or None for an invalid entry.
         """
         entry = self._path(kind, key)
         try:

@@ -63,6 +63,6 @@ def store(root: Path, counted: int, work: Path) -> None:
 
 
 def invalidate(root: Path) -> None:
-    """Deletes the file, so that the next stored entry triggers a full count."""
+    """Deletes the file with the store's size, so that the next entry triggers a full count."""
     with contextlib.suppress(OSError):
         (root / NAME).unlink(missing_ok=True)

@@ -122,7 +122,7 @@ def _convolution_arguments(
 
 
 def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
-    """Matches an operator that computes a gradient of a convolution.
+    """Describes a gradient of a convolution as a oneDNN call.
 
     For the gradient of x, the node's inputs are (gradient, weight, shape). For the gradient of the
     weight, the node's inputs are (gradient, x, shape).
@@ -137,7 +137,7 @@ def _convolution_gradient(node: Node, graph: Graph) -> _LibraryMatch:
 
 
 def _pooling_gradient(node: Node, graph: Graph) -> _LibraryMatch:
-    """Matches an operator that computes the gradient of a max-pooling y of x.
+    """Describes the gradient of a max-pooling y of x as a oneDNN call.
 
     The inputs of this operator are (x, y, gradient of y).
     """

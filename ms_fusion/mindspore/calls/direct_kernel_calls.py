@@ -86,8 +86,8 @@ class DirectKernel:
 
     Args:
         launch: the recorded launch of the kernel by MindSpore.
-        sources: for each kernel input, the tensor of the net that the input is. The tensor is given
-            by the index of an argument of the net's call, or by a `KernelParameter`.
+        sources: for each kernel input, the tensor of the net that is passed as this input. The
+            entry is the index of an argument of the net's call, or a `KernelParameter`.
         results: for each kernel output, the corresponding result of the net.
         order: for each result of the net, the index of the corresponding kernel output, or None if
             the net returns a single tensor.

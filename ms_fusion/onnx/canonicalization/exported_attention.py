@@ -182,7 +182,7 @@ def _split_stack(model: ir.Model, squeeze: ir.Node) -> None:
 
 
 def _separate_heads(model: ir.Model, product: ir.Node) -> None:
-    """Rewrites softmax(q kᵀ) v with tensors of (heads, tokens, size) to tensors of four axes.
+    """Rewrites an attention on tensors of three axes, (heads, tokens, size), to four axes.
 
     A Reshape to (tokens, heads, size) and a Transpose compute each operand from a tensor (tokens,
     1, heads · size). A Transpose and a Reshape convert the result of the attention back.

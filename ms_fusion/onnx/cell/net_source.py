@@ -134,9 +134,9 @@ def write_class(
 
 
 def _class_inputs(body: Graph, sizes: Set[str]) -> list[str]:
-    """Returns the inputs of a group's class.
+    """Returns the names of the inputs of the Cell class that is generated for a group.
 
-    The class has the inputs whose elements the group reads, and the inputs in `sizes`.
+    These are the inputs whose elements the group reads, and the inputs in `sizes`.
     """
     read = inputs_with_data(body)
     return [name for name in body.inputs if name in read or name in sizes]

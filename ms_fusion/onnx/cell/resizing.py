@@ -86,7 +86,7 @@ def cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 
 def weights(at: np.ndarray, old: int, way: ResizeMode, scale: float) -> np.ndarray:
-    """Returns the weight matrix of an axis, of shape (result positions, input positions)."""
+    """Returns the resize weights of an axis as a matrix (result positions, input positions)."""
     told, reach = (hat, 1) if way.mode == "linear" else (cubic, 2)
     narrowed = min(scale, 1.0) if way.antialias else 1.0
     span = math.ceil(reach / narrowed)
@@ -237,7 +237,7 @@ def _emit_axis(
 def _emit_crop_and_resize(
     use: OperatorUse, changed: dict[int, tuple[int, float]], axes: Sequence[int], way: ResizeMode
 ) -> str:
-    """Emits the mode ``tf_crop_and_resize``.
+    """Emits a Resize with the mode ``tf_crop_and_resize``.
 
     Positions outside of the image get the extrapolation value.
     """

@@ -123,7 +123,7 @@ def _decide_mapping(
     task: FusionRequest,
     compared: Comparison,
 ) -> tuple[ir.Model, MappingDecision, tuple[str, ...]]:
-    """Decides which groups are replaced, and returns (model, decision, notes).
+    """Decides which groups ONNX Runtime's operators replace; returns (model, decision, notes).
 
     If the decision uses ONNX's Attention, the model is converted to the opset that contains
     Attention. Otherwise the model keeps its opset.

@@ -50,7 +50,8 @@ class Proposal:
         match: the match of a rule's pattern. If a search found the group, the match has no bound
             values.
         equivalents: ONNX Runtime's operators for the same pattern.
-        bias: operator of the group that adds the bias of a product to the operand of a GELU.
+        bias: operator of the group that adds a bias to a matrix product. The sum is the operand of
+            a GELU. None if the group has no such operator.
     """
 
     candidate: Candidate

@@ -118,7 +118,7 @@ def run_trial(
 def _inputs(
     body: Graph, halved: Container[str], projection: OnnxProjection, sizes: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """Generates the inputs of the trial.
+    """Generates the inputs with which a group and its replacements are run.
 
     An input whose name is in `halved` has two equal halves along the last axis.
     """
