@@ -60,7 +60,7 @@ def _build_step_primitives(
 
 
 def _run_steps(steps: Any, numbers: Any, *lists: Any) -> Any:
-    """Runs each primitive on the scalars `numbers`, the gradients, the parameters and states."""
+    """Calls each of `steps` with the scalars `numbers`, the gradients, parameters and states."""
     given: Any = ()
     for one in numbers:
         given = given + (_to_scalar_tensor(one),)  # noqa: RUF005

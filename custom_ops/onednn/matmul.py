@@ -41,10 +41,10 @@ def prepare_matmul(
 ) -> Prepared:
     """Prepares ``y = activation(a @ b + bias + residual)``; batches broadcast as in NumPy.
 
-    The first inputs of the operator are ``a`` and ``b``. Then follow, if requested, ``bias`` (one
-    value per column of y) and ``residual`` (of the shape of y). The output of the operator is
-    ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are rounded once, at the
-    end.
+    The inputs of the operator are ``a``, ``b`` and, if requested, ``bias`` and ``residual``, in
+    this order. ``bias`` has one value per column of y. ``residual`` has the shape of y. The output
+    of the operator is ``y``. Sums are accumulated in float32. Float16 and bfloat16 results are
+    rounded once, at the end.
 
     Args:
         a_shape, b_shape: shapes in memory order, with at least two axes each.

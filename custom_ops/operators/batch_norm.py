@@ -142,7 +142,7 @@ class BatchNorm(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Returns y; with batch statistics, also updates the moving mean and variance."""
+        """Returns the output; with batch statistics, also updates the moving mean and variance."""
         use_batch = self.use_batch_statistics
         if use_batch is None:
             use_batch = self.training
@@ -159,7 +159,7 @@ class BatchNorm(OperatorCell):
         return y
 
     def forward(self, *arrays: Any) -> Any:
-        """Returns y; with batch statistics, also updates the moving mean and variance.
+        """Returns the output; with batch statistics, also updates the moving mean and variance.
 
         The first array is x. The next two arrays, if given, replace gamma and beta. Without batch
         statistics, two further arrays may replace the moving mean and variance.

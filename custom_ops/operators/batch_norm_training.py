@@ -40,7 +40,7 @@ def train(
     data_format: str = "NCHW",
     alpha: float = 0.1,
 ) -> tuple[Any, Any, Any]:
-    """Returns y, and the mean and variance of the batch."""
+    """Returns the normalised output y, and the mean and variance of the batch."""
     given, (axes, shape) = widen(x), layout_of(x, data_format)
     middle = mean(given, axes)
     distance = dsl.vsub(given, broadcast_like(middle, given))
@@ -126,7 +126,10 @@ def train_composite(
 
 
 def train_formula(x: Any, gamma: Any, beta: Any, **more: Any) -> Any:
-    """Returns y, and the batch's mean and variance; an empty batch has the mean and variance 0."""
+    """Returns the normalised output y, and the mean and variance of the batch.
+
+    The mean and variance of an empty batch are 0.
+    """
     channels = x if more.get("data_format") == "NHWC" else np.moveaxis(x, 1, -1)
     axes = tuple(range(x.ndim - 1))
     middle, variance = (

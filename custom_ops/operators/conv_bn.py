@@ -156,7 +156,7 @@ class FusedConvBN:
         self._was_called = False
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns y, and saves x for `backward`."""
+        """Returns the output for x, and saves x for `backward`."""
         made = self._folded.forward(x)
         self._was_called = True
         return made
@@ -246,7 +246,7 @@ class FoldedConvBN(OperatorCell):
         return self.conv(x, weight.astype(x.dtype), bias.astype(x.dtype))
 
     def forward(self, x: Any, *weights: Any) -> Any:
-        """Returns the result for NumPy arrays."""
+        """Returns the output for the NumPy array x."""
         return self.on_arrays.fold_weights(*weights).forward(x)
 
 
@@ -351,7 +351,7 @@ class ConvBN(OperatorCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Computes y.
+        """Returns the output of convolution, normalisation and activation.
 
         With batch statistics the Cell runs a convolution, then a BatchNorm. Otherwise it runs one
         convolution with folded weights.
@@ -368,7 +368,7 @@ class ConvBN(OperatorCell):
         return self.folded(x, self.conv.weight, *statistics)
 
     def forward(self, x: Any) -> np.ndarray:
-        """Returns y, and saves x for `backward`.
+        """Returns the output for x, and saves x for `backward`.
 
         If batch statistics are used, this method also updates the moving mean and variance.
         """

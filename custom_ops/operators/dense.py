@@ -83,7 +83,7 @@ class Dense(DenseCell):
         return build_from_dense(cls, dense, route=route)
 
     def construct(self, x: Any) -> Any:
-        """Computes y; MindSpore computes an unfused activation after the matrix product."""
+        """Returns the output; MindSpore computes an unfused activation after the matrix product."""
         y = self.apply_product(x)
         return self.activation(y) if self.is_followed else y
 

@@ -83,7 +83,7 @@ def reshape_group_values(value: Any, x: Any, groups: int) -> Any:
 def compute(
     x: Any, gamma: Any, beta: Any, *, num_groups: int = 1, eps: float = 1e-5, merge: bool = True
 ) -> tuple[Any, Any, Any]:
-    """Returns y, and the mean and rstd = 1 / √(variance + eps) of each group."""
+    """Returns the output y, and the mean and rstd = 1 / √(variance + eps) of each group."""
     check_shape(beta, sizes(gamma), "GroupNorm", "beta", gamma)
     given = reshape_to_groups(widen(x), num_groups, merge=merge)
     normal, middle, rstd = normalise(given, GROUP_AXES, eps)

@@ -51,7 +51,7 @@ def compute(
     begin_params_axis: int = -1,
     epsilon: float = 1e-7,
 ) -> tuple[Any, Any, Any]:
-    """Returns y, mean and rstd = 1 / √(variance + epsilon)."""
+    """Returns the output y, the mean, and rstd = 1 / √(variance + epsilon)."""
     axes, params = axes_of(x, begin_norm_axis, begin_params_axis)
     check_shape(gamma, sizes(x)[params:], "LayerNorm", "gamma")
     check_shape(beta, sizes(x)[params:], "LayerNorm", "beta", gamma)

@@ -59,9 +59,9 @@ def check_numbers(rule: int, **given: Any) -> None:
 def optimizer_spec(rule: int, count: int, rates: int, decays: int) -> OpSpec:
     """Builds the operator that runs one step of an update rule over `count` tensors.
 
-    The inputs are first the learning rates, the weight decays and the scalars of the update rule.
-    Then come `count` gradients, `count` parameters, and `count` tensors for each optimizer state,
-    such as a moment. The number of learning rates is `rates` (1 or `count`). The number of weight
+    The inputs are, in this order: the learning rates, the weight decays, the scalars of the update
+    rule, `count` gradients, `count` parameters, and `count` tensors for each optimizer state (such
+    as a moment). The number of learning rates is `rates` (1 or `count`). The number of weight
     decays is `decays` (0, 1 or `count`). The step overwrites only the parameters whose dtype equals
     the attribute ``dtype``, and the states of these parameters. The output is a placeholder without
     meaning.

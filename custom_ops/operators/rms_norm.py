@@ -41,7 +41,7 @@ def scale(x: Any, gamma: Any, axes: Sequence[int], epsilon: float) -> tuple[Any,
 
 
 def compute(x: Any, gamma: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """Returns y and rstd = 1 / √(mean x² + epsilon)."""
+    """Returns the output y, and rstd = 1 / √(mean x² + epsilon)."""
     made, rstd = scale(widen(x), gamma, axes_of(x, gamma), epsilon)
     return dsl.cast_to(made, x.dtype), rstd
 

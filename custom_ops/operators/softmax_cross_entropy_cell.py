@@ -193,7 +193,7 @@ class WeightedSoftmaxCrossEntropy(OperatorCell):
         return self.of_shares(logits, weight_labels(logits, labels, weight, self.label_smoothing))
 
     def forward(self, logits: Any, labels: Any, weight: Any) -> Any:
-        """Returns the loss for NumPy arrays."""
+        """Returns the loss; logits, labels and weight are NumPy arrays."""
         if labels.dtype.kind in "iu":
             return self.of_indices.forward(logits, labels, weight.astype(logits.dtype))
         shares = weight_labels(logits, labels, weight, self.label_smoothing)

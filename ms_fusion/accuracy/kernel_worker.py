@@ -154,7 +154,7 @@ def load(path: str | Path) -> list[np.ndarray]:
 
 
 def save(path: str | Path, arrays: Sequence[np.ndarray]) -> None:
-    """Saves arrays as raw bytes, in order; the file is replaced atomically."""
+    """Saves arrays as raw bytes, in order, to the file `path`; replaces the file atomically."""
     raw = {
         f"t{number}": np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for number, array in enumerate(arrays)

@@ -330,7 +330,7 @@ def _explain_error(error: Exception, title: str) -> CaptureError:
 
 
 def _remark(line: str) -> str:
-    """Shortens a line of MindSpore's message; returns "" for a heading or a row of dashes."""
+    """Returns a shortened line of MindSpore's message; "" for a heading or a row of dashes."""
     line = line.strip(" .")
     return "" if set(line) <= {"-"} or line.startswith("- ") else textwrap.shorten(line, 300)
 

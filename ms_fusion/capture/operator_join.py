@@ -154,7 +154,10 @@ def match_clusters(
 
 
 def match_kernels(clustered: Graph, built: Graph) -> dict[str, list[Node]]:
-    """Returns a dict from each cluster's name to the kernels that were built from it, in order."""
+    """Returns a dict from a cluster's name to the kernels that were built from the cluster.
+
+    The kernels of a cluster are in order.
+    """
     clusters: dict[str, list[Node]] = defaultdict(list)
     for node in clustered:
         if node.is_fused_kernel:

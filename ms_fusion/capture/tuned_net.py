@@ -192,7 +192,7 @@ class TunedNet:
         return tuple(one for one in self.variants if one.calls.least_ratio > 1 + MARGIN)
 
     def __str__(self) -> str:
-        """Returns the table as plain text."""
+        """Returns the measurements as a table in plain text."""
         lines = [f"{self.title}: tuned in {self.seconds:.0f} s", ""]
         lines.append(f"{'kernel':<44} {'default':>10} {'tuned':>10}  choice")
         for one in self.kernels:

@@ -91,7 +91,7 @@ def _build(build: Callable[[str], object], kernel: str, seconds: int, tell: Conn
 
 
 def _receive_failure(told: Connection) -> BuildFailure | None:
-    """Returns the failure that a worker process sent, or None if the process ended without one."""
+    """Returns the failure that a worker process sent, or None if the process sent no failure."""
     try:
         return told.recv() if told.poll() else None
     except (EOFError, OSError):

@@ -101,7 +101,7 @@ def benefit(
     Args:
         fused: node with a body. The inputs and outputs of the node are values of `graph`.
         graph: graph with known or assumed sizes.
-        device: the device whose bandwidths, rates and memory sizes the formula uses.
+        device: the device whose bandwidths, rates and memory sizes determine the times.
         split: function that splits the body into library calls (matrix products with simple
             epilogues) and the operators between the library calls. One launch executes all these
             parts. The parts pass results to each other through memory.

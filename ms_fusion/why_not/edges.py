@@ -318,7 +318,7 @@ class _EdgeExplainer:
 
     @cached_property
     def prospect_without_culprits(self) -> ProspectiveClusters:
-        """Predicts the clusters with `culprits`, for the case that the culprits are not clustered."""
+        """Predicts the clusters with `culprits` for the case that the culprits stay unclustered."""
         blamed = {one.node.name for found in self.culprits.values() for one in found}
         cluster = {
             name: one

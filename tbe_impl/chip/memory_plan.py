@@ -197,7 +197,7 @@ def _padded_elements(stage: StageRecord, shape: Sequence[int]) -> int:
 def padded_strides(stage: StageRecord, sizes: Sequence[int]) -> list[int]:
     """Returns a list of the strides of a buffer in elements, preceded by the number of elements.
 
-    Number and strides include the padding that ``storage_align`` requests.
+    The number and the strides include the padding that ``storage_align`` requests.
     """
     aligned = {
         id(one.axis): one.value

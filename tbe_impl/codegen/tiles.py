@@ -63,7 +63,10 @@ def _read_indices(
     stored: set[int],
     extents: dict[int, Poly],
 ) -> Iterator[tuple[Poly | None, ...]]:
-    """Yields the indices of each read of `tensor` in an expression and its unstored stages."""
+    """Yields the indices of each read of `tensor`.
+
+    The reads are in the expression `node`, or in the unstored stages that this expression reads.
+    """
     if isinstance(node, Read):
         indices = tuple(index_poly(index, environment) for index in node.indices)
         for index in node.indices:

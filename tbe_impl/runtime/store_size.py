@@ -22,7 +22,7 @@ _DIGITS_MAX = 18
 
 
 def add(root: Path, stored: int) -> int | None:
-    """Adds the size of an entry.
+    """Adds the size of a new entry to the size file.
 
     Returns the store's size, or None if a full count is due.
     """
@@ -49,7 +49,7 @@ def add(root: Path, stored: int) -> int | None:
 
 
 def store(root: Path, counted: int, work: Path) -> None:
-    """Replaces the file by a new one that contains only the full count `counted`.
+    """Replaces the size file by a new file that contains only the full count `counted`.
 
     If the file cannot be written, the next stored entry triggers another full count.
 

@@ -125,11 +125,11 @@ class CallRecords:
         self._watched.discard(number)
 
     def run_kernel(self, cell: Any, last: CallRecord, args: Sequence[Any]) -> Any:
-        """Runs the kernel equivalent to the graph of the call `last` and returns the results.
+        """Runs the single kernel that is equivalent to a Cell's graph; returns the results.
 
-        Returns None if no kernel is equivalent, or if the equivalent kernel cannot be used.
-        MindSpore then has to execute the call. Precondition: `is_like` returns True for this call
-        and `last`.
+        `last` is the record of the Cell's last call; that call executed the graph. Returns None if
+        no kernel is equivalent, or if the equivalent kernel cannot be used. MindSpore then has to
+        execute the call. Precondition: `is_like` returns True for the new call.
         """
         # Another thread may reset the attribute in the meantime.
         direct = last.kernel.direct
@@ -142,10 +142,10 @@ class CallRecords:
         return result
 
     def is_like(self, last: CallRecord, cell: Any, args: Sequence[Any]) -> bool:
-        """Returns whether a call of `cell` with `args` uses the same graph as the call `last`.
+        """Returns whether a call of `cell` with `args` uses the same graph as the last call.
 
-        The graph is the same if the shapes and dtypes of the arguments, the flags and all relevant
-        attributes of the Cell are the same.
+        `last` is the record of the last call. The graph is the same if the shapes and dtypes of the
+        arguments, the flags and all relevant attributes of the Cell are the same.
         """
         own = cell.__dict__
         if (

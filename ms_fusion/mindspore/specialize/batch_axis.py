@@ -403,7 +403,7 @@ def _image_rule(operator: _Operator) -> bool:
 
 
 def _batch_norm_rule(operator: _Operator) -> bool:
-    """Returns whether BatchNorm keeps the samples separate, which is so outside of training."""
+    """Returns whether BatchNorm keeps the samples separate: True except in training."""
     item = operator.carried[0]
     training = operator.constant(5, "is_training", True)
     return item is not None and item.axis == 0 and training is False and operator.results[0] == item

@@ -21,7 +21,7 @@ ZERO_MEANS_COPY_OPSET = 5
 
 
 def merge_reshapes(model: ir.Model) -> None:
-    """Merges two consecutive Reshapes, and replaces a Transpose that keeps the order by a Reshape.
+    """Merges consecutive Reshapes; replaces each order-preserving Transpose by a Reshape.
 
     A Transpose keeps the order of the elements if it moves only axes of size 1. An example is the
     Transpose from (n, t, 1, d) to (n, 1, t, d) in an attention with one head.

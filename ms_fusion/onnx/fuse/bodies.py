@@ -140,7 +140,7 @@ def _rewire(graph: ir.Graph, before: ir.Value, after: ir.Value) -> None:
 
 
 def _replace_body(body: FusedBody, outer: list[ir.Value], model: ir.Model) -> None:
-    """Replaces a body by the fused body, and connects it to the values of the outer graph again."""
+    """Replaces a body by the fused body; the fused body then reads the outer graphs' values."""
     made = body.result.model
     graph = made.graph
     remove_unread_initializers(made)

@@ -18,7 +18,9 @@ SHAPE_INPUT_OPERATORS = frozenset({"BroadcastTo", "Reshape"})
 
 
 def split_at_unknown_sizes(candidates: Iterable[Candidate], graph: Graph) -> list[Candidate]:
-    """Splits the candidates. Returns the distinct results that have at least two operators.
+    """Splits the candidates at operators whose result has an unknown size.
+
+    Returns the distinct parts that have at least two operators.
 
     Args:
         candidates: candidates that may have been found with assumed sizes.
@@ -52,9 +54,9 @@ def _split_candidate(candidate: Candidate, graph: Graph) -> Iterator[Candidate]:
 def _unknown_size_operators(nodes: Iterable[Node], graph: Graph) -> set[str]:
     """Returns the names of the operators whose result has a size that the group cannot know.
 
-    The group cannot know a dynamic size if the size occurs neither in its inputs nor in earlier
-    results. There is one exception: the result of a Reshape may have one such size, because this
-    size follows from the number of elements. Only operators in `SHAPE_INPUT_OPERATORS` are
+    The group cannot know a dynamic size if the size occurs neither in the group's inputs nor in
+    earlier results. There is one exception: the result of a Reshape may have one such size, because
+    this size follows from the number of elements. Only operators in `SHAPE_INPUT_OPERATORS` are
     returned.
     """
     members = list(nodes)

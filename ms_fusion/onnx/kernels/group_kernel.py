@@ -336,7 +336,10 @@ def _lower_group(
 
 
 def _check_result_sizes(tensor: Tensor, value: Value, node: Node) -> Tensor:
-    """Returns `tensor`; raises `InputError` if its sizes differ from the declared shape."""
+    """Checks that the sizes of `tensor` are the declared sizes of `value`; returns `tensor`.
+
+    Raises `InputError` if a size differs.
+    """
     own = [size.value if isinstance(size, Const) else size for size in tensor.shape]
     if any(
         isinstance(one, int) and isinstance(size, int) and 0 <= size != one

@@ -100,7 +100,7 @@ class _ErrorPropagation:
             self.visit(other, math.inf)
 
     def _error_carrying_operands(self, node: Expr) -> Sequence[Expr]:
-        """Returns the operands of a node whose relative errors the node passes on unamplified."""
+        """Returns those operands of a node whose relative errors the node does not amplify."""
         if isinstance(node, Call) and node.name in _ERROR_PRESERVING_FUNCTIONS:
             return node.args
         if isinstance(node, Cast) and is_float(node.dtype) and is_float(node.value.dtype):

@@ -273,7 +273,10 @@ def _is_packing(known: Mapping[str, int], groups: int, block: int) -> bool:
 
 
 def _has_channels(shape: Sequence[int], channels: tuple[int, int], block: int) -> bool:
-    """Whether `shape` starts with the numbers `channels`, or with these padded to whole blocks."""
+    """Whether `shape` starts with the numbers `channels`.
+
+    The numbers in `shape` may be padded to whole blocks.
+    """
     return all(
         given in (number, block_count(number, size) * size)
         for given, number, size in zip(shape, channels, (BLOCK, block), strict=False)
