@@ -222,7 +222,7 @@ class Operator(OperatorCell):
         )
 
     def _trace_spec(self, values: Mapping[str, Any]) -> OpSpec:
-        """Builds the spec of an operator; its methods are traced with the attribute values `values`."""
+        """Builds the spec of an operator whose methods are traced with the attributes `values`."""
         said = self.declaration
         forward = self._compute(self._forward, values)
         backward = None if self._backward is None else self._compute(self._gradients, values)

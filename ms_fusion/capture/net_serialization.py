@@ -1,12 +1,12 @@
 """Serializes a net and its inputs, so that a child process can rebuild both.
 
-Unpickling runs code from the bytes. So a child process may unpickle only bytes from its own parent
-process. The state of the Cells is serialized, so unpickling does not call their constructors. A
-class or function is serialized by value if another process cannot import it, or if its globals
-contain a net. The bytes also contain the globals of the user's modules, and the source code of
-notebook cells, because MindSpore needs both when it compiles the net. If an object (for example a
-lock or an open file) cannot be serialized, `pack` raises an error with the reason. The caller of
-`pack` then captures the net in the user's process.
+Unpickling runs code from the serialized bytes. So a child process may unpickle only bytes that its
+own parent process sent. The state of the Cells is serialized, so unpickling does not call their
+constructors. A class or function is serialized by value if another process cannot import it, or if
+its globals contain a net. The bytes also contain the globals of the user's modules, and the source
+code of notebook cells, because MindSpore needs both when it compiles the net. If an object (for
+example a lock or an open file) cannot be serialized, `pack` raises an error with the reason. The
+caller of `pack` then captures the net in the user's process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests whether two groups of nodes can be merged without creating a cycle, with bit sets."""
+"""Tests, by bit sets, whether two groups of nodes can be merged without creating a cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports tiles, memory use, traffic and findings of a schedule on a chip, as values and text."""
+"""Reports the tiles, memory use, traffic and findings of a schedule on a chip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs shape inference and ONNX Runtime in child processes; a hostile model crashes only these."""
+"""Runs shape inference and ONNX Runtime in child processes, which a hostile model may crash."""
 
 from __future__ import annotations
 
