@@ -67,7 +67,7 @@ class Backend(Protocol):
 
 
 class CpuBackend(Record):
-    """Generates C, compiles it for this processor, and calls it."""
+    """Generates C code, compiles the code for this processor, and calls it."""
 
     name: str = "cpu"
     title: str = "CPU"

@@ -32,7 +32,7 @@ def _draw_above_one(random: np.random.Generator, shape: tuple[int, ...]) -> Arra
 
 
 def seeded_inputs(graph: Graph, seed: int) -> dict[str, Array]:
-    """Returns random inputs with the shapes and dtypes of the graph; `seed` determines them.
+    """Returns random inputs with the graph's shapes and dtypes; `seed` determines the values.
 
     Floats have a normal distribution with a standard deviation of 2. If a `POSITIVE_ONLY` operator
     reads values that depend on an input, the floats of this input are drawn from 0.1 … 0.9 instead.

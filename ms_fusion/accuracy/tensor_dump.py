@@ -154,7 +154,7 @@ def _full_names(directory: Path) -> dict[str, str]:
 
 
 def _long_names(directory: Path) -> dict[Path, str]:
-    """Returns a dict from a number that is used as a file name to the long name it stands for.
+    """Returns a dict from a number that replaces a long file name to this long name.
 
     If a name is too long for the file system, MindSpore uses a number instead and writes the long
     name to a table beside the file.

@@ -34,7 +34,7 @@ def check_arguments(
 
 
 def check_flags(flags: str | None, only_flags: str | None) -> None:
-    """Raises `InputError` if one of the flag strings is malformed, or if both are given."""
+    """Raises `InputError` if a flag string is malformed, or if both flag strings are given."""
     if flags is not None and only_flags is not None:
         raise InputError(
             "flags and only_flags cannot be combined",

@@ -75,7 +75,7 @@ class AkgV2Driver:
 
 
 def build(text: str, directory: Path) -> None:
-    """Builds a kernel from its description; writes it to `directory` and to the compile cache.
+    """Builds a kernel from its description; writes the kernel to `directory` and the compile cache.
 
     Raises:
         FusionError: any error that `compile_kernel` raises.
@@ -171,7 +171,7 @@ class BuiltKernel(NamedTuple):
 
 
 def compile_kernel(kernel: CompositeKernel) -> BuiltKernel:
-    """Compiles a kernel, or reuses its compiled code if the kernel cache has it.
+    """Compiles a kernel, or reuses its compiled code from the kernel cache.
 
     Raises:
         InputError: an operator, dtype or shape is not supported.

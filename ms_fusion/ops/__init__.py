@@ -77,7 +77,7 @@ def operator_info(name: str) -> OpInfo:
 
 
 def record_name(onnx: str) -> str:
-    """Returns the name of the record for an ONNX operator type, or the type if it has no record."""
+    """Returns the name of an ONNX operator type's record, or the type if there is no record."""
     return ONNX_OPERATORS[onnx][0].name if onnx in ONNX_OPERATORS else onnx
 
 

@@ -105,7 +105,7 @@ class Call(msgspec.Struct, frozen=True):
         return default if found is None or not found.size else float(found[0])
 
     def integers(self, name: str, position: int | None = None) -> tuple[int, ...] | None:
-        """Returns an operator's list of integers, such as axes, or None if it is absent."""
+        """Returns an operator's list of integers, such as axes, or None if the list is absent."""
         found = self._argument(name, position)
         return None if found is None else tuple(int(number) for number in found)
 

@@ -241,7 +241,7 @@ def _states_before_fusion(groups: list[list[_State]], finals: list[Path]) -> lis
 
 
 def _program_numbers(built: list[Path], paths: Iterable[Path]) -> tuple[int, ...]:
-    """Returns, for each graph in `built`, the index of the compilation that built it.
+    """Returns, for each graph in `built`, the index of the compilation that built the graph.
 
     Each compilation writes a bootstrap file at its beginning. The index is the number of bootstrap
     files that were written before the graph's file. The numbers in the file names give the order,

@@ -75,7 +75,7 @@ class _Eliminator:
         return found
 
     def _region(self, start: Tensor, shape: Shape) -> set[int] | None:
-        """Returns the ``id`` of each tensor that must get the shape `shape` if `start` gets it.
+        """Returns the ``id`` of each tensor that must have the shape `shape` if `start` has it.
 
         Returns None if one of these tensors cannot have this shape.
         """

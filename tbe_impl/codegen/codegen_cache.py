@@ -61,7 +61,7 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """Restores the program of a graph from this plan; None if it is another graph's plan."""
+        """Restores the program of a graph from this plan; None if the plan is another graph's."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)

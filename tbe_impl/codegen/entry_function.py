@@ -43,7 +43,7 @@ def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:
 
 
 def allocate(target: ir.Expr, byte_count: ir.Expr, *between: ir.Stmt) -> list[ir.Stmt]:
-    """Returns statements that allocate memory; on failure, they leave the enclosing `Attempt`.
+    """Returns statements that allocate memory and, on failure, leave the enclosing `Attempt`.
 
     Args:
         target: the variable or the array element that receives the pointer. A variable is defined

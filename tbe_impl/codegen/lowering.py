@@ -382,7 +382,7 @@ class Lowering:
         return self.stage.number if self.stage is not None else None
 
     def let(self, value: ir.Expr, depth: int) -> Value:
-        """Defines a vector with the value of an expression on level `depth`, and returns it.
+        """Defines a vector with an expression's value on loop level `depth`; returns the vector.
 
         Equal expressions on one level share one vector.
         """
@@ -392,7 +392,7 @@ class Lowering:
         return memo[value]
 
     def define(self, value: ir.Expr, depth: int) -> Value:
-        """Defines a new vector with the value of an expression on level `depth`.
+        """Defines a new vector with the value of an expression on loop level `depth`.
 
         A load must use this method and not `let`, because a store may come between two equal loads.
         """
@@ -401,7 +401,7 @@ class Lowering:
         return Value(ir.Var(name, value.kind), depth)
 
     def read(self, tensor: Tensor, indices: Sequence[Index]) -> Value:
-        """Returns an element of a tensor: loads it from its buffer, or computes it in place."""
+        """Returns an element of a tensor, loaded from the tensor's buffer or computed in place."""
         key = (
             id(tensor),
             tuple(item.expr if isinstance(item, Value) else item for item in indices),

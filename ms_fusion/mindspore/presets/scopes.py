@@ -279,7 +279,10 @@ def patch(
 
 
 def unpatch(net: Net) -> Net:
-    """Reverts `patch`: removes the preset from the Cell. The Cell's next call compiles it again."""
+    """Reverts `patch`: removes the preset from a Cell.
+
+    The next call of the Cell compiles the Cell again.
+    """
     setting = vars(net).pop(CELL_FLAGS, None)
     if setting is not None and setting.compiled:
         vars(net).pop("construct", None)
@@ -289,7 +292,7 @@ def unpatch(net: Net) -> Net:
 
 
 def compile_anew(net: Any) -> None:
-    """Deletes all compiled graphs of a Cell or function; the next call compiles it again."""
+    """Deletes all compiled graphs of a Cell or function; the next call compiles again."""
     with compile_lock:
         mindspore_state.forget(net, mindspore_state.graphs_of(net))
         graph_keys.forget(net)
@@ -360,7 +363,7 @@ def _read_back(net: Any, device: str) -> tuple[str, str, str, str, list[str]]:
 
 
 def check(net: Any, *inputs: Any) -> tuple[Finding, ...]:
-    """Returns findings about problems that prevent the fusion of `net` or make it unsafe.
+    """Returns findings about problems that prevent the fusion of `net` or make the fusion unsafe.
 
     MindSpore's front end compiles the net; later stages of the compiler do not run. Then the
     function checks the operators of the net's graph under the flags in force. If no flags are in
@@ -567,7 +570,7 @@ def _switch_device(own: Setting | None = None) -> None:
 
 
 def _watch(now: InForce) -> None:
-    """Calls `pynative.warn_of_uncompiled` if fusion is enabled but PyNative mode prevents it."""
+    """Calls `pynative.warn_of_uncompiled` if PyNative mode prevents the fusion that is enabled."""
     if now.fused and now.remedy:
         pynative.warn_of_uncompiled(lambda: has_fusion(_flags_in_force()))
 

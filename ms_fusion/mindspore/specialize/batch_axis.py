@@ -146,7 +146,7 @@ def _attributes(node: Node) -> dict[str, Any]:
 def _find_batch_axis(
     one: Value, other: Value, samples: int, padded: int, node: Node | None
 ) -> BatchAxis | None:
-    """Returns the axis in which the shapes of `one` and `other` differ, or None if they are equal.
+    """Returns the axis in which the shapes of `one` and `other` differ; None for equal shapes.
 
     `one` and `other` are the same tensor in the graphs for `samples` and for `padded` samples.
 

@@ -56,7 +56,7 @@ def make(parent: Path | None = None) -> Path:
 
 
 def is_of_another_process(place: Path) -> bool:
-    """Returns whether another process created the private directory, and so will remove it."""
+    """Returns whether another process created, and therefore will remove, the private directory."""
     known = place.name.startswith(PREFIX) and place.parent == (cache_dir() / FOLDER).resolve()
     # The other process may use another cache directory, so the lock file is checked, too.
     return place not in _own_directories and (known or (place / LOCK).exists())

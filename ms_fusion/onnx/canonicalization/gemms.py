@@ -17,7 +17,7 @@ DTYPES = frozenset({ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE})
 
 
 def fuse_add_into_gemm(model: ir.Model) -> None:
-    """Fuses each Add into the matrix product that it reads, in place.
+    """Fuses each Add into the matrix product whose result the Add reads, in place.
 
     An Add is fused only if no other node reads the product.
     """

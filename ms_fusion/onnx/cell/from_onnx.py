@@ -133,7 +133,7 @@ def _check_dtype(dtype: str, name: str) -> None:
 
 
 def _load_module(classes: list[NetClass]) -> ModuleType:
-    """Writes the generated classes to a Python file and imports it as a module.
+    """Writes the generated classes to a Python file, and imports the file as a module.
 
     The file is needed because MindSpore reads the source of a Cell. The file is removed when the
     process exits.

@@ -89,7 +89,7 @@ def short_time_transform(
 
 
 def crop_or_pad(x: Any, axis: int, size: int) -> Any:
-    """Crops an axis to a size, or pads it with zeros at its end."""
+    """Crops an axis to a size, or pads the axis with zeros at the end."""
     lacking = size - x.shape[axis]
     if lacking > 0:
         shape = (*x.shape[:axis], lacking, *x.shape[axis + 1 :])

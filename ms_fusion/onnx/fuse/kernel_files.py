@@ -78,7 +78,7 @@ def header_files() -> tuple[Path, ...]:
 
 
 def write_headers(place: Path, *, custom_operators: bool) -> None:
-    """Creates the directory `place` and copies the headers that the C kernels include into it.
+    """Creates the directory `place`, and copies the headers of the C kernels to this directory.
 
     With `custom_operators`, the sources of the library of custom operators are copied too.
     """

@@ -236,7 +236,7 @@ def _count_of_heads(site: Site, product: Node) -> int | str:
 def _with_batch(
     joined: tuple[int | str, ...], apart: tuple[int | str, ...]
 ) -> tuple[int | str, ...]:
-    """Returns the result shape `joined`; adds a batch axis of size 1 if it has none.
+    """Returns the result shape `joined`; adds a batch axis of size 1 if `joined` has none.
 
     `apart` is the shape of the same tensor before its heads are joined.
     """
@@ -280,7 +280,7 @@ def write_additive_mask(site: Site, found: AttentionMatch) -> str:
 
 
 def _write_mask(site: Site, found: AttentionMatch) -> str:
-    """Adds operators that convert the mask to an additive mask and expand it to all query tokens.
+    """Adds operators that compute an additive mask with a row for each query token.
 
     Returns the name of the mask, or an empty string if the attention has no mask.
     """
