@@ -117,7 +117,7 @@ class Match:
     """One match of a pattern.
 
     Attributes:
-        graph: the graph.
+        graph: the graph that contains the matched operators.
         nodes: the matched operators, in the graph's order.
         bound: a dict from a name in the pattern to the name of the value that it matches.
     """
@@ -187,8 +187,8 @@ def find_matches(rule: Rule, graph: Graph, order: Mapping[str, int]) -> Iterator
     """Returns the matches of a rule's pattern that pass its checks.
 
     Args:
-        rule: the rule.
-        graph: the graph.
+        rule: the rule with the pattern and the checks.
+        graph: the graph to search.
         order: position of each node in the graph.
     """
     return (
@@ -218,7 +218,7 @@ class _Search:
     """The graph in which a pattern is searched, and the options of the search.
 
     Attributes:
-        graph: the graph.
+        graph: the graph to search.
         order: position of each node in the graph.
         near: whether the search also yields matches that are refused, with the reasons.
     """

@@ -112,7 +112,7 @@ def compare_arrays(
         name: name of the array.
         against: origin of `expected`: ``definition`` (the operator's graph, evaluated by NumPy) or
             ``formula`` (an independent formula of the operator).
-        got: the array.
+        got: the array to check.
         expected: the expected value, in float64 or integers.
         dtype: dtype of the array.
         through: the least precise float dtype of the computation.

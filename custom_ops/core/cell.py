@@ -150,7 +150,7 @@ class FusedCell(OperatorCell):
     """Cell of an operator without weights.
 
     Args:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         attributes: the attributes that differ from their defaults.
         route: ``native``, ``composite``, or empty for the default (`set_default_route`).
     """

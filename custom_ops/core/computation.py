@@ -77,7 +77,7 @@ class Computation:
     kernels.
 
     Attributes:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         attributes: all attributes, defaults included.
         built: number of kernels built so far.
     """

@@ -125,8 +125,9 @@ def function_of_cell(
 
     Args:
         name: name of the function.
-        cell: the class.
-        spec: the operator; its input names are used if ``construct`` takes ``*inputs``.
+        cell: the Cell class that the function calls.
+        spec: the `OpSpec` of the operator; its input names are used if ``construct`` takes
+            ``*inputs``.
         types: dict from an attribute to the annotation that is used instead of the constructor's.
     """
     tensors = list(inspect.signature(cell.construct).parameters.values())[1:]
@@ -161,7 +162,7 @@ def function_of_spec(
 
     Args:
         name: name of the function.
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         doc: docstring of the function.
         without: spec of the operator without the optional tensors, for calls in which these tensors
             are None.

@@ -32,7 +32,7 @@ def gradient_of(spec: OpSpec, part: tuple[str, ...] = ()) -> OpSpec:
     outputs as functions of these values.
 
     Args:
-        spec: the forward operator.
+        spec: the `OpSpec` of the forward operator.
         part: a group of inputs from ``spec.gradient_groups``. Only the gradients of these inputs
             are computed. If `part` is empty, all gradients are computed.
     """

@@ -37,7 +37,7 @@ class Procedure:
     """Host function with the interface of a kernel, for arrays of given shapes and dtypes.
 
     Attributes:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         attributes: all attributes, defaults included.
         outputs: shapes and dtypes of the outputs.
     """

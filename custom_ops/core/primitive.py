@@ -30,7 +30,7 @@ class FusedPrimitive(ops.Custom):
     """MindSpore primitive that calls our kernel.
 
     Args:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         attributes: all attributes, defaults included.
         order: derivative order of `spec`: 0 for an operator, 1 for its gradient operator.
         eager: whether output shapes and dtypes are inferred in C. Inference in C is fast, but if

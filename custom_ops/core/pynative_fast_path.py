@@ -148,7 +148,7 @@ class FastCall:
     """Calls an operator on the fast path.
 
     Args:
-        computation: the operator's kernels.
+        computation: object that builds and caches the operator's kernels.
         gradients: operators that compute the gradients. All these operators read the same saved
             tensors. The tuple is empty if the operator has no gradient.
         refusal: error message that backward raises if `gradients` is empty.

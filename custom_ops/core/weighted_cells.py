@@ -89,7 +89,7 @@ class WeightedCell(FusedCell):
     the end of the arguments. For an omitted weight, the Cell uses its own Parameter.
 
     Args:
-        spec: the operator.
+        spec: the `OpSpec` of the operator.
         attributes: the attributes that differ from their defaults.
         weights: dict from the name of each weight to its Parameter, in the order of the inputs.
         route: as in `FusedCell`.

@@ -23,7 +23,7 @@ def multiply(
     Args:
         builder: builder of the plan.
         a, b, y: matrices, or batches of matrices, all of the same rank.
-        after: the epilogue.
+        after: description of the epilogue that follows the product.
         bias: row vector that is added to every row of y.
         row_bias: column vector that is added to every column of y.
         residual: array that is added to y.

@@ -154,7 +154,7 @@ def rule_for(cells: tuple[Any, ...], least: int = 1) -> Rule | None:
     Returns None if no rule matches.
 
     Args:
-        cells: the sequence.
+        cells: the Cells of the sequence, in order.
         least: minimum number of Cells that the rule replaces.
     """
     for rule in RULES:

@@ -20,7 +20,7 @@ class SequenceCell(Cell):
     """Cell that runs the steps (TBE operators, reshapes and loops) of a sequence in order.
 
     Args:
-        whole: the sequence.
+        whole: the description of the sequence's steps.
         inputs, outputs: names of the sequence's inputs and outputs.
         primitive: function that builds the primitive of each operator.
     """

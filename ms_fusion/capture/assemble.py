@@ -298,7 +298,7 @@ def add_accuracy(ledger: Ledger, certificates: Mapping[str, tuple[Accuracy, ...]
     """Returns the ledger with accuracy certificates (the measured errors) added to its kernels.
 
     Args:
-        ledger: the ledger.
+        ledger: the ledger whose kernels get the certificates.
         certificates: a dict from the full name of a kernel to its certificate, as
             `ms_fusion.accuracy.certificate` computes it.
     """

@@ -22,10 +22,10 @@ class BasicOperator:
     """A basic operator in a graph whose kernels are inlined.
 
     Attributes:
-        node: the operator.
+        node: the operator's node in the graph that contains it.
         container: full name of the kernel that contains the operator, or "" if none does.
         key: structural hash, which is equal for equal expressions over the same inputs.
-        reads: origin of each input, as `Origin`.
+        reads: for each input, the origin of the value, as described at `Origin`.
     """
 
     node: Node

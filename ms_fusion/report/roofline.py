@@ -42,7 +42,7 @@ class Roof:
     """The roof of one kind of arithmetic.
 
     Attributes:
-        name: label.
+        name: label of the roof in the plot.
         peak: peak rate, as text.
         ridge: arithmetic intensity of the ridge point, as text.
         raised: whether the roof was raised, since the measured speed of a kernel was above the

@@ -93,7 +93,7 @@ class Pair:
 
     Attributes:
         graph: the graph of both operators.
-        producer, consumer: the operators.
+        producer, consumer: the nodes of the two operators.
         value: a value that the producer writes and the consumer reads.
         given: the flags that decide clustering.
         before, after: traits of the producer's kernel and of the consumer's kernel.

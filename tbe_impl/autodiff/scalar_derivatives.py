@@ -188,7 +188,7 @@ def differentiate_expression(
     """Computes the adjoint term of each read of an expression.
 
     Args:
-        body: the expression.
+        body: the scalar expression to differentiate.
         adjoint: the adjoint of the value of `body`.
         known: a dict from the ``id`` of a node to a read of the tensor that holds its value.
         is_active: a predicate that is true for each read that needs an adjoint.

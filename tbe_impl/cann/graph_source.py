@@ -124,7 +124,7 @@ def emit_assignments(
     """Returns a pair: the assignments that build a graph, and the names of the outputs.
 
     Args:
-        outputs: the results.
+        outputs: the output tensors of the graph.
         inputs: maps the ``id`` of an existing tensor to its name.
         sizes: maps the ``id`` of a variable to its name.
         name_of: function that returns a new valid name. The arguments of the function are a stage,

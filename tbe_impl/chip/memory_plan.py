@@ -19,7 +19,7 @@ class OnChipBuffer:
     """The on-chip buffer for one output of a stage.
 
     Attributes:
-        stage: the stage.
+        stage: the record of the stage in the schedule.
         name: name of the tensor.
         shape: size of each dimension, without padding.
         dtype: name of the dtype.

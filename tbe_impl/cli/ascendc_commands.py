@@ -26,7 +26,7 @@ class AscendcRequest:
     """A kernel file and its build arguments.
 
     Attributes:
-        file: the kernel file.
+        file: path of the kernel file.
         function: name of the kernel function, or None if the file has only one kernel function.
         inputs, outputs: array descriptions in the order of the kernel's parameters.
         tiling: dict from each field of the tiling structure to its value as text.
@@ -37,7 +37,7 @@ class AscendcRequest:
         blocks: number of cores, or None for the default.
         workspace: size of the workspace in bytes, or None for the default.
         defines, include: preprocessor definitions and include directories for the compiler.
-        soc: the chip.
+        soc: name of the chip.
         strict: whether warnings count as errors.
         seed: seed of the random arrays.
     """

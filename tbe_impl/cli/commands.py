@@ -68,7 +68,7 @@ class BuiltOperator:
         operator: the loaded operator.
         name: name of the operator's undecorated function.
         call: the arguments with which the kernel was built.
-        kernel: the kernel.
+        kernel: the kernel that the operator built.
         inputs: an array for each input of the kernel.
         findings: findings about the kernel's schedule on the chip.
     """

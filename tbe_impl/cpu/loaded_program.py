@@ -64,7 +64,7 @@ def allocate_results(program: Program, sizes: Mapping[int, int]) -> list[np.ndar
     """Allocates uninitialised arrays for the outputs of a program.
 
     Args:
-        program: the program.
+        program: the generated program, which has the dtypes and shapes of the outputs.
         sizes: maps the serial number of each run-time size of the program to its value.
     """
     known = {serial: Poly.from_int(value) for serial, value in sizes.items()}
@@ -90,7 +90,7 @@ def run_program(
     """Runs a program and returns its outputs.
 
     Args:
-        loaded: the program.
+        loaded: the program with its loaded library.
         arrays: a dense array for each input.
         results: for each output a dense array to fill, or None to allocate a new array.
         values: maps the ``id`` of each size or scalar known only at run time to its value.

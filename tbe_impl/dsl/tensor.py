@@ -500,7 +500,7 @@ def stages_of(outputs: Sequence[Tensor], known: Container[int] = ()) -> tuple[Op
     """Returns the operations that `outputs` depend on, in topological order.
 
     Args:
-        outputs: tensors.
+        outputs: tensors of the graph.
         known: the ``id`` of each tensor that is already computed. If all outputs of an operation
             are known, the search does not continue to the operation's inputs.
     """

@@ -87,7 +87,7 @@ def run_stage(
     """Evaluates one stage, and returns one array for each output of the stage.
 
     Args:
-        op: the stage.
+        op: the operation to evaluate.
         arrays: an array for each of `op.input_tensors`.
         values: a dict from the ``id`` of each variable to its value.
     """

@@ -48,7 +48,7 @@ def call_error(
     """Converts an exception of an operator to an error that names the operator's line.
 
     Args:
-        error: the exception.
+        error: the exception that the operator raised.
         name: name of the operator.
         file: file of the operator. None if the operator was loaded from a function object.
         names: names of the operator's parameters.

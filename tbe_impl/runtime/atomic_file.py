@@ -13,7 +13,7 @@ def write_atomically(
     """Writes a temporary file and renames it to `path`.
 
     Args:
-        path: the file.
+        path: path of the file to write or replace.
         content: new content of the file.
         mode: the permissions of the new file.
         directory: directory for the temporary file, on the file system of `path`. The default is

@@ -119,7 +119,7 @@ class Recipe(Record):
     """Compiler, flags and cache key of a generated text.
 
     Attributes:
-        compiler: the compiler.
+        compiler: the C compiler to run.
         flags: the flags for the compiler.
         key: cache key over the text, the headers, the compiler, the flags and the machine.
     """
@@ -164,7 +164,7 @@ def build(
     Compiles the text on a cache miss.
 
     Args:
-        source: the generated text.
+        source: the generated C text.
         options: as for `recipe`.
         symbols: symbols that the library must contain.
         cache: the store that caches libraries; by default, the user's store.

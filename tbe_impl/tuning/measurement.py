@@ -98,7 +98,7 @@ class Bench:
         kernel: the kernel with its default options.
         steps: maximum number of measurements.
         seconds: maximum time in seconds. A compilation that has started is not interrupted.
-        show: progress callback.
+        show: callback that receives the progress.
     """
 
     def __init__(self, kernel: Kernel, steps: int, seconds: float, show: Progress):
@@ -152,7 +152,7 @@ class Bench:
         at most three candidates are left.
 
         Args:
-            items: the candidates.
+            items: the candidates (sets of options) to compare.
             rounds: number of rounds of the first measurement.
             share: fraction of the step limit or of the time limit after which the halving ends.
         """

@@ -24,7 +24,7 @@ class LibraryCall:
 
     Attributes:
         covered: names of the nodes that the call computes, the library operator first.
-        call: the oneDNN call.
+        call: description of the oneDNN call: a function and its arguments.
     """
 
     covered: tuple[str, ...]

@@ -184,7 +184,7 @@ def find_direct_kernel(
     """Returns the kernel that is equivalent to a graph, or None if no kernel is equivalent.
 
     Args:
-        cell: the net.
+        cell: the Cell that was called, which is the whole net.
         phase: the name under which MindSpore stores the graph.
         args: arguments of the net's last call; all are tensors.
         result: the result of the last call.

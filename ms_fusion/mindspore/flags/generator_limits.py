@@ -28,7 +28,7 @@ def refusal(op: str, source: str, target: str) -> str:
     The reason is an empty string if the generator may build the operator.
 
     Args:
-        op: operator type.
+        op: type of the operator, such as ``Transpose``.
         source: dtype in which the operator computes, as `dtypes_of` defines it.
         target: dtype of the operator's first result.
     """

@@ -60,7 +60,7 @@ class _Operator:
     """One operator of the graph that is compiled for the smaller batch size.
 
     Attributes:
-        node: the operator.
+        node: the operator's node in the graph.
         shapes: shape of each input.
         data: for each input, its value if the input is a constant, else None.
         carried: batch axis of each input, or None for an input without a batch axis.

@@ -17,7 +17,7 @@ class InForce:
 
     Attributes:
         preset: name of the preset; empty if the user set the flags.
-        flags: the flag string.
+        flags: the graph kernel flags, as the string that MindSpore reads.
         scope: the origin of the flags: ``process``, ``block``, ``Cell``, ``user`` (the user's own
             setting) or ``none``.
         route: the place of the flags that MindSpore reads: ``environment``, ``JitConfig``,

@@ -49,7 +49,7 @@ def _unfold_windows(
     """Gathers the elements of all windows (im2col), with `outside` as the padding value.
 
     Args:
-        tensor: the source.
+        tensor: the tensor over which the windows slide.
         shape: shape of the result.
         place: a function that maps an index of the result to a pair: an index of `tensor`, and the
             bounds checks of this index.
