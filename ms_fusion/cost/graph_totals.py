@@ -16,7 +16,7 @@ def summarise(graph: Graph, beforehand: Container[str] = ()) -> Summary:
     """Returns the totals of a whole graph; a fused kernel counts as one node.
 
     Args:
-        graph: the graph to total, with known or assumed sizes.
+        graph: the graph whose work and memory are summed.
         beforehand: names of nodes that run only once, before the first call. The work of these
             nodes is not counted.
     """
