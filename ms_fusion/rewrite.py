@@ -119,7 +119,7 @@ class Match:
     Attributes:
         graph: the graph that contains the matched operators.
         nodes: the matched operators, in the graph's order.
-        bound: a dict from a name in the pattern to the name of the value that it matches.
+        bound: a dict from the name of each pattern variable to the name of its value in `graph`.
     """
 
     graph: Graph
@@ -127,11 +127,14 @@ class Match:
     bound: Mapping[str, str]
 
     def value(self, name: str) -> Value:
-        """Returns the value that a name of the pattern matches."""
+        """Returns the value of the graph to which the pattern variable `name` is bound."""
         return self.graph.values[self.bound[name]]
 
     def number(self, name: str) -> float | None:
-        """Returns the number that a name of the pattern matches, or None for other values."""
+        """Returns the number to which the pattern variable `name` is bound.
+
+        Returns None if the bound value is not a constant with one element.
+        """
         return number_of(self.value(name))
 
 

@@ -59,15 +59,16 @@ class KernelReport:
         arrays: inputs, then outputs.
         bytes_moved: number of bytes that are moved if every input is read once and every output is
             written once. None if this number is known only at call time.
-        options: code generation options for this processor.
+        options: code generation options with which `code` was generated for this machine's
+            processor.
         threads: maximum number of threads.
         tuned: text with the tuned options and the gain in time; empty without tuning.
         code: the generated code.
         schedules: a report for each schedule of the operator on the chip. A report lists tiles,
             on-chip bytes, alignment and traffic.
         problem: the reason why the schedule cannot be analysed; empty if the schedule was analysed.
-        outcomes: for each request of a manual schedule (a call such as ``split``), whether the code
-            for this processor follows the request.
+        outcomes: for each request of a manual schedule (a call such as ``split``), whether `code`
+            follows the request.
     """
 
     name: str

@@ -85,8 +85,9 @@ def make_parameter(
 class WeightedCell(FusedCell):
     """Cell that owns the weights among an operator's inputs.
 
-    On arrays, `forward` takes all inputs in order. A call may omit all weights, or only weights at
-    the end of the arguments. For an omitted weight, the Cell uses its own Parameter.
+    `forward` takes NumPy arrays: one for each input of the operator, in the operator's order. A
+    call may omit all weights. It may also omit some of the weights if these are the last inputs.
+    For an omitted weight, the Cell uses its own Parameter.
 
     Args:
         spec: the `OpSpec` of the operator.

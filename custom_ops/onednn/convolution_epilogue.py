@@ -46,7 +46,7 @@ class EpilogueOperands:
         return made
 
     def arguments(self, *, onto: bool = False) -> Mapping[int, Place]:
-        """Returns a dict from the index of each array argument of the primitive to its memory.
+        """Returns a dict from oneDNN's index of an array argument to the memory of the array.
 
         Args:
             onto: as for `attributes`.

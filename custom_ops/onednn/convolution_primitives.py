@@ -44,8 +44,8 @@ def create_convolution(
     """Creates a convolution primitive.
 
     Args:
-        laid: layouts of ``x``, ``weight`` and ``y``.
-        bias: layout of the bias, or None.
+        laid: dict from ``x``, ``weight`` and ``y`` to oneDNN's memory descriptors (layouts).
+        bias: memory descriptor of the bias, or None.
         attributes: primitive attributes with the epilogue, or None for no epilogue.
     """
     return builder.primitive(
@@ -92,9 +92,9 @@ def create_weight_gradient(
     """Creates the primitive of the weight gradient.
 
     Args:
-        laid: layouts of ``x``, ``weight`` and ``y``.
+        laid: dict from ``x``, ``weight`` and ``y`` to oneDNN's memory descriptors (layouts).
         forward: the primitive from `create_forward_hint`.
-        bias: layout of the bias gradient, or None.
+        bias: memory descriptor of the bias gradient, or None.
     """
     return builder.primitive(
         "convolution_backward_weights",

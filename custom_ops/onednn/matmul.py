@@ -147,7 +147,7 @@ def _swap_heads(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _check_heads(
     operator: str, names: Sequence[str], a: tuple[int, ...], b: tuple[int, ...], *, plain: bool
 ) -> None:
-    """Raises `InputError` if `heads_third` is invalid: oneDNN would then compute wrong results."""
+    """Raises `InputError` for a `heads_third` with which oneDNN would compute wrong results."""
     if not {*names} <= {*"aby"}:
         raise InputError(
             f"{operator}: heads_third is unknown", expected="some of a, b, y", got=f"{list(names)}"

@@ -22,11 +22,11 @@ def multiply(
 
     Args:
         builder: builder of the plan.
-        a, b, y: matrices, or batches of matrices, all of the same rank.
+        a, b, y: memory of the matrices, or of batches of matrices, all of the same rank.
         after: description of the epilogue that follows the product.
-        bias: row vector that is added to every row of y.
-        row_bias: column vector that is added to every column of y.
-        residual: array that is added to y.
+        bias: memory of a row vector that is added to every row of y, or None.
+        row_bias: memory of a column vector that is added to every column of y, or None.
+        residual: memory of an array of the shape of y that is added to y, or None.
     """
     attributes = builder.attributes()
     added = [item for item in (row_bias, residual) if item is not None]

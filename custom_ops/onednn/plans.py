@@ -270,10 +270,10 @@ class PlanBuilder:
         self.execute(primitive, {constants.FROM: source, constants.TO: target})
 
     def convert(self, source: Place, description: Any) -> Place:
-        """Returns the values of `source` in another layout.
+        """Returns memory that has the values of `source` in the layout `description`.
 
-        If the layouts differ, a reorder is added, or an earlier reorder to the same layout is
-        reused.
+        If the layouts differ, the method adds a reorder to the plan, or reuses the result of an
+        earlier reorder to the same layout.
         """
         if self.is_same_layout(source.description, description):
             return source

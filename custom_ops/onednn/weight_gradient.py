@@ -130,14 +130,21 @@ class Images:
     last: bool
 
     def view_at(self, builder: PlanBuilder, description: Any, image: int, row: int) -> Place:
-        """Returns the memory that starts at a row of an image, with the given layout."""
+        """Returns a view of the array that starts at row `row` of image `image`.
+
+        `description` is oneDNN's memory descriptor of the view.
+        """
         strides = layouts.strides(self.shape, self.last) or row_major(self.shape)
         return builder.part(
             self.place, description, BYTES * (image * strides[0] + row * strides[2])
         )
 
     def block(self, builder: PlanBuilder, shape: Sequence[int], image: int, row: int) -> Place:
-        """Returns the memory of rows of an image, or of whole images, in the array's layout."""
+        """Returns a view of some rows of an image, or of several whole images.
+
+        The view has the shape `shape` (batch, channels, height, width) and the memory order of the
+        array. It starts at row `row` of image `image`.
+        """
         strides = layouts.strides(shape, self.last) or row_major(self.shape)
         return self.view_at(builder, builder.dense_layout(shape, "float32", strides), image, row)
 

@@ -452,7 +452,7 @@ class Conv2d(WeightedCell):
         return made
 
     def construct(self, x: Any) -> Any:
-        """Runs one fused kernel; on the composite route, runs MindSpore's basic operators."""
+        """Runs one kernel (native route), or MindSpore's basic operators (composite route)."""
         if self.has_bias:
             return self.run(x, self.weight.astype(x.dtype), self.bias.astype(x.dtype))
         return self.run(x, self.weight.astype(x.dtype))

@@ -230,8 +230,8 @@ class MatMulBiasGELU(DenseCell):
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias, dtype, route: as for
             `MatMulBiasReLU`.
-        activation: None, or the GELU that `approximate` selects, in any form that nn.Dense accepts.
-            Default: ``None``.
+        activation: None or GELU, in any form that nn.Dense accepts. The formula of this GELU (tanh
+            or erf) must be the formula that `approximate` selects. Default: ``None``.
         approximate (bool): whether to use the tanh formula instead of erf; nn.GELU uses the tanh
             formula by default. Default: ``True``.
 

@@ -181,11 +181,13 @@ class Flow:
         return False
 
     def only_reader(self, node: ast.expr) -> tuple[ast.AST, ast.expr] | None:
-        """Returns the only node that uses the value of `node`, and the operand with this value.
+        """Returns the only consumer of the value of `node`, as a pair (consumer, operand).
 
-        If the value is assigned to a name, the operand is the node that reads the name. Otherwise
-        the operand is `node` itself. The method returns None if several nodes use the value, or if
-        the use is conditional or in another block of statements.
+        The consumer is the AST node that uses the value. The operand is the child of the consumer
+        that has the value. If the value is assigned to a name, the operand is the expression that
+        reads the name. Otherwise the operand is `node` itself. The method returns None if the value
+        has several consumers. It also returns None if the use is conditional, or is in another
+        block of statements.
         """
         home = self.block[id(self.statement_of(node))]
         while True:

@@ -28,8 +28,8 @@ class Edit:
         statements: dict from the id of a statement to the replacement statements.
         ahead: dict from the id of a statement to the statements that are inserted before it.
         guards: conditions under which the edit is valid.
-        takes_mask: whether the fused operator takes a mask that is added to the scores. The
-            operator computes no gradient of this mask.
+        takes_mask: whether the fused operator is an attention with a mask that is added to the
+            attention scores. The operator computes no gradient of this mask.
     """
 
     name: str

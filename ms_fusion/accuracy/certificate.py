@@ -150,11 +150,13 @@ def certify(
 
 
 def _find(kernel: FusedKernel, directory: Path, flags: str, max_bytes: int) -> CompiledKernel:
-    """Finds the files of `kernel`, and checks the library's digest and the operators.
+    """Finds the compiled files of `kernel`, and checks that the kernel can be certified.
 
     Raises:
-        _CertificationError: the files are missing or wrong, an operator or dtype has no reference,
-            a shape is dynamic, or the tensors exceed `max_bytes`.
+        _CertificationError: the kernel cannot be certified. Its files are missing, cannot be read,
+            or describe another kernel. Its ``.so`` file does not have the recorded SHA-256 digest.
+            One of its operators has no float64 formula, or one of its dtypes is not in `DTYPES`. A
+            shape is dynamic, or the tensors have more than `max_bytes` bytes.
     """
     information = next(iter(sorted(directory.rglob(_escape_glob(f"{kernel.name}.info")))), None)
     if information is None:

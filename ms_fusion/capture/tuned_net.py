@@ -136,11 +136,12 @@ class TunedNet:
 
     @property
     def best_variant(self) -> Variant:
-        """The fastest variant with exclusions, or the variant without exclusions.
+        """The fastest variant with exclusions if clearly faster, else that without exclusions.
 
-        A variant with exclusions must be clearly faster: its `most_ratio` must be smaller than (1 −
-        `MARGIN`) · `least_ratio` of the variant without exclusions. If it is not, the result is the
-        variant without exclusions.
+        `CallComparison.least_ratio` and `CallComparison.most_ratio` are bounds of the ratio (time
+        of a variant ÷ time of the unfused net). A variant with exclusions is clearly faster if
+        most_ratio < (1 − `MARGIN`) · least_ratio. Here, most_ratio is the upper bound for this
+        variant, and least_ratio is the lower bound for the variant without exclusions.
         """
         everything, *others = self.variants
         least = min(others, key=lambda one: one.ratio, default=everything)

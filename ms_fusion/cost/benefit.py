@@ -59,8 +59,10 @@ class Benefit:
     Attributes:
         saved_bytes: bytes that fusion does not move.
         saved_launches: number of launches saved.
-        loss_bytes: bytes that are re-read because tiles contain whole rows, and bytes that are
-            moved by passes over the result of a library call.
+        loss_bytes: additional bytes that the fused kernel moves. There are two kinds. If tiles
+            contain whole rows, the kernel reads some data several times. If an operator is fused
+            into a library call as a pass over the call's result, the pass reads and writes the
+            result again.
         recomputed_flops: FLOPs that are repeated because pooling windows overlap.
         on_chip_bytes: on-chip memory that one tile needs, bytes.
         us: the benefit in µs; negative if the kernel is slower than its separate operators.

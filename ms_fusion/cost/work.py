@@ -41,7 +41,7 @@ def work_of(node: Node, graph: Graph) -> Work:
 
 
 def _flops(node: Node) -> int:
-    """Returns the FLOPs per element; the operator's `WorkRule` defines the elements to count."""
+    """Returns the FLOPs per element of the tensor that the operator's `WorkRule` names."""
     return operator_info(node.op).flops or 0
 
 

@@ -20,9 +20,10 @@ def view(
 
     Args:
         sizes_of: function of the `Call` and the sizes of its first operand. The function returns
-            the sizes of the result; one size may be −1. If constants do not determine the sizes,
-            the function returns None, and the sizes in the graph are used. Sizes from constants are
-            preferred to sizes in the graph, because a file may declare wrong shapes.
+            the sizes of the result; one size may be −1. The function computes these sizes from the
+            operator's attributes and constant inputs. It returns None if they do not determine the
+            sizes. The result shape that the graph declares is then used. Declared shapes are only
+            the second choice, because a file may declare wrong shapes.
     """
 
     def adapter(call: Call) -> Call:

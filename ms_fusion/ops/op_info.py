@@ -40,7 +40,8 @@ class Trait(enum.Flag):
         RANDOM: the results are random and differ in each run.
         COMMUTATIVE: the two operands may be swapped.
         CORRECTLY_ROUNDED: the result is correctly rounded. Fusion therefore changes the result only
-            if the compiler contracts it (turns a product and a sum into one fused multiply-add).
+            if the compiler contracts the operator with another one (turns a product and a sum into
+            one fused multiply-add).
         REDUCTION: sums or compares along axes.
         ROW_REDUCTION: needs a whole row before it produces a result.
         MATRIX_UNIT: runs on the device's matrix unit.

@@ -60,7 +60,7 @@ def _scalar_activation(
     least_scalar: float = 0.0,
     **fields: Any,
 ) -> OpInfo:
-    """Returns the record of an activation function that our presets expand in the user's source.
+    """Returns the `OpInfo` of an activation function with a scalar argument; see `SourceExpansion`.
 
     Args:
         name: type of the operator.

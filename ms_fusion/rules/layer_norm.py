@@ -24,10 +24,11 @@ def _variance(centred: Pattern) -> OneOf:
 
 
 def _divides_by_count(node: Node, graph: Graph) -> str:
-    """Returns the reason to refuse the division of a sum, or an empty string to accept it.
+    """Checks that the division of a sum computes a mean; returns "", or the reason why it does not.
 
-    The divisor must be the number of terms of the sum. For example, the unbiased variance is
-    refused, because its divisor is smaller by 1.
+    The divisor must be the number of terms of the sum. For example, an unbiased variance is not a
+    mean, because its divisor is smaller by 1. If a size is unknown, or the divisor is no constant,
+    the result is "".
     """
     total, divisor = graph.values[node.inputs[0]], number_of(graph.values[node.inputs[1]])
     terms = graph.values[graph.producers[total.name].inputs[0]]

@@ -95,7 +95,7 @@ class Pair:
         graph: the graph of both operators.
         producer, consumer: the nodes of the two operators.
         value: a value that the producer writes and the consumer reads.
-        given: the flags that decide clustering.
+        given: the settings (device and MindSpore's fusion flags) under which MindSpore fuses.
         before, after: traits of the producer's kernel and of the consumer's kernel.
     """
 

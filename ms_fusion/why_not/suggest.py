@@ -308,7 +308,7 @@ def _compute_in_float32(node: Node, graph: Graph, given: Settings) -> tuple[_Ste
 
 
 def _restore_default(node: Node, graph: Graph, given: Settings) -> tuple[_Step, ...]:
-    """Returns the steps after which MindSpore clusters or expands a node again, as by default.
+    """Returns the steps that make MindSpore fuse (cluster or expand) a node, as it does by default.
 
     The steps undo the flag that disables the node's operator type. Returns an empty tuple if
     MindSpore's default is not known to be safe for the node.

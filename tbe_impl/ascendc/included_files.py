@@ -47,7 +47,8 @@ def _follow(
 ) -> tuple[Path, ...]:
     """Returns all files that `path` includes, directly or through other files.
 
-    If `is_searching`, the function appends the include directories that it found to `directories`.
+    If `is_searching` is true, the function also searches for headers that are in no known
+    directory. It appends the include directories of these headers to the list `directories`.
     """
     found: dict[Path, None] = {}
     near: tuple[tuple[Path, ...], ...] | None = None

@@ -2,10 +2,11 @@
 
 The row maximum m in e^(x − m) / Σ e^(x − m) only shifts the range of the exponents and cancels. In
 exact arithmetic the derivative of the quotient with respect to m is 0, so the backward graph omits
-m. The analysis classifies each tensor as a function of m. A tensor is independent of m, has the
-form *a + k·m* or *a · e^(k·m)*, or is unknown. In both forms, *a* is independent of m. Each row has
-its own m, so the analysis also tracks which axes select the row. In an element that combines
-several rows, m does not cancel.
+m. Below, m is called the row extreme: the result of a row maximum or a row minimum. The analysis
+classifies each tensor as a function of m. A tensor is independent of m, has the form *a + k·m* or
+*a · e^(k·m)*, or is unknown. In both forms, *a* is independent of m. Each row has its own m, so the
+analysis also tracks which axes select the row. In an element that combines several rows, m does not
+cancel.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from tbe_impl.dsl.tensor import Operation, Tensor
 
 @dataclass(frozen=True)
 class _Dependence:
-    """The dependence of a value on a row extreme m: either *a + shift·m* or *a · e^(scale·m)*.
+    """How a value depends on a row extreme m: as *a + shift·m*, or as *a · e^(scale·m)*.
 
     Attributes:
         shift: the factor of m in the form a + shift·m. 0 if the value has the second form.
         scale: the factor of m in the form a · e^(scale·m). 0 if the value has the first form.
-        place: one entry for each axis of the tensor m. The entry is the position of the value's
-            axis with the same index, or None for an axis of size 1.
+        place: one entry for each axis of the tensor m. The entry is the position of that axis of
+            the value which has the same index. For an axis of m with size 1, the entry is None.
     """
 
     shift: float = 0
@@ -126,10 +127,13 @@ def _expression_dependence(
 
 
 def _read_dependence(node: Read, form: _Dependence, axes: Mapping[int, int]) -> _Dependence | None:
-    """Converts the dependence of a tensor to the dependence of an element that a stage reads.
+    """Returns how an element that a stage reads depends on the row extreme m.
 
-    In the result, `place` contains positions of axes of the stage. If an index that selects the row
-    extreme is not a data axis of the stage (but a reduction axis, for example), the result is None.
+    `form` describes the whole tensor; its `place` contains positions of the tensor's axes. The
+    `place` of the result contains positions of the stage's data axes instead. `axes` maps the
+    ``id`` of each data axis to its position. The read selects a row of m by some of its indices.
+    Returns None if one of these indices is not a data axis of the stage, but a reduction axis, for
+    example.
     """
     place = [None if at is None else axes.get(id(node.indices[at]), -1) for at in form.place]
     return None if -1 in place else replace(form, place=tuple(place))

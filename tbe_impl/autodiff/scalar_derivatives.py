@@ -2,9 +2,9 @@
 
 The method is reverse mode. A value that the forward expression discards has the adjoint 0, even if
 its own derivative is infinite. Discarded values are the branch that a select does not choose, and
-the smaller operand of a maximum. A term of an adjoint therefore has *gates*. A gate is a condition
-that is false where the forward value is discarded. A multiplication by inf or NaN may turn the
-adjoint 0 into NaN. A select on the gates then restores the 0.
+the smaller operand of a maximum. A multiplication of the adjoint 0 by a derivative that is infinite
+or NaN would give NaN. Therefore each term of an adjoint carries conditions, called *gates*. A gate
+is false where the forward value is discarded. A select on the gates sets the term to 0 there.
 """
 
 from __future__ import annotations

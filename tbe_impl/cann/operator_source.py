@@ -1,4 +1,4 @@
-"""Writes a graph as an operator file in CANN's layout, which `tbe_impl` and CANN both build."""
+"""Writes a graph as an operator file in CANN's layout; `tbe_impl` and CANN can both build it."""
 
 from __future__ import annotations
 
@@ -76,10 +76,11 @@ def write_operator_source(
     Args:
         name: name of the operator function.
         head: content of the module's docstring.
-        inputs, results: the parameters, in order.
+        inputs, results: the `SourceArgument` of each input tensor and of each result tensor, in the
+            order of the operator function's parameters.
         assignments, outputs: the graph, from `tbe_impl.cann.graph_source.emit_assignments`.
-        size_lines: lines that assign dynamic sizes from the shapes of the inputs; see
-            `size_lines`.
+        size_lines: source lines that assign dynamic sizes from the shapes of the inputs. The
+            function `size_lines` of this module returns such lines.
         comment_of: function from a stage to the comment above the lines of the stage; an empty
             string means no comment.
     """

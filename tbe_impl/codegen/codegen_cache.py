@@ -1,10 +1,10 @@
 """Caches code generation results beside compiled libraries, so that a warm start emits no C.
 
 The cached result of one code generation is called a plan (`CodegenPlan`). The cache key of a plan
-covers the whole graph, the options and the sources of the generator. A plan does not contain the C
-text, but only its digest. The compiled library is found by this digest, the compiler and the
-machine. Each library exports a symbol that contains the digest of the library's graph. A library
-that was built for another graph is therefore never loaded by mistake.
+covers the whole graph, the options and the sources of the generator. Instead of the C text, a plan
+contains only the digest of the C text. The cache key of the compiled library consists of this
+digest, the compiler and the machine. Each library exports a symbol that contains the digest of the
+library's graph. A library that was built for another graph is therefore never loaded by mistake.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CodegenPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         mark: str,
         text: Callable[[], str],
     ) -> Program | None:
-        """Restores the program of a graph from this plan; None if the plan is another graph's."""
+        """Restores a graph's program from this plan; None if the plan belongs to another graph."""
         if self.overwritten >= len(inputs):
             return None
         sizes, scalars = sizes_and_scalars(outputs)
@@ -90,9 +90,9 @@ _DECODER = msgspec.json.Decoder(CodegenPlan)
 def graph_mark(graph: Callable[[], str], options: Options) -> str:
     """Returns a digest of a graph's text form and of the options that change results.
 
-    The function `graph` returns the text form. The digest is "" if the graph has no text form. The
-    digest is part of the C text. Options that change the code but not the results, for example the
-    unroll factor, do not change the digest.
+    `graph` is a function that returns the text form. The digest is "" if the graph has no text
+    form. The digest is part of the C text. Options that change the code but not the results, for
+    example the unroll factor, do not change the digest.
     """
     try:
         whole = f"{options.rounding} {options.inplace} {options.contract}\n{graph()}"

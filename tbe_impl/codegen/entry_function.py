@@ -35,7 +35,7 @@ def limit_threads(options: Options) -> list[ir.Stmt]:
 
 
 def define_sizes(names: Iterable[str]) -> list[ir.Stmt]:
-    """Returns statements that define one C variable for each size in ``s``."""
+    """Returns statements that define one C variable for each size in the array ``s`` (`SIZES`)."""
     return [
         ir.Let(name, ir.INDEX, ir.Element(SIZES.name, (ir.Int(number),)))
         for number, name in enumerate(names)

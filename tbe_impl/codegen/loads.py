@@ -82,8 +82,8 @@ def _pack_tile(writer: Lowering, tensor: Tensor, address: Poly, step: Poly) -> t
     each other.
 
     Returns:
-        A pair: the address of the element in the copy, and the stride from lane to lane. If the
-        tile cannot be copied, both refer to the tensor instead of the copy.
+        A pair: the address from which the vector load starts, and the stride from lane to lane.
+        Both refer to the copy. If the tile cannot be copied, both refer to the tensor.
     """
     tile = writer.tile
     assert tile is not None and writer.vector is not None

@@ -1,4 +1,4 @@
-"""Builds block loops, loops that a schedule fuses, and jammed loops with remainder loops."""
+"""Builds block loops, fused loops, and unroll-and-jam loops with loops for the remainder."""
 
 from __future__ import annotations
 

@@ -376,9 +376,9 @@ class Accumulate(Stmt):
 class Prefetch(Stmt):
     """Prefetches a cache line.
 
-    `position` is the number of the vector among consecutive vectors. With this number, only the
-    first vector in a cache line prefetches the line. If `position` is None, each vector prefetches
-    its cache line.
+    `position` is the number of the vector among consecutive vectors. The C code uses this number to
+    find the first vector in each cache line. Only this vector prefetches the line. If `position` is
+    None, each vector prefetches its cache line.
     """
 
     place: Expr

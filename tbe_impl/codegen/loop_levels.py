@@ -26,7 +26,7 @@ class LoopScope:
             the loop. The loop is then a block loop, or each thread runs a part of its iterations.
         body: the statements so far.
         memo: values already computed on this level.
-        rows: row buffers available on this level.
+        rows: row buffers available on this level; see `RowBuffer`.
     """
 
     variables: frozenset[int] = frozenset()

@@ -64,7 +64,9 @@ class Lowering:
         targets: maps the ``id`` of a tensor that this nest stores to its buffer, which is never
             read back.
         names: maps the serial number of a size to its C name.
-        kept: ``id`` of the stages whose rows are worth a row buffer.
+        kept: ``id`` of the stages whose rows are worth a row buffer. The first loop over a row
+            stores the row in the buffer, and later loops load it; see
+            `tbe_impl.codegen.row_buffers`.
         slow: ``id`` of the costly stages, which are stored if the loops would otherwise compute an
             element repeatedly.
         options: code generation options.
@@ -150,9 +152,10 @@ class Lowering:
     def bind_sources(
         self, sources: Sequence[tuple[Expr, Mapping[int, Index]]], *, are_plain: bool = False
     ) -> Iterator[None]:
-        """Declares the expressions of the loops that the body of the ``with`` statement emits.
+        """Declares which expressions the loops in the body of the ``with`` statement compute.
 
-        Each loop is split where a condition, a quotient or a remainder in the expressions changes.
+        Each of these loops is split where a condition, a quotient or a remainder in the expressions
+        changes (index-set splitting).
 
         Args:
             sources: pairs of an expression and its environment, which maps the serial number of an

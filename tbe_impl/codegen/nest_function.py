@@ -55,8 +55,8 @@ class NestCode(Record):
     """The code of a nest.
 
     Attributes:
-        functions: the nest's function before all passes. If the nest needs them, two functions
-            follow: one runs a part of the nest on a thread, and one merges partial results.
+        functions: the nest's function before all passes. A function that runs a part of the nest on
+            a thread may follow, and a function that merges partial results.
         facts: what the passes know about the nest.
         calls: statements that run the nest.
         stored: the numbers of the tensors that the nest computes.
@@ -174,7 +174,10 @@ class NestFunction:
         *calls: ir.Stmt,
         cells: HalfLookupTable | None = None,
     ) -> NestCode:
-        """Returns the code of the nest; `cells` is a lookup table of the nest's function."""
+        """Returns the code of the nest.
+
+        `cells` is the lookup table of the float16 function that the nest computes, if it has one.
+        """
         stored = frozenset(self.buffer_of(root).number for root in self.nest.roots)
         facts = NestFacts(self.options, cells, is_scheduled=self.nest.exact is not None)
         return NestCode(tuple(functions), facts, calls, stored)

@@ -81,7 +81,7 @@ class _Printer:
                 yield f"{indent}{deeper}{_statement_text(root)}"
 
     def _sums(self, root: Root, sums: ReductionLoops) -> Iterator[str]:
-        """Yields a line ``for …`` for each reduction loop of `root` that a schedule requests."""
+        """Yields a line ``for …`` for each reduction loop that a schedule requests for `root`."""
         names: dict[int, str] = {}
         for axis in root.tensor.op.reduce_axis:
             index = sums.runs.get(axis.serial)

@@ -394,7 +394,7 @@ class NestWriter:
         return ir.every(terms)
 
     def _innermost_roots(self) -> list[Root]:
-        """Returns the roots that the innermost loop stores to memory."""
+        """Returns the roots (stored tensors) that the innermost loop stores to memory."""
         last = self.nest.loops[-1][0]
         return [root for root in self.nest.roots if not root.columns and last in root.variables]
 

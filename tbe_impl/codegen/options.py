@@ -134,7 +134,8 @@ class Options:
     def temporary_dtype(self, dtype: str) -> str:
         """Returns the dtype in memory of a temporary.
 
-        A half-precision temporary is stored as float32, except with the rounding ``device``.
+        A half-precision temporary is stored as float32. The exception is the option `rounding` =
+        ``device``. With this option, the temporary is stored in its own dtype, as on the device.
         """
         is_half = dtype in ("float16", "bfloat16")
         return "float32" if is_half and self.rounding != "device" else dtype

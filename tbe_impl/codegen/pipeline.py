@@ -51,8 +51,8 @@ class Pass(Record):
     Attributes:
         name: name of the pass.
         transform: function from the statements of a nest and its `NestFacts` to new statements.
-        is_asked: returns whether the options and the nest ask for the pass. None if the pass always
-            runs, because the code needs it.
+        is_asked: function from `NestFacts` to a bool, which states whether to run the pass. None
+            for a pass that always runs, because the generated code needs the pass.
         macro: macro of the headers that limits the pass to some processors; empty for none.
     """
 

@@ -84,7 +84,8 @@ class Program:
             sizes, then the float64 bits of each scalar.
         result_shapes: shape and NumPy dtype of each output.
         overwritten: the input that the first output overwrites; None if there is none.
-        mark: digest of the graph. The name of an exported constant contains it. Empty for none.
+        mark: digest of the graph. The library exports a constant whose name contains this digest.
+            If `mark` is empty, there is no such constant.
     """
 
     text: Callable[[], str]
@@ -114,7 +115,8 @@ class Layout:
 
     Attributes:
         nests: the loop nests, in execution order.
-        kept: ``id`` of the stages that have a row buffer.
+        kept: ``id`` of the stages that have a row buffer (memory for one row, which one loop stores
+            and later loops load).
         sums: maps the ``id`` of a reduction with requested loops to the loops that it has inside a
             nest.
         tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile

@@ -20,9 +20,10 @@ MAX_ROW_STEPS = 1 << 13
 
 
 def lower_row_element(writer: Lowering, tensor: Tensor, indices: Sequence[Index]) -> Value:
-    """Lowers an element of a row that may have a buffer.
+    """Lowers an element of a stage whose rows may get a row buffer.
 
-    The first loop over the row computes the element and stores it; later loops load it.
+    The first loop over a row computes the element and stores it in the buffer. Later loops over
+    this row load it.
     """
     assert writer.vector is not None
     steps, tag = writer.extents[writer.vector].constant, vectors.tag_of(tensor.dtype)

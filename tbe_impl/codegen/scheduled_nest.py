@@ -46,11 +46,12 @@ class ScheduledStageWriter:
     """Lowers one stage.
 
     Args:
-        inside: lowering of the loop bodies; the loop variables are already declared.
-        memory: the memory areas of a thread.
+        inside: the `Lowering` of the loop bodies, in which the loop variables are already declared.
+        memory: the memory of one thread, with its partial sums and tiles.
         around: properties of the program that contains the stage.
         root: the stage's result.
-        levels, exact: the loops and their roles.
+        levels: the loops, outermost first.
+        exact: the roles of the loops, such as the position of the vectorized loop.
         shared: position of the parallel loop; None in a tile.
     """
 
@@ -288,5 +289,5 @@ class ScheduledStageWriter:
 
 
 def _final_variables(levels: Sequence[Level]) -> frozenset[int]:
-    """Returns the serial numbers of the variables whose final value the loops of `levels` set."""
+    """Returns the `Level.final_variables` of all loops in `levels`."""
     return frozenset().union(*(level.final_variables for level in levels))

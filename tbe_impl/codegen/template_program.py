@@ -1,4 +1,4 @@
-"""Generates programs that instantiate a template of the headers: scatters and scans."""
+"""Generates programs for scatters and scans from C templates of the headers in `include/`."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ def instantiate_template(
     counted: Sequence[str],
     *calls: ir.Stmt,
 ) -> Program:
-    """Generates a program that calls a template.
+    """Generates a program that calls a C template of a header.
 
     Args:
         name, options: as for `write_program`.
         definitions: C macros that the template requires, and the ``#include`` directive of the
             template.
         inputs, result: the input tensors, and the result tensor.
-        extents: variables that the entry function defines before the call.
-        counted: the variables whose product is the number of elements. This number decides whether
-            the call uses several threads.
+        extents: dict from a variable's name to its value. The entry function defines these
+            variables before the call.
+        counted: names of the variables whose product is the number of elements. This number decides
+            whether the call uses several threads.
         calls: statements that call the template and end the entry function.
     """
     shapes = [size for tensor in (*inputs, result) for size in tensor.shape]

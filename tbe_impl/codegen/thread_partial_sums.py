@@ -24,12 +24,12 @@ ROWS_PARAMETER = ir.Parameter(ROWS.name, ROWS.kind)
 
 
 class ThreadRows:
-    """Memory of one thread: the partial-sum rows of some results, then other areas.
+    """Memory of one thread: the partial sums of some results, then further areas (`area`).
 
     Args:
         function: the emitter of the nest's function.
-        roots: the results with partial-sum rows.
-        may_be_wide: whether long float32 sums use float64 rows.
+        roots: the results of reductions for which a thread has a row of partial sums.
+        may_be_wide: whether a long float32 sum has float64 partial sums.
     """
 
     def __init__(self, function: NestFunction, roots: Sequence[Root], *, may_be_wide: bool = False):

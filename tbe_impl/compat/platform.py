@@ -304,7 +304,11 @@ class CceProductParams:
     cce_product = property(lambda self: current_soc().short_name.lower())
 
     def get_params_(self, key: str) -> Any:
-        """Returns a property of the current chip by its older key, such as ``Unified_Buffer``."""
+        """Returns a property of the current chip.
+
+        `key` is the name of the property. It may be a name of older toolkits, such as
+        ``Unified_Buffer`` for ``UB_SIZE``.
+        """
         names = {
             "Unified_Buffer": "UB_SIZE",
             "L1_Buffer": "L1_SIZE",

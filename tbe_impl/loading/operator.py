@@ -1,6 +1,7 @@
 """Loads an unmodified operator file; `Operator.build` runs the operator and returns a kernel.
 
-Each operator has its own set of modules, so that operator trees may use equal package names.
+Each operator has its own set of modules. Two operator trees (directories with operator files and
+their packages) may therefore use equal package names.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ CYCLE_ENTRY_LIMIT = 32
 
 
 class Operator:
-    """An operator function and the modules of the operator tree that it uses.
+    """An operator function, with its own copies of the modules that the function imports.
 
     Attributes:
         name: name of the function.

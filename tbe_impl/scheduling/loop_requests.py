@@ -22,7 +22,7 @@ MARKS = {"parallel": "parallel", "bind": "parallel", "unroll": "unroll", "vector
 
 
 class LoopIndex(Record):
-    """An axis that each iteration of a loop advances by `step`; a tile loop has a step above 1."""
+    """One axis of a loop; each iteration adds `step` to the axis's index (tile loop: above 1)."""
 
     axis: IterVar
     step: int
@@ -32,11 +32,11 @@ class RequestedLoop(Record):
     """A loop that a schedule requests.
 
     Attributes:
-        parts: the axes that the loop advances; a fused loop advances several axes.
+        parts: the axes over which the loop runs; a fused loop runs over several axes.
         marks: annotations of the loop: ``parallel``, ``unroll``, ``vectorize``.
         steps: number of iterations of the loop; None if this number is unknown.
         grain: number of consecutive iterations of the loop that run on one thread.
-        tiles: identifying numbers of the stages that are computed tile by tile inside the loop.
+        tiles: the numbers of the stages that are computed tile by tile inside the loop.
     """
 
     parts: tuple[LoopIndex, ...]

@@ -126,8 +126,9 @@ class Bench:
     ) -> None:
         """Times every candidate and the reference once per round, in random order.
 
-        The reference is `other` if it is given, otherwise the default. No round starts when the
-        fraction `reserve` of the step limit, or of the time limit, is used up.
+        The reference is `other` if it is given, otherwise the default. `reserve` is a fraction of
+        the two limits of `Bench` (number of measurements, time). No further round starts when this
+        fraction of either limit is used up.
         """
         reference = other or self.default
         for _ in range(rounds):
@@ -193,8 +194,9 @@ class Bench:
         """Compiles the choices (sets of options) that were not tried yet; returns the candidates.
 
         A choice is dropped if it cannot be compiled, if its code and number of threads equal those
-        of an earlier choice, or if its results are wrong. No compilation starts when the fraction
-        `share` of the step limit, or of the time limit, is used up.
+        of an earlier choice, or if its results are wrong. `share` is a fraction of the two limits
+        of `Bench` (number of measurements, time). No further compilation starts when this fraction
+        of either limit is used up.
         """
         fresh = [item for item in dict.fromkeys(choices) if item not in self.tried]
         found, together = [], max(environment.threads(), 1)

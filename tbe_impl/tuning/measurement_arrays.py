@@ -1,4 +1,4 @@
-"""Provides arrays, low-overhead calls and a result comparison for measurements."""
+"""Creates the input and result arrays of a timed kernel, calls the kernel, compares results."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ class EpilogueMatch:
     Attributes:
         result: name of the final value.
         covered: names of the fused nodes.
-        operands: pairs (name of an operand, name of the operand's value in the graph). The operand
-            is ``scale``, ``bias`` or ``residual``.
+        operands: one pair (operand, value) for each operand of the epilogue. The first string is
+            ``scale``, ``bias`` or ``residual``. The second string is the name of the value in the
+            graph.
         relu: whether the chain ends with ReLU or the equivalent max(0, ·).
     """
 

@@ -121,10 +121,11 @@ class DirectKernel:
         self._wait = api._pynative_executor._executor.sync
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """Runs the kernel on tensors of the recorded shapes and returns the results of the net.
+        """Runs the kernel on `args`, the arguments of the net; returns the net's results.
 
-        Returns None if MindSpore has to execute the call instead. This is so if MindSpore's
-        profiler is initialized, a parameter has moved, or an argument is not contiguous.
+        The tensors in `args` must have the shapes of the recorded launch. Returns None if MindSpore
+        has to execute the call instead. This is so if MindSpore's profiler is initialized, a
+        parameter has moved, or an argument is not contiguous.
         """
         if self._profiler.is_initialized:
             return None

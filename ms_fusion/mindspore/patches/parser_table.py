@@ -17,7 +17,7 @@ RESOURCES = ("mindspore.graph._parse.resources", "mindspore._extends.parse.resou
 
 @contextlib.contextmanager
 def replace_in_parser(own: Mapping[Any, Any]) -> Iterator[None]:
-    """Returns a context manager that makes compilations replace functions of MindSpore by ours.
+    """Returns a context manager that replaces MindSpore functions in nets compiled in its block.
 
     The ``with`` blocks of this context manager may be nested.
 

@@ -116,8 +116,8 @@ def supervise_attempt(
 ) -> Iterator[None]:
     """Returns a context manager that requests a retry if the compilation in its block fails.
 
-    If a retry succeeds, the context manager appends the operators that `attempt` excludes to the
-    file of refused kernels.
+    If `attempt` is a retry and its compilation succeeds, the context manager writes to the file of
+    refused kernels. It appends an entry with the operators that `attempt` excludes.
 
     Args:
         attempt: record of the operators that this compilation excludes from clustering.

@@ -76,10 +76,12 @@ class InForce:
 
 
 def has_fusion(flags: str) -> bool:
-    """Returns whether MindSpore fuses operators if its environment variable contains `flags`.
+    """Returns whether MindSpore fuses operators if its fusion flags are `flags`.
 
-    Without ``--opt_level``, MindSpore fuses only if ``--path`` names a file with flags. A level out
-    of range has the same effect as level 3.
+    `flags` is the content of ``MS_DEV_GRAPH_KERNEL_FLAGS``. If `flags` contains ``--opt_level``,
+    MindSpore fuses at every level except 0. A level out of range has the same effect as level 3. If
+    `flags` contains ``--path`` but no ``--opt_level``, MindSpore reads further flags from a file,
+    and the result is True. If `flags` contains neither, MindSpore fuses nothing.
 
     >>> has_fusion("--opt_level=2"), has_fusion("--opt_level=0")
     (True, False)

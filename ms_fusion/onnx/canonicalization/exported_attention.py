@@ -120,7 +120,7 @@ def _constant(model: ir.Model, name: str, values: Sequence[int]) -> ir.Value:
 
 
 def _producer(value: ir.Value | None, op: str) -> ir.Node | None:
-    """Returns the producer of a value if its type is `op` and no other node reads the value."""
+    """Returns the producer of a value if it is an operator of type `op` with a single reader."""
     node = value.producer() if value is not None else None
     alone = value is not None and len(value.uses()) == 1 and not value.is_graph_output()
     return node if is_op(node, op) and alone else None

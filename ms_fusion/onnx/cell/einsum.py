@@ -135,8 +135,9 @@ def contract(
     not in the result. Own axes occur in one operand and in the result.
 
     `order_a` permutes the axes of `a` to (shared, own, summed). `order_b` permutes the axes of `b`
-    to (shared, summed, own). `counts` is a tuple of three numbers of axes: shared, own axes of `a`,
-    and summed. An empty `order_a` or `order_b` means no permutation.
+    to (shared, summed, own). `counts` contains three integers: the number of shared axes, the
+    number of own axes of `a`, and the number of summed axes. An empty `order_a` or `order_b` means
+    no permutation.
     """
     a = ops.transpose(a, order_a) if order_a else a
     b = ops.transpose(b, order_b) if order_b else b

@@ -186,7 +186,7 @@ class _Writer:
     def open_block(self, graph: Graph) -> Iterator[None]:
         """Context manager that writes the lines of an operator's subgraph as an indented block.
 
-        Lines that the caller writes before it leaves the context are added to the end of the block.
+        Lines that the body of the ``with`` statement writes follow at the end of the block.
         """
         outside, self.graph, self.indent = self.graph, graph, f"{self.indent}    "
         for node in graph.nodes:

@@ -56,11 +56,11 @@ def dequantize_linear(use: OperatorUse) -> str:
 
 
 def _row_parameter(use: OperatorUse, position: int, operand: int) -> str:
-    """Emits a scale or zero point of a matrix product, reshaped to broadcast to a matrix.
+    """Emits a scale or zero point of a matrix product with a shape that broadcasts to one matrix.
 
-    The matrix is the left operand (`operand` = 0), the right operand (1) or the result (2). The
-    scale or zero point has one value per tensor, per row of the left operand, or per column of the
-    right operand.
+    The input at `position` is the scale or zero point. `operand` selects the matrix: the left
+    operand (0), the right operand (1) or the result (2) of the product. The scale or zero point has
+    one value per tensor, per row of the left operand, or per column of the right operand.
     """
     value, text = use.value(position), use.text(position)
     if not value.shape:

@@ -45,7 +45,7 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 
     The epilogue is the chain of operators after the product or convolution. Usually, each operator
     of the chain is the only reader of the previous operator. But the previous operator may also
-    have two readers if one of them reads the other, as in x · sigmoid(x).
+    have two readers if one reader reads the result of the other, as in x · sigmoid(x).
     """
     for anchor in graph.nodes:
         if not (is_matrix_product(anchor.op) and may(anchor)):
@@ -83,10 +83,10 @@ def find_epilogues(graph: Graph, may: Callable[[Node], bool]) -> Iterator[Candid
 def _diamond_readers(
     readers: Sequence[Node], made: Node, graph: Graph, may: Callable[[Node], bool]
 ) -> list[Node]:
-    """Returns the two readers of a value if the second is the only reader of the first.
+    """Returns the two readers of a value if one of them is the only reader of the other's result.
 
-    In x · sigmoid(x), these readers are the sigmoid and the product. Returns an empty list for all
-    other readers.
+    The reader whose result is read comes first. In x · sigmoid(x), the readers of x are the sigmoid
+    and the product. Returns an empty list for all other readers.
     """
     if len(readers) != 2:
         return []

@@ -138,7 +138,8 @@ def build_all(nodes: Sequence[Node]) -> Iterator[GroupKernel | FusionError]:
 def _batches(nodes: Sequence[Node], shares: int) -> Iterator[list[Node]]:
     """Splits the nodes into batches, one per compiler call, and keeps the order of the nodes.
 
-    The batches are small enough that all `shares` processors are busy.
+    `shares` is the number of processors. A batch of several nodes has at most (number of all
+    operators ÷ `shares`) operators, so that all processors are busy.
     """
     sizes = [len(node.body) if node.body else 0 for node in nodes]
     most = min(BATCH_OPERATORS_MAX, sum(sizes) / shares)

@@ -94,10 +94,10 @@ def _offset_of(node: ir.Stmt) -> ir.Index:
 
 
 def _loop_over_rows(loop: ir.VectorLoop, around: Sequence[ir.Stmt]) -> str:
-    """Returns the name of a loop variable: `loop` prefetches for later iterations of that loop.
+    """Returns the variable of the loop for whose later iterations `loop` prefetches.
 
-    That loop is the loop over rows around `loop`, or `loop` itself if it is the only loop of the
-    nest. Returns "" if `loop` prefetches nothing.
+    The result is the variable of the loop over rows around `loop`. If `loop` is the only loop of
+    the nest, the result is the variable of `loop` itself. Returns "" if `loop` prefetches nothing.
     """
     if all(isinstance(node, ir.For) and node.name in ir.names_in(loop.begin) for node in around):
         # the only loop of the nest, maybe in blocks

@@ -69,7 +69,7 @@ def pipeline_rows(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
 
 
 def row_buffers(body: tuple[ir.Stmt, ...]) -> dict[str, RowBuffer]:
-    """Returns the arrays that a function declares at its start, by name.
+    """Returns the row buffers of a function by name: the arrays that it declares at its start.
 
     Pointers to an offset in such an array are included.
     """
@@ -181,7 +181,10 @@ class _RowPipeline:
                     self.carried[node.name] = (node.kind, first, last)
 
     def build(self) -> ir.Block:
-        """Returns the pipelined loop and its row buffers."""
+        """Returns a block that declares the row buffers and then runs the pipelined loop.
+
+        A row buffer carries the values of a row from one loop to a later loop (`RowBuffer`).
+        """
         count, head = len(self.stages), self.stages[0].loop.head or ir.Int(0)
         last = self.stages[-1].loop
         inside: list[ir.Stmt] = []
@@ -328,7 +331,7 @@ class _RowPipeline:
     def _emit_each_loop(
         self, part: Callable[[ir.VectorLoop], tuple[ir.Stmt, ...]]
     ) -> tuple[ir.Stmt, ...]:
-        """Returns a block for each stage's loop: the statements that `part` returns for the loop.
+        """Returns one block for each stage, with the statements that `part` returns for its loop.
 
         The names of row variables get the suffix of the stage.
         """

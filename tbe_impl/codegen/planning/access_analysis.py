@@ -38,7 +38,7 @@ ConditionDecider = Callable[[Expr, Environment], bool | None]
 class DerivedSize(Var):
     """A size that is not a polynomial of other sizes, such as n // 2.
 
-    The kernel receives its value as an argument.
+    The kernel receives the value of the size as an argument.
     """
 
     __slots__ = ("expression",)

@@ -18,18 +18,18 @@ def split_at_library_stages(
     plan_stages: Callable[[Sequence[Tensor], Sequence[Tensor]], PlanT],
     plan_library_stage: Callable[[Operation], tuple[PlanT, Sequence[Tensor]] | None],
 ) -> KernelSequence[PlanT | Operation]:
-    """Returns the planned sequence that computes a graph.
+    """Returns the sequence of library calls and loop-nest programs that computes a graph.
 
     The sizes of the arrays may be known only at run time. Therefore the steps of the sequence have
     no `written_bytes`.
 
     Args:
         outputs, inputs: the tensors of the graph.
-        plan_stages: function that plans stages with loop nests. Its arguments are the tensors to
-            compute and the tensors that are read.
+        plan_stages: function that plans loop nests for stages. The arguments of the function are
+            the tensors to compute and the tensors that are read.
         plan_library_stage: function that plans a stage for which the back end has its own program.
-            It returns a pair (plan, tensors that the plan reads). It returns None if a library
-            computes the stage.
+            The function returns a pair (plan, tensors that the plan reads). It returns None if no
+            such program exists and a library computes the stage.
     """
     steps: list[Step[PlanT | Operation]] = []
     known = {id(tensor): tensor for tensor in inputs}

@@ -80,7 +80,7 @@ class LoopPlan(Record):
 
     Attributes:
         loops: one pair (serial number, extent) for each loop index, in the order of the element
-            loops. The order of the block loops has no influence.
+            loops. The order of the block loops has no influence on this list.
         levels: the loops, outermost first; empty for a nest without loops.
         shared: position in `levels` of the parallel loop.
         grain: number of consecutive iterations of the parallel loop that stay on one thread; 0 for
@@ -217,7 +217,7 @@ def collapse_loops(
 
 
 def contiguity_score(serial: int, found: Accesses) -> int:
-    """Returns the number of contiguous accesses minus that of strided accesses along a loop."""
+    """Returns (number of contiguous accesses) − (number of strided accesses) along a loop."""
     steps = [address.coefficient(serial) for _, address in found.addresses]
     return sum(step == ONE for step in steps) - sum(step not in (ZERO, ONE) for step in steps)
 

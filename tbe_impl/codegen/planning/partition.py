@@ -64,7 +64,8 @@ class LoopNest(Record):
     Attributes:
         roots: the stored tensors.
         loops: one pair (serial number, extent) for each loop index, in the order of the element
-            loops. The order of the block loops has no influence.
+            loops (the loops over single elements). The order of the block loops (which step from
+            block to block) has no influence on this list.
         levels: the loops, outermost first. There are more levels than `loops` when some levels
             iterate over blocks.
         along: whether the vectorized loop runs over a reduced axis. Otherwise, the vectorized loop
@@ -248,7 +249,7 @@ def stored_inputs(tensor: Tensor, stored: Container[int]) -> set[int]:
 
 
 def extents_of(tensor: Tensor) -> list[tuple[int, Poly]]:
-    """Returns one pair (serial number, extent) for each data axis that is longer than one."""
+    """Returns one pair (the axis's serial number, extent) for each data axis longer than one."""
     found = []
     for axis in tensor.op.axis:
         extent = size_poly(axis.extent)

@@ -187,10 +187,12 @@ def conv(
         data: image in NC1HWC0 or NCHW.
         weight: filters. The layout is FRACTAL_Z, (C1·Kh·Kw, N1, N0, C0), for an image in NC1HWC0,
             and OIHW for an image in NCHW.
-        para_dict: ``stride_h``, ``stride_w``, ``pad_h`` and ``pad_w`` (pairs), ``dilate_h``,
-            ``dilate_w``, ``filter_h``, ``filter_w``, ``bias_tensor``, ``group``, ``res_dtype``,
-            ``weight_ori_shape_nchw``. The keys ``strides``, ``pads`` and ``dilations`` may replace
-            the keys for single axes.
+        para_dict: dict of the toolkit with the keys ``stride_h``, ``stride_w``, ``pad_h``,
+            ``pad_w``, ``dilate_h``, ``dilate_w``, ``filter_h``, ``filter_w``, ``bias_tensor``,
+            ``group``, ``res_dtype`` and ``weight_ori_shape_nchw``. The values of ``pad_h`` and
+            ``pad_w`` are pairs (before, after). The key ``strides`` may replace ``stride_h`` and
+            ``stride_w``. ``pads`` and ``dilations`` may replace their pairs of keys in the same
+            way.
         optim_dict, dsl_flag: part of the toolkit's signature; ignored.
     """
     shape = first_option(para_dict, "weight_ori_shape_nchw", "filter_shape")

@@ -22,7 +22,7 @@ Models of earlier opsets get ONNX Runtime's SimplifiedLayerNormalization.
 
 
 class _Normalisation:
-    """The parameters of a matched normalisation: one operator, or several basic operators."""
+    """The parameters of a matched normalisation, which is one operator or a decomposition."""
 
     def __init__(self, site: Site):
         self.site = site

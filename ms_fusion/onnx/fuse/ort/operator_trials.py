@@ -167,10 +167,12 @@ def measure_times(
 
 
 def _choose_fastest(times: Mapping[str, float], ratio_max: float = TIE) -> TrialResult:
-    """Chooses the first replacement that is about as fast as the fastest one.
+    """Chooses the first replacement that is about as fast as the fastest replacement.
 
-    If this replacement takes more than `ratio_max` times as long as the original group, none is
-    chosen. The key of the original group in `times` is the empty string.
+    A replacement is about as fast if it takes at most max(1, `ratio_max`) times as long as the
+    fastest replacement. If the chosen replacement takes more than `ratio_max` times as long as the
+    original group, no replacement is chosen. The key of the original group in `times` is the empty
+    string.
     """
     before = times[""]
     others: Sequence[str] = [name for name in times if name]
