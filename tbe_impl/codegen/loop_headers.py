@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def range_of(inside: Lowering, serial: int) -> LoopRange:
-    """Returns the range of an index.
+    """Returns the range of the loop index with the serial number `serial`.
 
     In a parallel loop, the result is the range of one thread. Inside block loops, the result is the
     range of the current block.
@@ -30,7 +30,7 @@ def range_of(inside: Lowering, serial: int) -> LoopRange:
 
 
 def end_of(inside: Lowering, serial: int) -> ir.Expr:
-    """Returns the exclusive end of the range of an index."""
+    """Returns the exclusive end of the range of the loop index with the serial number `serial`."""
     return range_of(inside, serial).end or inside.index_expr(inside.extents[serial])
 
 
@@ -40,7 +40,7 @@ def emit_level(
     """Emits nested loops over the indices of a level, or over the blocks of these indices.
 
     Loop coalescing later turns the nested loops into one loop. If `shared`, the threads share the
-    iterations of that loop.
+    iterations of the coalesced loop.
     """
     saved, heads = dict(inside.parts), []
     for serial, step in level.parts:

@@ -198,8 +198,8 @@ class NestFunction:
     ) -> tuple[tuple[ir.Function, ...], ir.Stmt]:
         """Returns the function that runs one part, and the statement that runs all parts.
 
-        The statement runs the nest on one thread when the nest accesses too few elements. The
-        arguments are those of `partition_among_threads`.
+        The statement runs the nest on one thread if the nest accesses too few elements for several
+        threads. The arguments are those of `partition_among_threads`.
         """
         bound: ir.Expr = ir.Int(self.options.parallel_elements)
         # merged partial sums differ from a sequential sum in the last bits, so their threshold is

@@ -66,10 +66,24 @@ def scaled_dot_product(
     The result is 0 for a query that attends to no key. bfloat16 operands are multiplied in float32,
     because MindSpore has no matrix product for bfloat16.
 
+    Args:
+        q, k, v: tensors (batch, heads, tokens, width) or (batch, tokens, heads · width).
+        mask: additive or boolean mask, or None.
+        past_key, past_value: the cached keys and values, or None.
+        lengths: number of valid keys of each sequence of the batch, or None.
+        heads: (number of query heads, number of key heads), for tensors of three axes.
+        scale: factor of the scores; None for 1 / √width.
+        causal: whether a query attends only to keys at the same or an earlier position.
+        window: largest distance of a key (to the left, to the right) of a query; −1 for no limit.
+        softcap: limit c of the scores, by c · tanh(scores / c); 0 for no limit.
+        mode: ONNX's ``qk_matmul_output_mode``, which selects the returned scores. These are the
+            scores after the softcap (0 or 1), after the addition of the mask (2), or after the
+            softmax (3).
+        precision: dtype of the softmax; None for the dtype of the scores.
+
     Returns:
-        A tuple (result, keys, values, scores). The keys and values include the cached ones. `mode`
-        is ONNX's ``qk_matmul_output_mode``. The mode selects the returned scores, for example the
-        scores before or after the softmax.
+        A tuple (result, keys, values, scores). ``keys`` and ``values`` are `k` and `v` with
+        separate heads, including the cached keys and values.
     """
     dtype, is_flat = q.dtype, q.ndim == 3
     if is_flat:
@@ -109,7 +123,11 @@ def scaled_dot_product(
 def bias(
     q: Any, keys: int, mask: Any, offset: Any, lengths: Any, causal: bool, window: tuple[int, int]
 ) -> Any:
-    """Returns the additive mask of the scores, with −∞ where a query must not attend to a key."""
+    """Returns the additive mask of the scores, with −∞ where a query must not attend to a key.
+
+    `keys` is the number of keys, and `offset` is the position of the first query among the keys.
+    The other arguments are those of `scaled_dot_product`.
+    """
     place = ops.expand_dims(ops.arange(q.shape[2]), 1) + offset
     key = ops.expand_dims(ops.arange(keys), 0)
     is_seen = key >= 0

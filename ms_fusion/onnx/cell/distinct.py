@@ -38,7 +38,7 @@ def unique_parts(x: Any, axis: int | None, keys: Any, is_sorted: bool) -> tuple[
     """Finds the distinct slices of `x` along `axis`, or the distinct elements if `axis` is None.
 
     The distinct slices or elements are sorted if `is_sorted` is true. Otherwise they are in the
-    order of their first occurrence.
+    order of their first occurrence. `keys` is the dtype in which elements are compared.
 
     Returns:
         A tuple (distinct, first, inverse, counts) of tensors. ``distinct`` has the distinct slices.

@@ -146,7 +146,8 @@ def batch_norm_step(
 ) -> Any:
     """Computes batch norm with the mean and variance of the batch.
 
-    Returns the result and the updated moving averages of mean and variance.
+    `mean` and `variance` are the moving averages before the step. `momentum` is their weight in the
+    new moving averages. Returns the result and the new moving averages of mean and variance.
     """
     axes = (0, *tuple(range(2, x.ndim)))
     own = ops.mean(x, axes)
@@ -291,8 +292,8 @@ def log_sum_exp(x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 def arg_extremum(word: str, x: Any, axis: int, keep: bool, last: bool) -> Any:
     """Returns the index of the maximum (`word` = argmax) or minimum (argmin) along an axis.
 
-    If several elements are equal extrema, the result is the index of the first extremum. If `last`
-    is true, the result is the index of the last extremum.
+    If several elements are equal extrema, the result is the index of the first extremum, or of the
+    last extremum if `last` is true. If `keep` is true, the result keeps the axis with size 1.
     """
     given = ops.flip(x, (axis,)) if last else x
     found = ops.argmax(given, axis, keep) if word == "argmax" else ops.argmin(given, axis, keep)
@@ -318,10 +319,11 @@ def floored_remainder(y: Any, left: Any) -> Any:
 
 
 def shift_bits(x: Any, by: Any, left: bool, bits: int, unsigned: bool) -> Any:
-    """Shifts the bits of integers.
+    """Shifts the bits of the integers `x` by `by` positions.
 
-    `bits` is the number of bits of the dtype. A shift by `bits` or more gives 0. There is one
-    exception: a right shift of signed integers sets all bits to the sign bit.
+    The shift is to the left if `left` is true, else to the right. `bits` is the number of bits of
+    the dtype. A shift by `bits` or more gives 0. There is one exception: a right shift of signed
+    integers sets all bits to the sign bit.
     """
     by = ops.cast(by, mindspore.int64)
     inside = ops.cast(ops.minimum(by, bits - 1), x.dtype)
@@ -358,6 +360,7 @@ def running_product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 def one_hot(places: Any, depth: int, values: Any, axis: int) -> Any:
     """Returns the one-hot encoding of the indices `places`; `values` is (off value, on value).
 
+    `depth` is the number of classes, and `axis` is the position of their axis in the result.
     Negative indices count from the end.
     """
     along = (depth,) + (1,) * (places.ndim - axis)

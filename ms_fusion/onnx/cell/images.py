@@ -138,7 +138,8 @@ def _transposed_windows(
 ) -> tuple[list[int], list[int], list[int]]:
     """Returns the strides, dilations and pads of a transposed convolution.
 
-    If ``output_shape`` or ``auto_pad`` is given, the pads are computed from this attribute.
+    `spans` contains the sizes of a window, and `extra` is ONNX's ``output_padding``. If
+    ``output_shape`` or ``auto_pad`` is given, the pads are computed from this attribute.
     """
     mode, told = use.attr("auto_pad", "NOTSET"), use.integers("output_shape")
     if told is None and mode in ("NOTSET", "", "VALID"):

@@ -88,7 +88,18 @@ def run_lstm(
 ) -> tuple[Any, Any, Any]:
     """Computes an LSTM (long short-term memory); the gates are in the order i, o, f, c.
 
-    Returns all hidden states, the last hidden states, and the last cell states.
+    Args:
+        x: tensor (steps, batch, inputs), or (batch, steps, inputs) if `batch_first` is true.
+        weight, recurrent, bias: ONNX's W, R and B. The first axis is the direction.
+        start, cell: the initial hidden states and the initial cell states of all directions.
+        way: ``forward``, ``reverse`` or ``bidirectional``.
+        batch_first: whether the batch is the first axis of `x`, `start` and `cell`.
+        clip: largest absolute value of an activation's operand; None for no limit.
+        lengths: number of steps of each sequence; None if all sequences have all steps.
+        peep: ONNX's peephole weights P, or None.
+
+    Returns:
+        A tuple (all hidden states, the last hidden states, the last cell states).
     """
     if batch_first:
         x, start, cell = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1), ops.swapaxes(cell, 0, 1)
@@ -144,7 +155,8 @@ def run_gru(
 ) -> tuple[Any, Any]:
     """Computes a GRU (gated recurrent unit); the gates are in the order z, r, h.
 
-    Returns all hidden states and the last hidden states.
+    Returns all hidden states and the last hidden states. The arguments are those of `run_lstm`.
+    `reset_last` is ONNX's ``linear_before_reset``.
     """
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
@@ -188,7 +200,7 @@ def run_rnn(
 ) -> tuple[Any, Any]:
     """Computes a recurrent net by the step hidden ← tanh(x · W + hidden · R + biases).
 
-    Returns all hidden states and the last hidden states.
+    Returns all hidden states and the last hidden states. The arguments are those of `run_lstm`.
     """
     if batch_first:
         x, start = ops.swapaxes(x, 0, 1), ops.swapaxes(start, 0, 1)
@@ -250,7 +262,10 @@ def stack_states(last: list[Any], batch_first: bool) -> Any:
 
 
 def zero_state(x: Any, ways: int, size: int, batch_first: bool) -> Any:
-    """Returns the default initial state, which is zero."""
+    """Returns the default initial state, which is zero, for `ways` directions.
+
+    `size` is the number of elements of a hidden state.
+    """
     if batch_first:
         return ops.zeros((x.shape[0], ways, size), x.dtype)
     return ops.zeros((ways, x.shape[1], size), x.dtype)

@@ -94,7 +94,10 @@ def align_regions(
 
 
 def box_extents(boxes: Any, scale: float, is_half: bool) -> tuple[Any, Any]:
-    """Returns the origins and the sizes of boxes in pixels, each as (x, y)."""
+    """Returns the origins and the sizes of boxes in pixels, each as (x, y).
+
+    The arguments are those of `align_regions`.
+    """
     scaled = boxes * scale - (0.5 if is_half else 0.0)
     reach = scaled[:, 2:] - scaled[:, :2]
     return scaled[:, :2], reach if is_half else ops.maximum(reach, 1.0)
@@ -129,7 +132,9 @@ def average_regions(
 def pixel_weights(start: Any, reach: Any, fields: int, size: int) -> Any:
     """Returns the weights of the pixels along one axis in the mean of each bin.
 
-    The result has the shape (boxes, bins, pixels).
+    `start` and `reach` are tensors (boxes, 1) with the origins and the sizes of the boxes along the
+    axis, in pixels. `fields` is the number of bins, and `size` is the number of pixels. The result
+    has the shape (boxes, bins, pixels).
     """
     field = ops.expand_dims(reach / fields, 2)
     count = ops.stop_gradient(ops.ceil(field))

@@ -52,7 +52,10 @@ def coordinates(
 ) -> np.ndarray:
     """Returns the input coordinate of each position of a result axis.
 
-    The computation is in float32 as in ONNX Runtime, so that ties are rounded in the same way.
+    `mode` is `ResizeMode.where`. `old` and `new` are the sizes of the input axis and of the result
+    axis. `region` is (start, end) of the part of the axis that ``tf_crop_and_resize`` selects, as
+    fractions of the axis. The computation is in float32 as in ONNX Runtime, so that ties are
+    rounded in the same way.
     """
     at, by = np.arange(new, dtype=np.float32), np.float32(scale)
     half = (at + np.float32(0.5)) / by - np.float32(0.5)
@@ -86,7 +89,11 @@ def cubic(distance: np.ndarray, a: float) -> np.ndarray:
 
 
 def weights(at: np.ndarray, old: int, way: ResizeMode, scale: float) -> np.ndarray:
-    """Returns the resize weights of an axis as a matrix (result positions, input positions)."""
+    """Returns the resize weights of an axis as a matrix (result positions, input positions).
+
+    `at` contains the input coordinate of each result position, and `old` is the size of the input
+    axis.
+    """
     told, reach = (hat, 1) if way.mode == "linear" else (cubic, 2)
     narrowed = min(scale, 1.0) if way.antialias else 1.0
     span = math.ceil(reach / narrowed)
@@ -106,7 +113,8 @@ def table(
     """Returns the table by which an axis is resized.
 
     In the mode ``nearest``, the table holds gather indices. In the other modes, the table is the
-    weight matrix by which the axis is multiplied.
+    weight matrix by which the axis is multiplied; its dtype is float64 if `is_double` is true, else
+    float32. `at` and `old` are as for `weights`.
     """
     if way.mode == "nearest":
         return np.clip(ROUNDING_MODES[way.nearest](at), 0, old - 1).astype(np.int64)
@@ -271,7 +279,7 @@ def changed_axes(*told: Any) -> tuple[int, ...]:
 def table_of(axis: int, is_double: bool, way: tuple[Any, ...], *told: Any) -> Tensor:
     """Returns the `table` by which an axis is resized; runs while a net is compiled.
 
-    `told` is the tuple of the arguments of `plan`.
+    `told` is the tuple of the arguments of `plan`. `way` is a `ResizeMode` as a plain tuple.
     """
     old, (new, scale) = told[0][axis], plan(*told)[axis]
     at = coordinates(way[1], old, new, scale, (0.0, 1.0))

@@ -83,7 +83,11 @@ def interpolate_at(x: Any, at: Sequence[Any], mode: str, padding: str, corners: 
 
 
 def taps(at: Any, size: int, mode: str, padding: str, corners: bool) -> list[tuple[Any, Any]]:
-    """Returns pairs (index, weight) of the pixels along one axis that contribute to each sample."""
+    """Returns pairs (index, weight) of the pixels along one axis that contribute to each sample.
+
+    `at` contains the coordinates of the samples in pixels, and `size` is the number of pixels.
+    `mode`, `padding` and `corners` are ONNX's ``mode``, ``padding_mode`` and ``align_corners``.
+    """
     first = ops.round(at) if mode == "nearest" else ops.floor(at)
     part = at - first
     if mode == "nearest":

@@ -28,6 +28,12 @@ def table(
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Builds an index table with one row for each window of an image, and a mask of the table.
 
+    Args:
+        sizes: spatial sizes of the image.
+        spans, strides, dilations: sizes, strides and dilations of the windows for each axis.
+        pads: two sizes for each axis: the padding before the axis, and the padding after it.
+        up: whether the number of windows is rounded up (ONNX's ``ceil_mode``).
+
     Returns:
         A tuple (table, mask, number of windows along each axis). The table contains the flat index
         in the image for each element of each window. If the position of an element is outside of
@@ -62,7 +68,10 @@ def _kronecker_product(one: np.ndarray, other: np.ndarray, function: Any) -> np.
 
 
 def max_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...], lowest: float) -> str:
-    """Emits ONNX ``MaxPool``, with the indices of the maxima if the node has a second output."""
+    """Emits ONNX ``MaxPool``, with the indices of the maxima if the node has a second output.
+
+    `places` and `counts` are the index table and the numbers of windows from `table`.
+    """
     part = use.part("places", Tensor(places))
     if len([name for name in use.node.outputs if name]) < 2:
         return f"windows.largest_of({use.text()}, {part}, {counts}, {lowest})"
@@ -102,7 +111,7 @@ def power_pool(use: OperatorUse, places: np.ndarray, counts: tuple[int, ...]) ->
 def gather_windows(x: Any, places: Any, filler: float) -> Any:
     """Gathers all windows of images as a tensor (images, channels, windows, elements).
 
-    Positions outside of an image have the value `filler`.
+    `places` is the index table from `table`. Positions outside of an image have the value `filler`.
     """
     flat = ops.reshape(x, (x.shape[0], x.shape[1], -1))
     edge = ops.full((x.shape[0], x.shape[1], 1), filler, dtype=x.dtype)

@@ -99,7 +99,7 @@ def _conflict_components(candidates: Sequence[Candidate]) -> list[list[Candidate
 def _branch_and_bound(
     knot: Sequence[Candidate], worth: Mapping[Candidate, float]
 ) -> list[Candidate]:
-    """Solves a small component exactly by branch and bound."""
+    """Solves the small component `knot` exactly by branch and bound."""
     items = sorted(knot, key=lambda one: -worth[one])
     sets = [frozenset(one.nodes) for one in items]
     rest = [0.0] * (len(items) + 1)
@@ -149,7 +149,7 @@ def _local_search(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -
 
 
 def _upper_bound(knot: Sequence[Candidate], worth: Mapping[Candidate, float]) -> float:
-    """Returns an upper bound in µs on the saving of any selection from a component.
+    """Returns an upper bound in µs on the saving of any selection from the component `knot`.
 
     Each candidate's saving is divided equally among the candidate's operators. Each operator
     contributes the largest share that a candidate gives to it. The bound is the sum of these

@@ -156,7 +156,11 @@ def _parallel_level(
     *,
     few: bool,
 ) -> tuple[int, bool]:
-    """Returns (level to run in parallel, whether the threads add to the same results)."""
+    """Returns (level to run in parallel, whether the threads add to the same results).
+
+    `few` states whether the result has few elements, so that each thread may have partial sums for
+    all of them.
+    """
     apart = []
     for place, own in enumerate(serials):
         if not own & over_sums and not own & set().union(*serials[:place]):
