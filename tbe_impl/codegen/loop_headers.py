@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def range_of(inside: Lowering, serial: int) -> LoopRange:
-    """Returns the range of the loop index with the serial number `serial`.
+    """Returns the range of the loop index whose `IterVar.serial` is `serial`.
 
     In a parallel loop, the result is the range of one thread. Inside block loops, the result is the
     range of the current block.
@@ -30,7 +30,7 @@ def range_of(inside: Lowering, serial: int) -> LoopRange:
 
 
 def end_of(inside: Lowering, serial: int) -> ir.Expr:
-    """Returns the exclusive end of the range of the loop index with the serial number `serial`."""
+    """Returns the exclusive end of the range of the loop index whose `IterVar.serial` is `serial`."""
     return range_of(inside, serial).end or inside.index_expr(inside.extents[serial])
 
 

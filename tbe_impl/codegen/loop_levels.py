@@ -20,10 +20,12 @@ class LoopScope:
     """One loop level and the statements emitted on it so far.
 
     Attributes:
-        variables: serial numbers of the variables that the loop changes: one for most loops,
-            several for a fused loop, none for the level outside all loops.
+        variables: serial numbers of the variables that the loop changes. A serial number is the
+            unique integer of a variable or an axis (`IterVar.serial`). Most loops change one
+            variable, a fused loop changes several, and the level outside all loops changes none.
         blocks: serial numbers of the variables that take only some of their values in one run of
-            the loop. The loop is then a block loop, or each thread runs a part of its iterations.
+            the loop. The loop is then a block loop (it steps from block to block), or each thread
+            runs a part of its iterations.
         body: the statements so far.
         memo: values already computed on this level.
         rows: row buffers available on this level; see `RowBuffer`.

@@ -63,7 +63,7 @@ class Lowering:
         buffers: maps the ``id`` of a readable tensor to its buffer.
         targets: maps the ``id`` of a tensor that this nest stores to its buffer, which is never
             read back.
-        names: maps the serial number of a size to its C name.
+        names: maps the serial number (`Var.serial`) of a size to its C name.
         kept: ``id`` of the stages whose rows are worth a row buffer. The first loop over a row
             stores the row in the buffer, and later loops load it; see
             `tbe_impl.codegen.row_buffers`.
@@ -78,7 +78,8 @@ class Lowering:
     Attributes:
         summed: maps the ``id`` of a reduction with requested loops to the resulting loops.
         parts: maps the serial number of an index to the range of its loop, if the loop covers only
-            the iterations of one thread or the current blocks of block loops.
+            a part of the index's values. This is so for the iterations of one thread, and inside
+            block loops (loops that step from block to block).
         spans: maps the serial number of an index of a tile to its first value and its extent.
         tiles: maps the ``id`` of a stage to its tile, for the stages that are computed tile by tile
             in loops of another stage.

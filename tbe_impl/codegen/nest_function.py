@@ -29,7 +29,8 @@ class ProgramContext(Record):
         tensors: all tensors in memory, in the order of the pointers ``b``.
         dtypes: the dtype in memory of each of `tensors`.
         buffers: maps the ``id`` of each of `tensors` to its buffer.
-        names: maps the serial number of each size to its C name, in the order of ``s``.
+        names: maps the serial number (`Var.serial`) of each size to its C name, in the order of the
+            sizes ``s``.
         kept, slow, sums, short: see `Lowering`.
         exact: maps the ``id`` of a tensor to the loops that its schedule fixes; see
             `tbe_impl.codegen.planning.scheduled_loops`.

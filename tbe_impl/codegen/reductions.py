@@ -65,7 +65,7 @@ def lower_reduction(
     Args:
         writer: lowering of the nest.
         tensor, body: the result of the reduction, and its expression.
-        environment: maps the serial number of an axis to its index.
+        environment: maps the serial number (`IterVar.serial`) of an axis to its index.
     """
     if any(isinstance(item, Value) for item in environment.values()):
         raise MissingBuffer(tensor)

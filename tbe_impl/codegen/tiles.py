@@ -39,7 +39,7 @@ def tile_of(
         tensor: the tensor whose region is inferred.
         inside: lowering that knows the loops and their enclosing blocks.
         source: the expression that reads the tensor, directly or through unstored stages.
-        axes: maps the serial number of an axis of `source` to its index.
+        axes: maps the serial number (`IterVar.serial`) of an axis of `source` to its index.
         settled: variables of the loops around the tile.
     """
     known = polys_of(axes)

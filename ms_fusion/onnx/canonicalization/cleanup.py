@@ -199,9 +199,10 @@ def fold(model: ir.Model, *, keeps_weights: bool = False) -> None:
 def _should_fold(node: ir.Node, *, keeps_weights: bool) -> bool | None:
     """Returns True if an operator is folded regardless of the size limits, otherwise None.
 
-    A layout operator on weights is folded regardless of the limits. So is a ConstantOfShape with a
-    small result, because this result may be used as a shape. If the function returns None, the
-    folding library decides.
+    A layout operator (`WEIGHT_LAYOUTS`) on weights is folded regardless of the limits, if
+    `keeps_weights` is false and `_keeps_size` is true. A ConstantOfShape with a small result is
+    also folded regardless of the limits, because this result may be used as a shape. If the
+    function returns None, the folding library decides.
     """
     if is_op(node, *WEIGHT_LAYOUTS):
         return True if not keeps_weights and _keeps_size(node) else None

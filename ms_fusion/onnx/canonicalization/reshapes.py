@@ -1,4 +1,7 @@
-"""Merges layout operators that keep the order of elements, or moves these operators later."""
+"""Merges layout operators that keep the order of elements, or moves these operators later.
+
+A layout operator, such as Reshape or Transpose, only changes the shape or moves elements.
+"""
 
 from __future__ import annotations
 

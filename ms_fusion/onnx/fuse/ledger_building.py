@@ -308,7 +308,10 @@ def kernel_record(
 def add_differences(
     ledger: Ledger, found: Sequence[Difference], reproducers: Sequence[str] = ()
 ) -> Ledger:
-    """Adds the differences of the model's outputs and the paths of reproducers to the ledger."""
+    """Adds the differences of the model's outputs and the paths of reproducers to the ledger.
+
+    A reproducer is a directory with files that show the error of a wrong fusion.
+    """
     told = tuple(
         f"verified: {one.name} differs by {one.largest:.3g}, {one.allowed:.3g} is allowed"
         + ("" if one.agrees else ": WRONG")

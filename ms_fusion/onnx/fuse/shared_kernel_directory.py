@@ -60,7 +60,8 @@ def keep_others(old: Path, staged: Path, model: str) -> list[dict[str, Any]]:
 def keep_user_files(old: Path, staged: Path) -> None:
     """Copies all files that ms_fusion did not write from ``kernels/`` into the new ``kernels/``.
 
-    The manifests name the kernels and reproducers that ms_fusion wrote.
+    The manifests name the kernels and the reproducers (files that show the error of a wrong fusion)
+    that ms_fusion wrote.
 
     Args:
         old: path of the current ``kernels/``, which may be absent.

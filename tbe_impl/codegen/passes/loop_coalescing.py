@@ -13,7 +13,8 @@ After::
       let j = i_j % n
       body
 
-For a block loop, the coalesced loop counts blocks: the index is the block number times the step.
+A block loop steps from block to block. For such a loop, the coalesced loop counts blocks, and the
+index is the number of the block times the step.
 
 The threads share the iterations of one loop. A short outer loop has too few iterations, and the
 coalesced loop has enough. The pass only coalesces loops that a schedule fuses. Loops over axes that

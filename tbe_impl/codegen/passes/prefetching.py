@@ -3,10 +3,11 @@
 Before: ``for r: vector i: v = p[64 * r + i]; q[64 * r + i] = v``.
 After: ``for r: vector i: prefetch p[64 * r + i + 1024]; v = p[64 * r + i]; q[64 * r + i] = v``.
 
-A loop that stores a row, in a result or in a row buffer, is the last loop that reads this row from
-memory. Therefore, this loop prefetches a later row. A loop that only reduces a row leaves the
-prefetch to a later loop. If a nest has only one loop, and this loop uses non-temporal stores, the
-loop prefetches its own later elements.
+A row buffer is memory from which later loops load a row. A loop that stores a row, in a result or
+in a row buffer, is the last loop that reads this row from its tensor. Therefore, this loop
+prefetches a later row. A loop that only reduces a row leaves the prefetch to a later loop. If a
+nest has only one loop, and this loop uses non-temporal stores, the loop prefetches its own later
+elements.
 
 The pass pays on processors whose hardware prefetchers do not cross pages. On Zen 3, softmax without
 this pass takes 50 % longer. On Zen 4 and 5, prefetches cost 5 to 10 %. Therefore, the function

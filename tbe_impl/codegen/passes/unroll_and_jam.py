@@ -6,9 +6,9 @@ a_r1 = a_r1 + v_r1; …``, then a loop over the remaining rows.
 
 A statement that depends on the row gets a copy for each row. All other statements, such as the load
 of a bias, occur once. A column reduction loads and stores its accumulators once for all rows. Each
-row has row buffers and accumulators of its own. A jammed loop has fewer accumulators for each row.
-The loop over the remaining rows has the same, smaller number of accumulators for a row. Therefore,
-equal rows have bitwise equal sums.
+row has row buffers and accumulators of its own. A row buffer carries a row from one loop to a later
+loop. A jammed loop has fewer accumulators for each row. The loop over the remaining rows has the
+same, smaller number of accumulators for a row. Therefore, equal rows have bitwise equal sums.
 
 The pass pays for column reductions. It also pays for short rows, because a loop over a short row
 has a high start-up cost. Four short rows at once are 1.1 to 3 times as fast as one row at a time;

@@ -214,8 +214,8 @@ class Accesses:
         unmergeable: loop variables whose axes cannot be merged. Such a variable is used as a value,
             or in an index that is not a polynomial.
         conditions: one pair for each select that chooses between reads, if the condition of the
-            select may vary in the loops. The pair is (condition, map from the serial number of an
-            axis to its index).
+            select may vary in the loops. The pair is (condition, dict from the serial number of an
+            axis, `IterVar.serial`, to the index of this axis).
         divided: one pair (dividend, divisor) for each index that is a quotient or a remainder.
     """
 

@@ -38,8 +38,8 @@ class Level(Record):
     """One loop of a nest in the generated C.
 
     Attributes:
-        parts: one pair (serial number, step) for each index that the loop changes. A fused loop
-            changes several indices.
+        parts: one pair (serial number of the index, step) for each index that the loop changes. A
+            fused loop changes several indices.
         unroll: unroll factor, which counts vectors in the innermost loop and iterations in any
             other loop; 0 for the default.
         tiles: numbers of the results that are computed tile by tile inside the loop; see

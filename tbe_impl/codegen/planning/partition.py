@@ -41,8 +41,8 @@ class Root(Record):
     Attributes:
         tensor: the stored tensor.
         indices: one index for each dimension of the tensor.
-        axes: maps the serial number of each axis of the tensor's stage to the index of that axis.
-            Reduced axes are included if they are loops of the nest.
+        axes: maps the serial number (`IterVar.serial`) of each axis of the tensor's stage to the
+            index of that axis. Reduced axes are included if they are loops of the nest.
         columns: whether the tensor is a column reduction. Its reduced axes are outer loops of the
             nest.
     """

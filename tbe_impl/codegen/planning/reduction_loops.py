@@ -39,9 +39,9 @@ class ReductionLoops(Record):
     Attributes:
         levels: the loops, outermost first.
         vector: position in `levels` of the loop that is vectorized.
-        runs: maps the serial number of a reduced axis to the serial number of its loop index.
-            Merged axes have the same loop index.
-        loops: one pair (serial number, extent) for each loop index.
+        runs: maps the serial number of a reduced axis (`IterVar.serial`) to the serial number of
+            its loop index. Merged axes have the same loop index.
+        loops: one pair (serial number of the index, extent) for each loop index.
         refusals: schedule requests that the order does not follow.
     """
 
@@ -75,9 +75,9 @@ def plan_requested_reduction(
 ) -> ReductionLoops:
     """Plans the loops that `choices` request; `choices` identify axes by serial number.
 
-    Adjacent loops over axes without block loops still merge where one loop can cover both. If
-    `choices` do not cover every axis completely, the result has the loops of
-    `plan_natural_reduction`, and `ReductionLoops.refusals` contains the reason.
+    Adjacent loops over axes without block loops (loops that step from block to block) still merge
+    where one loop can cover both. If `choices` do not cover every axis completely, the result has
+    the loops of `plan_natural_reduction`, and `ReductionLoops.refusals` contains the reason.
     """
     plain = plan_natural_reduction(axes, found)
     extents = {serial: extent for serial, extent in axes if extent != ONE}

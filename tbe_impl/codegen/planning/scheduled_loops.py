@@ -66,7 +66,7 @@ def plan_scheduled_loops(
     is no loop over a data axis, or no loop can be vectorized.
 
     Args:
-        axes: one pair (serial number, extent) for each data axis.
+        axes: one pair (serial number of the axis, extent) for each data axis.
         summed: one such pair for each reduced axis.
         choices: the requested loops. They identify axes by serial number.
         found: the memory accesses of the stage.
@@ -121,10 +121,10 @@ def _vector_level(loops: Sequence[LoopChoice], over_sums: set[int], found: Acces
     greatest score is chosen. If scores are equal, data loops precede reduction loops, then inner
     loops precede outer loops.
 
-    Fused loops and block loops are not eligible. A reduction loop is eligible only if it encloses
-    no data loop. If partial sums are kept in memory, a loop outside the outermost reduction loop is
-    not eligible. If they are not kept in memory, the only eligible data loop is the innermost data
-    loop.
+    Fused loops and block loops (loops that step from block to block) are not eligible. A reduction
+    loop is eligible only if it encloses no data loop. If partial sums are kept in memory, a loop
+    outside the outermost reduction loop is not eligible. If they are not kept in memory, the only
+    eligible data loop is the innermost data loop.
     """
     inside, first_sum = _sum_levels(loops, over_sums)
     best, place = None, None
