@@ -76,9 +76,9 @@ def patch(net: Any, *sample_inputs: Any, tolerance: float | None = None) -> Patc
     results of the whole net before and after all replacements.
 
     If the net is not in training when `patch` is called, two kinds of attention are fused for
-    inference only: attention with a mask that is added to the scores, and nn.MultiheadAttention
-    with any kind of mask. While dropout of the attention weights is active in training, fused
-    attention is never used.
+    inference only: attention with a mask that is added to the attention scores, and
+    nn.MultiheadAttention with any kind of mask. While dropout of the attention weights is active in
+    training, fused attention is never used.
 
     Args:
         net: an nn.Cell. `patch` changes `net` in place.

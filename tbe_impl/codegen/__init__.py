@@ -1,4 +1,4 @@
-"""Generates C for this processor.
+"""Generates C for this processor (the CPU of this machine).
 
 In: a graph of stages, and code generation options.
 Out: C source. The generator partitions the stages into loop nests, lowers the nests to statements,

@@ -30,7 +30,7 @@ def range_of(inside: Lowering, serial: int) -> LoopRange:
 
 
 def end_of(inside: Lowering, serial: int) -> ir.Expr:
-    """Returns the exclusive end of the range of the loop index whose `IterVar.serial` is `serial`."""
+    """Returns the exclusive end of the range that `range_of` returns for `serial`."""
     return range_of(inside, serial).end or inside.index_expr(inside.extents[serial])
 
 

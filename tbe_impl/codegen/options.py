@@ -1,4 +1,4 @@
-"""Defines the code generation options for this processor."""
+"""Defines the options of code generation for this processor (the CPU of this machine)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports which requests of a schedule were applied on this processor, and why others were not."""
+"""Reports which requests of a schedule the C code for this CPU follows, and why not the others."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def outputs_of(
 ) -> tuple[Tensor, ...]:
     """Returns the outputs of the graph to which `options_of` applies.
 
-    This graph includes the stages that the schedule adds for this processor: copies and two-step
-    reductions.
+    This graph includes the stages that the schedule adds for this processor (the CPU of this
+    machine). These stages are copies and two-step reductions.
 
     Args:
         record, outputs, has_memories: as for `options_of`.

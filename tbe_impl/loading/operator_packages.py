@@ -26,7 +26,7 @@ class LazyPackageFinder(CachedFinder, importlib.abc.Loader):
     """Finds modules below `places`, without running an ``__init__`` that only re-exports names.
 
     Args:
-        places: directories of operator trees.
+        places: directories of operator trees (directories with operator files and their packages).
         roots: top-level packages that this finder ignores, because other finders provide them.
     """
 

@@ -155,7 +155,8 @@ class Bench:
         Args:
             items: the candidates (sets of options) to compare.
             rounds: number of rounds of the first measurement.
-            share: fraction of the step limit or of the time limit after which the halving ends.
+            share: fraction of the two limits of `Bench` (number of measurements, time). The halving
+                ends when this fraction of either limit is used up.
         """
         left = list(items)
         while left:

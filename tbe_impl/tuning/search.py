@@ -95,8 +95,8 @@ def _search_combinations(bench: Bench, singles: Sequence[Candidate]) -> list[Can
 def _search_neighbours(bench: Bench, found: Sequence[Candidate]) -> list[Candidate]:
     """Tries the neighbours of the best candidate as long as a better candidate is found.
 
-    The search also stops when about half of the step limit or of the time limit is used. Returns
-    the best candidates, best first.
+    The search also stops when about half of the maximum number of measurements, or of the maximum
+    time, is used up. Returns the best candidates, best first.
     """
     best: Candidate | None = None
     while found and found[0] is not best and found[0].score < 1.0 and not bench.is_over(0.55):
