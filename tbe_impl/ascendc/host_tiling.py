@@ -18,7 +18,7 @@ from tbe_impl.ascendc.native_build import HOST_MODEL, build_library, preprocess
 from tbe_impl.ascendc.translation_unit import GE_DTYPES, TranslationUnit
 from tbe_impl.errors import InputError
 from tbe_impl.runtime.shared_library_check import load_library
-from tbe_impl.soc import Soc
+from tbe_impl.soc import Soc, find_soc
 
 CAPACITY_BYTES = 1 << 16
 SYMBOL = "host_model_tiling"
@@ -27,6 +27,13 @@ _STRUCTURE = re.compile(
 )
 _REGISTERED = re.compile(r"\bREGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _ARRAY_SIZE = re.compile(r"\bTILING_DATA_FIELD_DEF_ARR\s*\(\s*\w+\s*,\s*([A-Za-z_]\w*)\s*,")
+_CHECK = "Check the shapes, dtypes and attributes that are given"
+_REMEDIES = {
+    "tiling": _CHECK,
+    "shape": _CHECK,
+    "missing": "Give them: --attr NAME=VALUE, or attributes={…} in Python",
+}
+"""Maps the kind of error that host_model/host/entry.h returns to a remedy."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,8 @@ class HostTiling:
             kernel.
         template_values: values of the kernel's template arguments, if the tiling function chose
             them.
-        notes: differences between the declared and the inferred shapes.
+        notes: differences between the declared and the inferred shapes; chips for which the
+            operator's definition has no configuration.
         aliases: pairs (output, input) with the same name in the operator's definition. The two
             arrays of a pair share memory.
     """
@@ -272,11 +280,9 @@ def run_host_tiling(
             place=str(host),
             expected=raw["known"] or None,
             got=kernel if raw["error"] == "operator" else None,
-            remedy="Check the shapes, dtypes and attributes that are given"
-            if raw["error"] in ("tiling", "shape")
-            else None,
+            remedy=_REMEDIES.get(raw["error"]),
         )
-    notes = tuple(
+    notes = _chip_notes(raw["chips"], soc) + tuple(
         f"the shape function gives output {number} the shape "
         f"{'×'.join(map(str, shape)) or 'scalar'}, and it was given as "
         f"{'×'.join(map(str, one.shape)) or 'scalar'}"
@@ -293,4 +299,23 @@ def run_host_tiling(
         tuple(raw["template"]),
         notes,
         tuple((output, place) for output, place in raw["aliases"]),
+    )
+
+
+def _chip_notes(chips: Sequence[str], soc: Soc) -> tuple[str, ...]:
+    """Returns a note if the operator's definition names chips, and `soc` is not among them.
+
+    Such an operator may depend on the number of cores of another chip.
+    """
+    families = set()
+    for one in chips:
+        try:
+            families.add(find_soc(one).short_name)
+        except InputError:  # a chip that the table lacks
+            continue
+    if not families or soc.short_name in families:
+        return ()
+    return (
+        f"the operator's definition is for {', '.join(chips)}, and the chip is {soc.name}: "
+        f"give --soc {chips[0]}",
     )

@@ -41,6 +41,10 @@ class _Argument(ctypes.Structure):
     )
 
 
+SELECT_BYTES = {"Ascend310P": 8192, "Ascend910B": 8192}
+"""Maps a chip family to the bytes of UB that Select needs for bits in a tensor; others need none."""
+
+
 class _Request(ctypes.Structure):
     _fields_ = (
         ("blocks", ctypes.c_uint32),
@@ -52,6 +56,7 @@ class _Request(ctypes.Structure):
         ("cube_cores", ctypes.c_uint32),
         ("sub_blocks", ctypes.c_uint32),
         ("cube", ctypes.c_uint32),
+        ("select_bytes", ctypes.c_uint32),
     )
 
 
@@ -153,6 +158,7 @@ class KernelLibrary:
         )
         request.vector_cores, request.cube_cores = soc.vector_cores or soc.cores, soc.cores
         request.sub_blocks = sub_blocks
+        request.select_bytes = SELECT_BYTES.get(soc.short_name, 0)
         with _lock:
             text = (
                 run_in_child(

@@ -45,6 +45,7 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context) {
     VALUE("group_tiling", GroupNormTiling tiling; GetGroupNormNDTilingInfo(four, 4096, 4, false, 2, tiling); most = tiling.hw; least = tiling.g)
     VALUE("pad_tiling", PadTiling tiling; PadTilingFunc(matrix, ge::Shape({32, 62}), 4096, 4, tiling); most = tiling.srcHeight; least = tiling.srcOriWidth)
     VALUE("wrong_rank", RmsNormTiling tiling; most = GetRmsNormTilingInfo(matrix, matrix, 4096, 4, tiling); least = tiling.hLength)
+    VALUE("reserved", auto own = platform; own.GetCoreMemSize(platform_ascendc::CoreMemType::UB, most); own.ReserveLocalMemory(platform_ascendc::ReservedSize::RESERVED_SIZE_16K); own.GetCoreMemSize(platform_ascendc::CoreMemType::UB, least))
     LibrarySizesTiling tiling;
     tiling.set_values(values);
     tiling.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());

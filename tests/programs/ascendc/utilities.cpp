@@ -49,6 +49,14 @@ extern "C" __global__ __aicore__ void utilities(GM_ADDR gx, GM_ADDR gz, int32_t 
         GlobalTensor<float> rest = to[32];
         InitGlobalMemory(rest, 8, 5.0f);
         InitOutput<float>(to[40], 8);
+        GlobalTensor<half> small; // its elements convert as numbers do
+        small.SetGlobalBuffer((__gm__ half*)gz + 96, 4);
+        small(0) = 1.5f;
+        float sum = small(0);
+        sum += static_cast<float>(small(0));
+        small(1) = small(0);
+        half copied(small(1));
+        to(50) = small(0) > 1.0f ? sum + copied : 0.0f;
         return;
     }
     int64_t found[] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.cases import cases
-from tests.tbe_impl.ascendc.harness import case_lines, run_case, warnings_of
+from tests.tbe_impl.ascendc.harness import build, case_lines, run_case, warnings_of
 
 # name: (kind, part of the message).
 ERRORS = {
@@ -69,6 +69,15 @@ def test_errors(name: str) -> None:
     assert error.line == case_lines("faults")[name][1]
     assert error.file.endswith("faults.cpp")
     assert error.remedy
+
+
+def test_select_without_work_space() -> None:
+    """Select takes no hidden work space on chips for which the documentation names none."""
+    kernel = build("faults", (2048,), (2048,)).with_options(
+        arguments={"dtype": "0", "which": str(case_lines("faults")["select_work_space"][0])},
+        soc="Ascend310B1",
+    )
+    assert not kernel.run(np.zeros(2048, np.uint8))[1].errors
 
 
 @cases("name", list(WARNINGS))

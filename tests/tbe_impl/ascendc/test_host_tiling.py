@@ -20,7 +20,7 @@ HOST = PROGRAMS / "axpb_host.cpp"
 
 def _build(shape, dtype, **options):
     return load_ascendc(PROGRAMS / "axpb.cpp").build(
-        (shape, dtype), outputs=[(shape, dtype)], host=HOST, **options
+        (shape, dtype), outputs=[(shape, dtype)], **{"host": HOST, **options}
     )
 
 
@@ -59,17 +59,22 @@ def test_a_tiling_function_that_fails_is_an_error():
         _build((7919 * 16,), "float32")
 
 
-def test_an_unknown_attribute_is_an_error():
+def test_an_unknown_or_missing_attribute_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no attribute gamma") as caught:
         _build((512,), "float32", attributes={"gamma": 1})
     assert "alpha, bias" in str(caught.value)
+    path = tmp_path / HOST.name
+    path.write_text(HOST.read_text().replace("OPTIONAL).Float(3.0)", "REQUIRED).Float()"))
+    with pytest.raises(InputError, match=r"not given; expected alpha\. Give them: --attr"):
+        _build((512,), "float32", host=path, include=[PROGRAMS])
 
 
-def test_another_inferred_shape_is_a_note():
+def test_another_shape_or_chip_is_a_note():
     kernel = load_ascendc(PROGRAMS / "axpb.cpp").build(
-        ((512,), "float32"), outputs=[((2, 256), "float32")], host=HOST
+        ((512,), "float32"), outputs=[((2, 256), "float32")], host=HOST, soc="Ascend310P3"
     )
-    assert "the shape 512, and it was given as 2×256" in kernel.notes[0]
+    assert "for ascend910b, and the chip is Ascend310P3: give --soc" in kernel.notes[0]
+    assert "the shape 512, and it was given as 2×256" in kernel.notes[1]
 
 
 @cases("whole", [True, False])
@@ -170,6 +175,7 @@ LIBRARY_SIZES = {
     "group_tiling": (256, 2),
     "pad_tiling": (32, 62),
     "wrong_rank": (0, 0),
+    "reserved": (192 << 10, 176 << 10),
 }
 
 

@@ -42,12 +42,14 @@ def test_printing() -> None:
 
 
 def test_names_of_earlier_versions() -> None:
-    """Events by pipes, elements that are changed in place, BroadCast, InitGlobalMemory."""
+    """Events by pipes, elements as references, BroadCast, InitGlobalMemory."""
     values, report = _run(4)
     assert not report.errors, report.errors
     row = [1, 2.5, 3, 0, 1 / 3, 1, 1, 1]
     expected = np.array([*row * 4, *[5] * 8, *[0] * 8], np.float32)
     np.testing.assert_array_equal(values.view(np.float32)[:48], expected)
+    assert values.view(np.float16)[96:98].tolist() == [1.5, 1.5]
+    assert values.view(np.float32)[50] == 4.5
 
 
 def test_list_index() -> None:

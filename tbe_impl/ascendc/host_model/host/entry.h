@@ -1,6 +1,8 @@
 // What Python calls in a compiled host file: runs an operator's tiling function and shape function.
 #pragma once
 
+#include <set>
+
 #include "registry.h"
 
 #define HOST_MODEL_EXPORT extern "C" __attribute__((visibility("default")))
@@ -96,6 +98,7 @@ inline std::string run_tiling(const HostModelTilingRequest& request) {
     gert::RuntimeAttrs attributes;
     if (one.definition)
         for (auto& attribute : one.definition->attributes) attributes.attributes.push_back(attribute.value);
+    std::set<std::string> given;
     for (uint32_t i = 0; i < request.attribute_count; ++i) {
         gert::RuntimeAttrs::Attribute* place = nullptr;
         std::string list;
@@ -111,7 +114,15 @@ inline std::string run_tiling(const HostModelTilingRequest& request) {
             place->name = request.attributes[i].name;
         }
         set_attribute(*place, request.attributes[i].text);
+        given.insert(place->name);
     }
+    std::string missing;
+    if (one.definition)
+        for (auto& attribute : one.definition->attributes)
+            if (attribute.kind == ops::REQUIRED && !attribute.has_default && !given.count(attribute.value.name))
+                missing += (missing.empty() ? "" : ", ") + attribute.value.name;
+    if (!missing.empty())
+        return failure("missing", found->first + " requires attributes that were not given", missing);
     auto fill = [&](gert::ExtendedKernelContext& context) {
         context.name = found->first;
         context.attributes = attributes;
@@ -152,8 +163,10 @@ inline std::string run_tiling(const HostModelTilingRequest& request) {
     std::string values;
     for (int64_t value : template_values()) values += (values.empty() ? "" : ", ") + std::to_string(value);
     bool initialised = false;
+    std::string chips; // those for which the definition names a configuration
     std::string aliases; // an output with an input's name is the same memory
     if (one.definition) {
+        for (auto& chip : one.definition->core.chips) chips += (chips.empty() ? "" : ", ") + json_text(chip);
         auto& ins = one.definition->inputs;
         auto& outs = one.definition->outputs;
         for (size_t o = 0; o < outs.size(); ++o) {
@@ -166,7 +179,7 @@ inline std::string run_tiling(const HostModelTilingRequest& request) {
     return "{\"operator\": " + json_text(found->first) + ", \"blocks\": " + std::to_string(context.blocks) +
            ", \"key\": " + std::to_string(context.key) + ", \"workspace\": " + std::to_string(workspace) +
            ", \"bytes\": " + std::to_string(size) + ", \"zero_outputs\": " + (initialised ? "true" : "false") +
-           ", \"aliases\": [" + aliases + "], \"template\": [" + values + "], \"shapes\": [" + shapes + "]}";
+           ", \"chips\": [" + chips + "], \"aliases\": [" + aliases + "], \"template\": [" + values + "], \"shapes\": [" + shapes + "]}";
 }
 
 } // namespace host_model

@@ -7,6 +7,7 @@ namespace platform_ascendc {
 
 enum class CoreMemType { L0_A = 0, L0_B = 1, L0_C = 2, L1 = 3, L2 = 4, UB = 5, HBM = 6, RESERVED };
 enum class SocVersion { ASCEND910 = 0, ASCEND910B, ASCEND310P, ASCEND310B, ASCEND910_93, ASCEND950, RESERVED_VERSION = 99999 };
+enum class ReservedSize { RESERVED_SIZE_8K, RESERVED_SIZE_16K, RESERVED_SIZE_32K };
 enum class NpuArch { DAV_2201 = 2201, DAV_3510 = 3510, DAV_RESV = 0xffff };
 
 class PlatformAscendC {
@@ -26,7 +27,8 @@ public:
     NpuArch GetCurNpuArch() const { return NpuArch::DAV_2201; }
     template <class T> void GetCoreMemSize(const CoreMemType& type, T& size) const {
         static const int place[] = {2, 3, 4, 1, 7, 0, 7, 7};
-        size = static_cast<T>(info_->bytes[place[static_cast<int>(type)]]);
+        uint64_t bytes = info_->bytes[place[static_cast<int>(type)]];
+        size = static_cast<T>(type == CoreMemType::UB ? bytes - std::min(bytes, reserved_) : bytes);
     }
     template <class T> void GetCoreMemBw(const CoreMemType& type, T& bandwidth) const {
         bandwidth = static_cast<T>(type == CoreMemType::L2 ? 110 : 32);
@@ -37,7 +39,8 @@ public:
     uint32_t GetResCubeGroupWorkSpaceSize() const { return 1u << 20; }
     uint32_t GetResGroupBarrierWorkSpaceSize() const { return 1u << 20; }
     uint32_t GetVecRegLen() const { return 256; }
-    void ReserveLocalMemory(int) {}
+    // Of several calls the last one counts.
+    void ReserveLocalMemory(ReservedSize size) { reserved_ = uint64_t(8192) << static_cast<int>(size); }
     static fe::PlatFormInfos& default_info() {
         static fe::PlatFormInfos one;
         return one;
@@ -45,6 +48,7 @@ public:
 
 private:
     fe::PlatFormInfos* info_;
+    uint64_t reserved_ = 0; // bytes of UB
 };
 class PlatformAscendCManager {
 public:

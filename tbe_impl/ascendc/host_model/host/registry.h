@@ -49,20 +49,28 @@ public:
     using Kind = gert::RuntimeAttrs::Kind;
     explicit OpAttrDef(const char* name = "") { value.name = name; }
     OpAttrDef& AttrType(Option option) { return kind = option, *this; }
-    OpAttrDef& Bool(bool one = false) { return value.kind = Kind::BOOL, value.truth = one, *this; }
-    OpAttrDef& Int(int64_t one = 0) { return value.kind = Kind::INT, value.integer = one, *this; }
-    OpAttrDef& Float(float one = 0) { return value.kind = Kind::FLOAT, value.real = one, *this; }
-    OpAttrDef& String(const char* one = "") { return value.kind = Kind::STRING, value.text = one, *this; }
-    OpAttrDef& ListInt(std::vector<int64_t> all = {}) {
-        return value.kind = Kind::LIST_INT, value.integers.values = std::move(all), *this;
+    OpAttrDef& Bool() { return value.kind = Kind::BOOL, *this; }
+    OpAttrDef& Int() { return value.kind = Kind::INT, *this; }
+    OpAttrDef& Float() { return value.kind = Kind::FLOAT, *this; }
+    OpAttrDef& String() { return value.kind = Kind::STRING, *this; }
+    OpAttrDef& ListInt() { return value.kind = Kind::LIST_INT, *this; }
+    OpAttrDef& ListFloat() { return value.kind = Kind::LIST_FLOAT, *this; }
+    // With a default value.
+    OpAttrDef& Bool(bool one) { return has_default = true, value.truth = one, Bool(); }
+    OpAttrDef& Int(int64_t one) { return has_default = true, value.integer = one, Int(); }
+    OpAttrDef& Float(float one) { return has_default = true, value.real = one, Float(); }
+    OpAttrDef& String(const char* one) { return has_default = true, value.text = one, String(); }
+    OpAttrDef& ListInt(std::vector<int64_t> all) {
+        return has_default = true, value.integers.values = std::move(all), ListInt();
     }
-    OpAttrDef& ListFloat(std::vector<float> all = {}) {
-        return value.kind = Kind::LIST_FLOAT, value.reals.values = std::move(all), *this;
+    OpAttrDef& ListFloat(std::vector<float> all) {
+        return has_default = true, value.reals.values = std::move(all), ListFloat();
     }
-    OpAttrDef& ListBool(std::vector<bool> = {}) { return *this; }
+    OpAttrDef& ListBool(std::vector<bool> = {}) { return has_default = true, *this; }
     template <class T> OpAttrDef& Version(T) { return *this; }
     template <class... T> OpAttrDef& Comment(const T&...) { return *this; }
     Option kind = REQUIRED;
+    bool has_default = false;
     gert::RuntimeAttrs::Attribute value;
 };
 

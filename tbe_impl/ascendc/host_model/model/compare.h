@@ -174,7 +174,7 @@ void select(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<U>& m
             const A& a, const B& b, AscendC::SELMODE mode, const Extent& extent,
             const AscendC::BinaryRepeatParams& params, const Where& where) {
     bool repeated = mode == AscendC::SELMODE::VSEL_CMPMASK_SPR; // each repeat uses the same bits
-    if (!repeated) take_workspace("Select", 8192, where);
+    if (!repeated) take_workspace("Select", core().chip.select_bytes, where);
     Instruction op(Pipe::V, "Select", where);
     check_dtype<Floating, T>(op);
     check_alignment(op, dst, mask_bits);

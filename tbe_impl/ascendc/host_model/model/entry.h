@@ -28,6 +28,7 @@ struct HostModelRequest {
     uint64_t bytes[8]; // of UB, L1, L0A, L0B, L0C, BT, FB
     uint32_t vector_cores, cube_cores;
     uint32_t sub_blocks, cube; // vector cores per block; whether only cube cores run
+    uint32_t select_bytes;     // hidden work space of Select
 };
 }
 
@@ -133,6 +134,7 @@ const char* run(void (*kernel)(A...), const HostModelRequest& request) {
         if (request.bytes[i]) chip.bytes[i] = request.bytes[i];
     chip.vector_cores = request.vector_cores;
     chip.cube_cores = request.cube_cores;
+    chip.select_bytes = request.select_bytes;
     std::mutex mutex;
     std::string usage, totals;
     uint64_t read = 0, written = 0, issued[PIPES] = {};

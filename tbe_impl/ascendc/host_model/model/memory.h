@@ -41,6 +41,7 @@ inline const char* name_of(Memory memory) {
 struct Chip {
     uint64_t bytes[MEMORIES] = {196608, 524288, 65536, 65536, 131072, 1024, 2048};
     uint32_t vector_cores = 40, cube_cores = 20;
+    uint32_t select_bytes = 8192; // hidden work space of Select
 };
 
 // A part of an on-chip memory: what InitBuffer, or a library function's hidden workspace, took.
