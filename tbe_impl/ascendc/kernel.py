@@ -96,7 +96,8 @@ class AscendcKernel:
         strict: whether warnings count as errors.
         vector_cores_per_block: 2 if the kernel uses a cube core with two vector cores per block.
         zero_outputs: whether the outputs are filled with zeros before the kernel runs.
-        notes: differences between declared shapes and the shapes that the shape function infers.
+        notes: differences between declared shapes and the shapes that the shape function infers;
+            chips that the operator's definition lacks.
         aliases: pairs (output, input) that share memory: the kernel updates the input in place.
     """
 

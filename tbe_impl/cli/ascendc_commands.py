@@ -75,7 +75,8 @@ class AscendcRun:
         instructions: number of instructions of each pipe.
         bytes_read, bytes_written: bytes of global memory that the kernel moved.
         printed: text of the kernel's ``printf``.
-        notes: differences between the declared output shapes and the inferred ones.
+        notes: differences between the declared output shapes and the inferred ones; chips that
+            the operator's definition lacks.
     """
 
     kernel: str

@@ -199,4 +199,7 @@ def _unsupported_error(node: ast.expr) -> InputError:
         "formulas are made of numbers, arrays, attributes, operators and NumPy functions only",
         place=_PLACE,
         got=repr(ast.unparse(node)),
+        remedy=f"Write a method as a function: {node.attr}({ast.unparse(node.value)}, …)"
+        if isinstance(node, ast.Attribute)
+        else None,
     )

@@ -57,6 +57,9 @@ extern "C" __global__ __aicore__ void utilities(GM_ADDR gx, GM_ADDR gz, int32_t 
         small(1) = small(0);
         half copied(small(1));
         to(50) = small(0) > 1.0f ? sum + copied : 0.0f;
+        small(2) = static_cast<half>(to(50));
+        half read = to(50);
+        small(3) = read;
         return;
     }
     int64_t found[] = {

@@ -48,7 +48,7 @@ def test_names_of_earlier_versions() -> None:
     row = [1, 2.5, 3, 0, 1 / 3, 1, 1, 1]
     expected = np.array([*row * 4, *[5] * 8, *[0] * 8], np.float32)
     np.testing.assert_array_equal(values.view(np.float32)[:48], expected)
-    assert values.view(np.float16)[96:98].tolist() == [1.5, 1.5]
+    assert values.view(np.float16)[96:100].tolist() == [1.5, 1.5, 4.5, 4.5]
     assert values.view(np.float32)[50] == 4.5
 
 

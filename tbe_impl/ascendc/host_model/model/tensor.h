@@ -61,9 +61,14 @@ template <class T> struct AssignedExpression {
 
 namespace AscendC {
 
-// Lets an element of 16 bits convert to every number in one step, as its built-in type does.
-template <class Reference, bool is_small> struct ConversionToFloat {};
-template <class Reference> struct ConversionToFloat<Reference, true> {
+// Conversions of an element between numbers and 16-bit floats in one step, as between built-in types.
+template <class Reference, bool is_small> struct ElementConversions {
+    template <class U, class = std::enable_if_t<::host_model::is_small_float<U>>>
+    operator U() const {
+        return static_cast<typename Reference::T>(static_cast<const Reference&>(*this));
+    }
+};
+template <class Reference> struct ElementConversions<Reference, true> {
     operator float() const {
         return static_cast<typename Reference::T>(static_cast<const Reference&>(*this));
     }
@@ -72,8 +77,8 @@ template <class Reference> struct ConversionToFloat<Reference, true> {
 // An element of a tensor as `tensor(i)`: reads and writes of it are checked.
 template <class Tensor>
 class ElementReference
-    : public ConversionToFloat<ElementReference<Tensor>,
-                               ::host_model::is_small_float<typename Tensor::PrimType>> {
+    : public ElementConversions<ElementReference<Tensor>,
+                                ::host_model::is_small_float<typename Tensor::PrimType>> {
 public:
     using T = typename Tensor::PrimType;
     ElementReference(const Tensor& tensor, uint64_t index, const ::host_model::Where& where)
