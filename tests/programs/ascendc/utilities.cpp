@@ -3,6 +3,7 @@
 #include "kernel_operator_list_tensor_intf.h"
 using namespace AscendC;
 
+static_assert(IsSameType<tik2::TPipe, TPipe>::value, "the earlier name of the namespace");
 #if DT_FLOAT16 == 1 && DT_FLOAT == 0
 constexpr int HALF = DT_FLOAT16;
 #endif

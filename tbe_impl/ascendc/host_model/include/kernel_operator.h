@@ -32,3 +32,8 @@
 #include "../model/tensor_operators.h"
 #include "../model/tiling.h"
 #include "../model/utility.h"
+
+// The name of the namespace before Ascend C had its own.
+namespace tik2 {
+using namespace AscendC;
+}
