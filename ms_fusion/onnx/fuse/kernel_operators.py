@@ -42,6 +42,7 @@ from ms_fusion.onnx.fuse.ort.operator_trials import (
 )
 from ms_fusion.onnx.fuse.ort.table import EQUIVALENTS
 from ms_fusion.onnx.fuse.verification import Comparison, bisect_culprit, is_within_tolerance
+from ms_fusion.onnx.kernels.clusters import EPILOGUE
 from ms_fusion.onnx.ort_library.operator_library import LibraryBuilder
 from ms_fusion.onnx.ort_library.operator_text import OperatorText
 from ms_fusion.progress import Milestone, Step
@@ -51,6 +52,10 @@ from tbe_impl.errors import CompileError, InputError, pluralize
 
 GROUP_RATIO_MAX = 0.97
 """Maximum ratio of a replacement's time to the group's time, each run alone in ONNX Runtime."""
+PRODUCT_RATIO_MAX = 1.0
+"""The same for groups with a product, whose epilogue costs ONNX Runtime more in the whole model."""
+ROUNDS_MAX = 2
+"""How often smaller groups are tried in place of those with which the whole model is slower."""
 KINDS_MAX = 16
 """Largest number of kinds of groups that are left out in turn."""
 
@@ -64,7 +69,9 @@ class OperatorDecision:
         kinds: signature of each replaced group. Groups with equal signatures are of one kind.
         operators: our kernels among the replacements, by name.
         rejected: the rejected candidates, with reasons.
-        candidates: number of all candidates, replaced or rejected.
+        candidates: number of candidates.
+        refused: signatures of groups with which the whole model is slower.
+        trials: results of trials, by the signature of the group.
     """
 
     mapped: list[MappedGroup] = field(default_factory=list)
@@ -72,6 +79,8 @@ class OperatorDecision:
     operators: dict[str, OperatorText] = field(default_factory=dict)
     rejected: list[RejectedCandidate] = field(default_factory=list)
     candidates: int = 0
+    refused: set[str] = field(default_factory=set)
+    trials: dict[str, TrialResult] = field(default_factory=dict)
 
     def drop(self, unwanted: Callable[[MappedGroup, str], bool]) -> OperatorDecision:
         """Returns the decision without the replaced groups for which `unwanted` is true."""
@@ -100,11 +109,16 @@ def make_operator_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..
         proposals = propose(projection.graph, equivalents, rules, searches, task.kinds)
         task.say(Milestone(search_summary(len(projection.graph.nodes), len(proposals))))
         builder = LibraryBuilder(task.native.directory)
-        decided = decide(proposals, projection, task, builder)
         compared = Comparison(task.source, projection.graph, task.sizes, task.defaults, task.native)
-        library = _build_library(decided, task, builder)
-        decided = _drop_wrong(decided, projection.graph, task, compared, library)
-        decided = _drop_slow(decided, projection.graph, task, compared, library)
+        decided = OperatorDecision(candidates=len(proposals))
+        for _ in range(ROUNDS_MAX):
+            refused = len(decided.refused)
+            decide(decided, proposals, projection, task, builder)
+            library = _build_library(decided, task, builder)
+            decided = _drop_wrong(decided, projection.graph, task, compared, library)
+            decided = _drop_slow(decided, projection.graph, task, compared, library)
+            if len(decided.refused) == refused:
+                break
         made = apply_mapping(task.model, decided.mapped)
         times = time_models(compared, made, library)
         found = compared.compare_fused(made, library) if verify else ()
@@ -116,23 +130,24 @@ def make_operator_fuser(fusion_rules: str | Sequence[str | Rule]) -> Callable[..
 
 
 def decide(
+    decided: OperatorDecision,
     proposals: Sequence[Proposal],
     projection: OnnxProjection,
     task: FusionRequest,
     builder: LibraryBuilder,
-) -> OperatorDecision:
-    """Tries the proposals in ONNX Runtime, in rounds of groups that share no operator.
+) -> None:
+    """Tries the proposals in ONNX Runtime, and adds those that are faster to the decision.
 
-    Each round builds one library with all kernels of the round. If the trial of a group fails,
-    smaller groups with some of its operators are tried in later rounds.
+    A round tries groups that share no operator, and builds one library with all their kernels. If
+    the trial of a group fails, smaller groups with some of its operators are tried in later rounds.
     """
-    decided = OperatorDecision(candidates=len(proposals))
     version = task.model.opset_imports.get("", 0)
     sizes = sizes_of(projection, task.sizes)
-    known: dict[str, TrialResult] = {}
+    known = decided.trials
     written: dict[str, Replacement] = {}
-    taken: set[str] = set()
-    waiting = list(proposals)
+    taken = {name for one in decided.mapped for name in one.candidate.nodes}
+    rejected = {one.nodes for one in decided.rejected}
+    waiting = [one for one in proposals if one.candidate.nodes not in rejected]
     while waiting:
         batch: list[tuple[Replacement, str]] = []
         used, later = set(taken), list[Proposal]()
@@ -148,9 +163,11 @@ def decide(
                     rejection_of(proposal.candidate, projection.graph, None, replacement.reason)
                 )
                 continue
-            used |= set(replacement.candidate.nodes)
             assert replacement.group.body is not None
-            batch.append((replacement, signature(replacement.group.body)))
+            key = signature(replacement.group.body)
+            if key not in decided.refused:
+                used |= set(replacement.candidate.nodes)
+                batch.append((replacement, key))
         new = {key: one for one, key in batch if key not in known}
         written |= new
         library = _build_round(list(new.values()), task, builder)
@@ -165,7 +182,9 @@ def decide(
                     sizes,
                     task.native,
                     library=library,
-                    ratio_max=GROUP_RATIO_MAX,
+                    ratio_max=PRODUCT_RATIO_MAX
+                    if one.candidate.rule == EPILOGUE
+                    else GROUP_RATIO_MAX,
                 )
                 if isinstance(library, Path)
                 else TrialResult(None, reason=library)
@@ -181,7 +200,6 @@ def decide(
             # Equal groups share the operator of the first one, whose name they call.
             _take(decided, one, key, result)
         waiting = later
-    return decided
 
 
 def _take(decided: OperatorDecision, one: Replacement, key: str, result: TrialResult) -> None:
@@ -283,6 +301,7 @@ def _drop_slow(
                     for one, own in zip(decided.mapped, decided.kinds, strict=True)
                     if own == kind
                 ]
+                fewer.refused.add(kind)
                 decided, fused = fewer, other
     except (WorkerError, InputError):
         pass

@@ -9,10 +9,12 @@
 #define MS_FUSION_ATTENTION_H
 
 #include <stddef.h>
+#include "block_product.h"
+#include "lane_transpose.h"
 #include "thread_pool.h"
 #include "vector_math.h"
 
-enum { ATTENTION_VECTORS = 2, ATTENTION_ROWS = 12, ATTENTION_KEYS = 96, ATTENTION_HEAD_MAX = 256 };
+enum { ATTENTION_VECTORS = PRODUCT_VECTORS, ATTENTION_ROWS = 12, ATTENTION_KEYS = 96, ATTENTION_HEAD_MAX = 256 };
 #define ATTENTION_BLOCK (ATTENTION_VECTORS * LANES)
 
 /* A tensor of (batch, heads, tokens, size) with its distances in elements; size is contiguous. */
@@ -34,30 +36,11 @@ struct attention {
   float scale;
 };
 
-#define INLINED static inline __attribute__((always_inline))
-
-/* sums[row][vector] += Σ over steps of scalars[row] · columns[vector]. A row is `row_distance`
- * apart from the next one, a step `step_distance`; a step of the columns is ATTENTION_BLOCK. */
-INLINED void multiply_block(f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS], const float *scalars, int64_t row_distance,
-                            int64_t step_distance, const float *columns, int64_t steps, const int rows, const int vectors) {
-  for (int64_t step = 0; step < steps; step++) {
-    f32v column[ATTENTION_VECTORS];
-#pragma GCC unroll 4
-    for (int i = 0; i < vectors; i++) column[i] = f32_load(columns + step * ATTENTION_BLOCK + i * LANES);
-#pragma GCC unroll 12
-    for (int row = 0; row < rows; row++) {
-      const f32v scalar = f32_splat(scalars[row * row_distance + step * step_distance]);
-#pragma GCC unroll 4
-      for (int i = 0; i < vectors; i++) sums[row][i] = f32_fma(scalar, column[i], sums[row][i]);
-    }
-  }
-}
-
 /* scores[key][query] = Σ over the head's elements of keys[key] · queries[element][query] */
 INLINED void score_rows(float *scores, const float *keys, int64_t token, const float *queries, int64_t size, const int rows,
                         const int vectors) {
-  f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS] = {0};
-  multiply_block(sums, keys, token, 1, queries, size, rows, vectors);
+  f32v sums[PRODUCT_ROWS_MAX][PRODUCT_VECTORS] = {0};
+  multiply_block(sums, keys, token, 1, queries, ATTENTION_BLOCK, size, rows, vectors);
 #pragma GCC unroll 12
   for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
@@ -67,8 +50,8 @@ INLINED void score_rows(float *scores, const float *keys, int64_t token, const f
 /* result[element][query] = result · decay[query] + Σ over keys of values[key][element] · weights[key][query] */
 INLINED void add_values(float *result, const f32v *decay, const float *values, int64_t token, const float *weights,
                         int64_t keys, const int rows, const int vectors) {
-  f32v sums[ATTENTION_ROWS][ATTENTION_VECTORS] = {0};
-  multiply_block(sums, values, 1, token, weights, keys, rows, vectors);
+  f32v sums[PRODUCT_ROWS_MAX][PRODUCT_VECTORS] = {0};
+  multiply_block(sums, values, 1, token, weights, ATTENTION_BLOCK, keys, rows, vectors);
 #pragma GCC unroll 12
   for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
@@ -89,34 +72,6 @@ INLINED void add_values(float *result, const f32v *decay, const float *values, i
     }                                                         \
     for (; row < (count); row++) call(1);                     \
   } while (0)
-
-/* Transposes LANES vectors of LANES elements in registers. */
-INLINED void transpose_lanes(f32v rows[LANES]) {
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 4
-  for (int distance = LANES / 2; distance; distance /= 2) {
-    i32v low, high;
-#pragma GCC unroll 16
-    for (int lane = 0; lane < LANES; lane++) {
-      low[lane] = lane & distance ? LANES + lane - distance : lane;
-      high[lane] = lane & distance ? LANES + lane : lane + distance;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < LANES; i++)
-      if (!(i & distance)) {
-        const f32v first = rows[i], second = rows[i + distance];
-        rows[i] = __builtin_shuffle(first, second, low);
-        rows[i + distance] = __builtin_shuffle(first, second, high);
-      }
-  }
-#else
-  float all[LANES][LANES], turned[LANES][LANES];
-  for (int i = 0; i < LANES; i++) f32_store(all[i], rows[i]);
-  for (int i = 0; i < LANES; i++)
-    for (int j = 0; j < LANES; j++) turned[j][i] = all[i][j];
-  for (int i = 0; i < LANES; i++) rows[i] = f32_load(turned[i]);
-#endif
-}
 
 static const float no_bias[ATTENTION_HEAD_MAX];
 

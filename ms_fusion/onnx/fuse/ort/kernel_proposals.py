@@ -1,9 +1,9 @@
 """Proposes groups that our kernels may compute as custom operators of ONNX Runtime.
 
-Matrix products stay outside of the groups, so that ONNX Runtime's own kernels compute them. The
-exception is attention, which is one kernel. An addition of a bias to a product is part of the group
-that reads the sum. ONNX Runtime then multiplies without bias, and needs no Reshape before and after
-its Gemm.
+Attention is one kernel. A product with constant weights is one kernel with its epilogue, and so is a
+depthwise convolution with the layer norm of its channels. Other products and convolutions stay outside of the groups, so that ONNX Runtime's own kernels compute them. If our product
+is not faster, a bias behind it is part of the group that reads it: then ONNX Runtime multiplies
+without bias, and needs no Reshape before and behind its Gemm.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from ms_fusion.cost import VIEWS, constant_foldable_nodes, is_matrix_product, wo
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.functions import DOMAIN
 from ms_fusion.onnx.fuse.ort import attention
+from ms_fusion.onnx.fuse.ort.depthwise_norms import DepthwiseNorm, find_depthwise_norms
 from ms_fusion.onnx.fuse.ort.equivalents import Equivalent, Site
+from ms_fusion.onnx.fuse.ort.linear_chains import LinearChain, find_linear_chains
 from ms_fusion.onnx.fuse.ort.mapping import find_sites, write_sites
-from ms_fusion.onnx.kernels.clusters import CLUSTER, find_clusters
+from ms_fusion.onnx.kernels.clusters import CLUSTER, EPILOGUE, find_clusters
 from ms_fusion.onnx.kernels.group_kernel import plan_kernel
 from ms_fusion.onnx.kernels.operator_lowering import has_lowering_rule
 from ms_fusion.onnx.kernels.subgraphs import fused_node, is_convex, order_of
@@ -28,7 +30,7 @@ from ms_fusion.onnx.ort_library.attention_text import HEAD_SIZE_MAX, AttentionKe
 from ms_fusion.onnx.ort_library.gelu_text import write_gelu
 from ms_fusion.onnx.ort_library.operator_text import OperatorText, write_operator
 from ms_fusion.readers.onnx_graph import UNKNOWN_RANK
-from ms_fusion.rewrite import LAYOUT_OPERATORS, Candidate, Match, Rule, find_matches
+from ms_fusion.rewrite import LAYOUT_OPERATORS, Candidate, Kind, Match, Rule, find_matches
 from ms_fusion.rules.gelu import GELU
 from tbe_impl.errors import FusionError
 
@@ -38,6 +40,7 @@ SINGLE_OPERATORS = frozenset(
     {"LayerNorm", "RmsNorm", "Softmax", "LogSoftmax", "GeLU", "Mish", "Softplus"}
 )
 """Operators for which a kernel is proposed even if the group contains no other operator."""
+EPILOGUE_KIND: Kind = "cross-operator"
 _BIAS_OPERATORS = frozenset({"Add"})
 
 
@@ -50,14 +53,16 @@ class Proposal:
         match: the match of a rule's pattern. If a search found the group, the match has no bound
             values.
         equivalents: ONNX Runtime's operators for the same pattern.
-        bias: operator of the group that adds a bias to a matrix product. The sum is the operand of
-            a GELU. None if the group has no such operator.
+        bias: operator of the group that adds the bias of a product to the operand of a GELU.
+        chain: the group as a product or convolution with constant weights and its epilogue; None
+            for any other group.
     """
 
     candidate: Candidate
     match: Match
     equivalents: tuple[Equivalent, ...] = ()
     bias: Node | None = None
+    chain: LinearChain | DepthwiseNorm | None = None
 
 
 @dataclass(frozen=True)
@@ -86,13 +91,14 @@ def propose(
     searches: Sequence[str],
     kinds: Sequence[str],
 ) -> list[Proposal]:
-    """Returns the groups that may be replaced, larger ones first.
+    """Returns the groups that may be replaced: attention, then products, then larger groups first.
 
     Args:
         graph: the graph of the model.
         equivalents: patterns that ONNX Runtime has operators for.
-        rules: further rules whose patterns find groups.
-        searches: names of searches; only ``Cluster`` finds groups without products.
+        rules: further patterns.
+        searches: names of searches; ``Epilogue`` finds products with constant weights, and
+            ``Cluster`` finds groups without products.
         kinds: the kinds of fusion to try.
     """
     order = order_of(graph)
@@ -144,8 +150,18 @@ def propose(
             if node.name in may and node.op in SINGLE_OPERATORS:
                 candidate = Candidate(CLUSTER, "intra-operator", (node.name,))
                 add(candidate, _bare_match(graph, (node.name,)))
+    if EPILOGUE in searches and EPILOGUE_KIND in kinds:
+        chains: list[LinearChain | DepthwiseNorm] = [*find_depthwise_norms(graph, order)]
+        for chain in (*chains, *find_linear_chains(graph)):
+            if is_convex(graph, chain.nodes, order):
+                candidate = Candidate(EPILOGUE, EPILOGUE_KIND, chain.nodes)
+                match = _bare_match(graph, chain.nodes)
+                found[chain.nodes] = Proposal(candidate, match, chain=chain)
     worth = [one for one in found.values() if _computes(one, graph)]
-    return sorted(worth, key=lambda one: (not _is_attention(one), -len(one.candidate.nodes)))
+    return sorted(
+        worth,
+        key=lambda one: (not _is_attention(one), one.chain is None, -len(one.candidate.nodes)),
+    )
 
 
 def _is_named(names: Collection[str], node: Node) -> bool:
@@ -219,6 +235,12 @@ def write_replacement(
     for one in proposal.equivalents:
         written, _ = write_sites(one, Site(proposal.match, version, sources), group)
         sites |= written
+    if proposal.chain is not None:
+        ours = Site(proposal.match, version, sources)
+        kernel = proposal.chain.write(ours)
+        if isinstance(kernel, str):
+            return Replacement(candidate, group, {}, None, kernel)
+        return Replacement(candidate, group, {OURS: ours}, kernel)
     try:
         gelu = _write_gelu(proposal, group)
         operator, inputs = gelu or (write_operator(plan_kernel(group)), group.inputs)

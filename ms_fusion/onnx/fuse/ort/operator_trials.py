@@ -14,7 +14,7 @@ from ms_fusion.accuracy.worker_process import WorkerError
 from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.functions import FusedGroup, graph_of
 from ms_fusion.onnx.fuse.ort.equivalents import Site
-from ms_fusion.onnx.fuse.ort.placement import standalone_model
+from ms_fusion.onnx.fuse.ort.placement import hold_weights, standalone_model
 from ms_fusion.onnx.fuse.verification import difference, group_inputs
 from ms_fusion.onnx.native.child import ModelRun, NativeWorkers
 from ms_fusion.readers.onnx_graph import OnnxProjection
@@ -90,6 +90,7 @@ def run_trial(
             graph_of(model, FusedGroup("group", group), projection.nodes, projection.values),
             ir_version=model.ir_version,
         )
+        hold_weights(before, group.body, projection.values)
         ir.save(before, paths[""])
         inputs = _inputs(
             group.body,
@@ -100,7 +101,9 @@ def run_trial(
         expected = list(run(paths[""], inputs).outputs.values())
         reasons = {}
         for name, site in written.items():
-            ir.save(standalone_model(site, group, model, projection.values), paths[name])
+            alone = standalone_model(site, group, model, projection.values)
+            hold_weights(alone, group.body, projection.values)
+            ir.save(alone, paths[name])
             reasons[name] = _mismatch_reason(paths[name], inputs, group.outputs, expected, run)
         right = {name: path for name, path in paths.items() if not reasons.get(name)}
         if len(right) == 1:
@@ -118,7 +121,7 @@ def run_trial(
 def _inputs(
     body: Graph, halved: Container[str], projection: OnnxProjection, sizes: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """Generates the inputs with which a group and its replacements are run.
+    """Generates the inputs of the trial. Weights are no inputs, because the models hold them.
 
     An input whose name is in `halved` has two equal halves along the last axis.
     """
@@ -131,6 +134,8 @@ def _inputs(
             if name in halved
             else array
         )
+        if projection.values[name].const_value is not None:
+            continue
         found[f"x{number}"] = np.ascontiguousarray(whole)
     return found
 

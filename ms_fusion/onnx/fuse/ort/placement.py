@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
-from ms_fusion.graph import Node
+from ms_fusion.graph import Graph, Node
 from ms_fusion.onnx.fuse.ort.equivalents import Site
+
+INITIALIZERS_IR_VERSION = 4
+"""First IR version in which an initializer need not be an input."""
 
 
 def nodes_of(site: Site, known: dict[str, ir.Value | None], name: str) -> list[ir.Node]:
@@ -82,6 +85,27 @@ def standalone_model(
         name="written",
     )
     return ir.Model(graph, ir_version=model.ir_version)
+
+
+def hold_weights(model: ir.Model, body: Graph, values: Mapping[str, ir.Value]) -> None:
+    """Turns the inputs of a group's model that are weights into initializers, as in the whole model.
+
+    ONNX Runtime prepares products with constant weights when it loads a model.
+
+    Args:
+        model: a model whose inputs ``x0``, ``x1`` … are those of the group.
+        body: the graph of the group.
+        values: maps the name of a value in the model's `Graph` to the value of the model.
+    """
+    given = {value.name: value for value in model.graph.inputs}
+    for number, name in enumerate(body.inputs):
+        tensor = values[name].const_value
+        if tensor is not None:
+            value = given[f"x{number}"]
+            value.const_value = ir.tensor(tensor.numpy(), dtype=tensor.dtype)
+            model.graph.inputs.remove(value)
+            model.graph.register_initializer(value)
+    model.ir_version = max(model.ir_version, INITIALIZERS_IR_VERSION)
 
 
 def replace_groups(

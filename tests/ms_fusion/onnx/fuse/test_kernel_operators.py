@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -84,15 +85,74 @@ def test_models_in_one_directory_share_the_library(tmp_path: Path) -> None:
         assert "error" not in run_plainly(tmp_path, {"x": x}, "one thread")
 
 
-def test_products_stay_with_the_runtime(tmp_path: Path) -> None:
-    b = Builder({"x": ("n", 16)})
-    made = b.add("Add", b.add("MatMul", "x", b.weight(16, 16)), b.weight(16))
-    source = b.save(tmp_path / "net.onnx", b.add("Mul", made, b.add("Sigmoid", made)))
-    output = tmp_path / "fused.onnx"
-    (kernel,) = auto_fuse(source, output, target="ort-kernels").kernels
-    assert kernel.operators[-2:] == ("Sigmoid", "Mul")
-    products = [node.op_type for node in onnx.load(output).graph.node][:-1]
-    assert products == (["MatMul"] if "Add" in kernel.operators else ["Gemm"])
+def product_with_everything(b: Builder) -> str:
+    product = b.add("Add", b.add("MatMul", "x", b.weight(16, 24)), b.weight(24))
+    x = b.add("Mul", product, b.weight(24))
+    gate = b.add("Erf", b.add("Div", x, b.constant(np.float32(2**0.5))))
+    gate = b.add("Mul", b.add("Add", gate, b.constant(np.float32(1))), b.constant(np.float32(0.5)))
+    return b.add("Add", "y", b.add("Mul", x, gate))
+
+
+def product_of_gemm(b: Builder) -> str:
+    made = b.add("Gemm", "m", b.weight(24, 16), b.weight(24), transB=1)
+    return b.add("Mul", made, b.add("Sigmoid", made))
+
+
+def product_read_twice(b: Builder) -> str:
+    made = b.add("MatMul", "x", b.weight(16, 24))
+    return b.add("Add", b.add("Relu", made), b.add("Softmax", made, axis=-1))
+
+
+def product_of_inputs(b: Builder) -> str:
+    made = b.add("MatMul", "x", "z")
+    return b.add("Mul", made, b.add("Sigmoid", made))
+
+
+def broadcast_residual(b: Builder) -> str:
+    made = b.add("Relu", b.add("MatMul", "x", b.weight(16, 24)))
+    return b.add("Mul", b.add("Add", made, "row"), b.add("Sigmoid", "y"))
+
+
+def depthwise_norm(b: Builder, stride: int = 1) -> str:
+    weights, bias, pads = b.weight(12, 1, 5, 5), b.weight(12), [2, 2, 2, 2]
+    made = b.add("Conv", "image", weights, bias, group=12, pads=pads, strides=[stride, stride])
+    turned = b.add("Transpose", made, perm=[0, 2, 3, 1])
+    return b.add("LayerNormalization", turned, b.weight(12), b.weight(12), axis=-1)
+
+
+def strided_depthwise_norm(b: Builder) -> str:
+    return depthwise_norm(b, 2)
+
+
+GELU = ("Div", "Erf", "Add", "Mul", "Mul")
+
+
+@cases(
+    "make, product",
+    [
+        (product_with_everything, ("MatMul", "Add", "Mul", *GELU, "Add")),
+        (product_of_gemm, ("Gemm", "Sigmoid", "Mul")),
+        (product_read_twice, ("MatMul",)),
+        (broadcast_residual, ("MatMul", "Relu")),
+        (product_of_inputs, None),
+        (depthwise_norm, ("Conv", "Transpose", "LayerNormalization")),
+        (strided_depthwise_norm, None),
+    ],
+)
+def test_products_that_our_kernels_compute(
+    make: Callable[[Builder], str], product: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    """Products with constant weights and their epilogues; other products stay ONNX Runtime's."""
+    shapes = {"x": ("n", 7, 16), "y": ("n", 7, 24), "z": ("n", 16, 24), "m": ("k", 16)}
+    b = Builder({**shapes, "row": (1, 24), "image": ("n", 12, 9, "w")})
+    source = b.save(tmp_path / "net.onnx", make(b))
+    ledger = auto_fuse(source, tmp_path / "fused.onnx", target="ort-kernels", verify=True)
+    assert not [note for note in ledger.notes if "WRONG" in note]
+    groups = [one.operators for one in (*ledger.kernels, *ledger.single_operator_kernels)]
+    found = [one for one in groups if {"MatMul", "Gemm", "Conv"} & {*one}]
+    assert found == ([product] if product else []), groups
+    left = {node.op_type for node in onnx.load(tmp_path / "fused.onnx").graph.node}
+    assert bool(left & {"MatMul", "Gemm", "Conv"}) == (product is None)
 
 
 @cases("target", ["ort", "ort-kernels"])
