@@ -290,7 +290,11 @@ def _drop_slow(
             task.say(Step("kind of group", number + 1, len(kinds)))
             fewer = decided.drop(lambda _, own: own == kind)  # noqa: B023
             other = save(fewer)
-            times = measure_times({"all": fused, "fewer": other}, compared.inputs, run)
+            paths = {"all": fused, "fewer": other}
+            times = measure_times(paths, compared.inputs, run)
+            if times["fewer"] < times["all"] * RATIO_MAX:
+                again = measure_times(paths, compared.inputs, run)
+                times = {name: min(us, again[name]) for name, us in times.items()}
             if times["fewer"] < times["all"] * RATIO_MAX:
                 reason = (
                     f"the model takes {times['all']:.0f} µs with it and {times['fewer']:.0f} µs "

@@ -1,6 +1,7 @@
 /* GELU, x Φ(x), in float32, by erf or by its approximation with tanh.
  *
- * Both read one exponential and divide once. Small results for negative x keep their digits. */
+ * Both read one exponential and divide once; with AVX-512, erf is a polynomial for x near 0. Small
+ * results for negative x keep their digits. */
 #ifndef MS_FUSION_GELU_H
 #define MS_FUSION_GELU_H
 
@@ -8,6 +9,9 @@
 #include <string.h>
 #include "thread_pool.h"
 #include "vector_math.h"
+#if VECTOR_X86 && LANES == 16 && PART32_BYTES == 64
+#include "gelu_cells.h"
+#endif
 
 enum { GELU_BLOCK = 4096 };
 
@@ -19,12 +23,22 @@ struct gelu {
 };
 
 /* Φ(-a) = exp(-a²/2) R(a) for a >= 0; R is a quotient of polynomials with a relative error of 8e-8. */
-static inline __attribute__((always_inline)) f32v gelu_by_erf(f32v x) {
+static inline __attribute__((always_inline)) f32v gelu_by_quotient(f32v x) {
   const f32v a = f32_below(f32_splat(15.0f), f32_abs(x));
   const f32v above = F32_POLYNOMIAL(a, 0.499999962f, 0.337560227f, 0.106041694f, 0.0139722914f);
   const f32v below = F32_POLYNOMIAL(a, 1.0f, 1.47300057f, 0.887409089f, 0.265304269f, 0.0350413963f);
   const f32v tail = f32_exp_of_deficit(a * a * -0.5f) * (above / below);
   return x * f32_select(x < 0.0f, tail, 1.0f - tail);
+}
+
+static inline __attribute__((always_inline)) f32v gelu_by_erf(f32v x) {
+#ifdef GELU_CELLS_END
+  const f32v y = gelu_by_cells(x);
+  const i32v far = ~(f32_abs(x) < GELU_CELLS_END);
+  return __builtin_expect(i32_any(far), 0) ? f32_select(far, gelu_by_quotient(x), y) : y;
+#else
+  return gelu_by_quotient(x);
+#endif
 }
 
 /* The logistic function of 2 √(2/π) (x + 0.044715 x³), by the exponential of its size. */

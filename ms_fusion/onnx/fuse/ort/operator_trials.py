@@ -22,7 +22,9 @@ from tbe_impl.errors import FusionError
 
 BLOCK_S = 0.01
 """Minimum duration of one measurement in seconds, much longer than the clock's resolution."""
-ROUNDS = 4
+ROUNDS_MIN, ROUNDS_MAX = 4, 12
+ROUNDS_S = 0.15
+"""Time in seconds for the rounds of one model, within the bounds of their number."""
 TIE = 1.1
 """Two times count as equal if their ratio is at most this factor."""
 SIZES = (24, 40, 56, 72)
@@ -164,7 +166,8 @@ def measure_times(
     """Returns the time of each model in µs: the minimum of several interleaved rounds."""
     times = {name: run(path, inputs, repeats=2).seconds[-1] for name, path in paths.items()}
     repeats = {name: max(1, min(200, int(BLOCK_S / once))) for name, once in times.items()}
-    for number in range(ROUNDS):
+    block = max(once * repeats[name] for name, once in times.items())
+    for number in range(max(ROUNDS_MIN, min(ROUNDS_MAX, int(ROUNDS_S / block)))):
         for name in list(paths)[:: 1 if number % 2 else -1]:
             seconds = run(paths[name], inputs, repeats=repeats[name]).seconds
             times[name] = min(times[name], *seconds)
