@@ -1,7 +1,7 @@
 /* y = activation(x w + bias) + residual in float32, for constant weights.
  *
  * The weights are packed: panels of LINEAR_PANEL columns, each with all steps of the depth in
- * sequence. The last panel has LINEAR_PANEL / 2 columns if these are enough. Missing columns are 0.
+ * sequence. The last panel has 8 or 16 columns if these are enough. Missing columns are 0.
  * Bias, activation and residual are applied to a block of y while it is in the L1 cache.
  *
  * The text that includes this header may define LINEAR_ACTIVATION(v), the activation of a vector. */
@@ -74,6 +74,35 @@ INLINED void multiply_tile(float *y, int64_t y_distance, const float *x, int64_t
     for (int i = 0; i < vectors; i++) f32_store(y + row * y_distance + i * LANES, sums[row][i]);
 }
 
+#if LANES == 16
+/* A tile of 8 columns, in vectors of half the size. */
+typedef float half_vector __attribute__((vector_size(32)));
+typedef float half_vector_at __attribute__((vector_size(32), aligned(4), may_alias));
+
+INLINED half_vector multiply_add_half(half_vector a, half_vector b, half_vector c) {
+#if VECTOR_X86
+  return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+INLINED void multiply_half_tile(float *y, int64_t y_distance, const float *x, int64_t x_distance, const float *weight,
+                                int64_t steps, const float *bias, const int rows) {
+  half_vector sums[PRODUCT_ROWS_MAX];
+#pragma GCC unroll 14
+  for (int row = 0; row < rows; row++) sums[row] = *(const half_vector_at *)(bias ? bias : y + row * y_distance);
+  for (int64_t step = 0; step < steps; step++) {
+    const half_vector column = *(const half_vector_at *)(weight + step * 8);
+#pragma GCC unroll 14
+    for (int row = 0; row < rows; row++)
+      sums[row] = multiply_add_half((half_vector){0} + x[row * x_distance + step], column, sums[row]);
+  }
+#pragma GCC unroll 14
+  for (int row = 0; row < rows; row++) *(half_vector_at *)(y + row * y_distance) = sums[row];
+}
+#endif
+
 typedef void linear_tile(float *, int64_t, const float *, int64_t, const float *, int64_t, int64_t, const float *);
 #define TILE(rows, vectors)                                                                                       \
   static __attribute__((noinline)) void linear_tile_##rows##_##vectors(                                           \
@@ -83,25 +112,42 @@ typedef void linear_tile(float *, int64_t, const float *, int64_t, const float *
   }
 #if LANES == 16
 #define EACH_ROWS(X, v) X(1, v) X(2, v) X(3, v) X(4, v) X(5, v) X(6, v) X(7, v) X(8, v) X(9, v) X(10, v) X(11, v) X(12, v) X(13, v) X(14, v)
-EACH_ROWS(TILE, 1)
 #else
 #define EACH_ROWS(X, v) X(1, v) X(2, v) X(3, v) X(4, v) X(5, v) X(6, v)
 #endif
+EACH_ROWS(TILE, 1)
 EACH_ROWS(TILE, 2)
 #undef TILE
+#if LANES == 16
+#define HALF_TILE(rows, vectors)                                                                                  \
+  static __attribute__((noinline)) void linear_half_tile_##rows(                                                  \
+      float *y, int64_t y_distance, const float *x, int64_t x_distance, const float *weight,                      \
+      int64_t weight_distance, int64_t steps, const float *bias) {                                                \
+    multiply_half_tile(y, y_distance, x, x_distance, weight, steps, bias, rows);                                  \
+  }
+EACH_ROWS(HALF_TILE, 0)
+#undef HALF_TILE
+#endif
 
 /* y[row][column] += start + Σ over steps for a panel of `width` columns. */
 static void multiply_panel(float *y, int64_t y_distance, const float *x, int64_t x_distance, const float *weight,
                            int64_t width, int64_t steps, const float *bias, int64_t rows) {
 #define NAME(rows, vectors) linear_tile_##rows##_##vectors,
   static linear_tile *const tiles[] = {EACH_ROWS(NAME, 2)};
-#if LANES == 16
   static linear_tile *const narrow[] = {EACH_ROWS(NAME, 1)};
+#if LANES == 16
+#define HALF_NAME(rows, vectors) linear_half_tile_##rows,
+  static linear_tile *const half[] = {EACH_ROWS(HALF_NAME, 0)};
+#undef HALF_NAME
+  if (width < LANES) {
+    half[rows - 1](y, y_distance, x, x_distance, weight, width, steps, bias);
+    return;
+  }
+#endif
   if (width == LANES) {
     narrow[rows - 1](y, y_distance, x, x_distance, weight, width, steps, bias);
     return;
   }
-#endif
 #undef NAME
   for (int64_t column = 0; column < width; column += PRODUCT_VECTORS * LANES)
     tiles[rows - 1](y + column, y_distance, x, x_distance, weight + column, width, steps, bias ? bias + column : NULL);
@@ -135,8 +181,8 @@ static void finish_part(const struct linear *l, int64_t first, int64_t end, int6
 
 /* Number of columns with those that are missing in the last panel. */
 static inline int64_t packed_columns(int64_t columns) {
-  const int64_t half = LINEAR_PANEL / 2;
-  return (columns + half - 1) / half * half;
+  const int64_t left = columns % LINEAR_PANEL;
+  return columns - left + (left == 0 ? 0 : left <= 8 ? 8 : left <= 16 ? 16 : LINEAR_PANEL);
 }
 
 static inline int64_t linear_panels(const struct linear *l) { return (l->columns + LINEAR_PANEL - 1) / LINEAR_PANEL; }
@@ -167,7 +213,7 @@ static void linear_task(void *work, int number, int count) {
       const int64_t column = panel * LINEAR_PANEL, left = packed - column;
       const int64_t width = left < LINEAR_PANEL ? left : LINEAR_PANEL;
       const float *weight = l->weight + column * l->depth + step * width;
-      const int is_whole = column + width <= l->columns;
+      const int is_whole = column + width <= l->columns && width % LANES == 0;
       float bias[LINEAR_PANEL] = {0};
       if (!step) memcpy(bias, l->bias + column, sizeof(float) * (size_t)(is_whole ? width : l->columns - column));
       for (int64_t block = 0; block < blocks; block++) {

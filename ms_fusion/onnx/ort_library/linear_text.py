@@ -11,6 +11,8 @@ from ms_fusion.onnx.ort_library.operator_text import ELEMENT_TYPES, OperatorText
 
 PANEL = 32
 """Columns of a panel of packed weights, ``LINEAR_PANEL`` of ``linear.h``."""
+LAST_PANELS = (0, 8, 16, PANEL)
+"""Columns of the last panel behind the whole panels, as ``packed_columns`` computes them."""
 ACTIVATIONS = {
     "": "",
     "relu": "f32_relu(v)",
@@ -74,12 +76,13 @@ class LinearKernel:
 def pack_weights(weights: np.ndarray) -> np.ndarray:
     """Returns weights of shape (depth, columns) in the order in which ``linear.h`` reads them.
 
-    The columns are divided into panels of `PANEL`; the rows of a panel follow each other. Zeros are
-    appended to the columns of the last panel up to a multiple of half a panel. The result is a
-    vector.
+    The columns are divided into panels of `PANEL`; the rows of a panel follow each other. The last
+    panel has the least number of columns in `LAST_PANELS` that is enough; missing columns are 0.
+    The result is a vector.
     """
     depth, columns = weights.shape
-    packed = -(-columns // (PANEL // 2)) * (PANEL // 2)
+    left = columns % PANEL
+    packed = columns - left + next(width for width in LAST_PANELS if width >= left)
     whole = np.zeros((depth, packed), weights.dtype)
     whole[:, :columns] = weights
     bounds = range(0, packed, PANEL)

@@ -68,9 +68,9 @@ def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
     """The packed weights must fit the depth and the bias, and the residual must fit the result."""
     run = make_operator_runner(LinearKernel(2, "", True).write(), [2, 1, 1, 2], tmp_path, None)
     one = np.float32(1)
-    right = [np.full(shape, one) for shape in ((3, 4), (64,), (5,), (3, 5))]
+    right = [np.full(shape, one) for shape in ((3, 4), (32,), (5,), (3, 5))]
     assert run(*right).shape == (3, 5)
-    for number, shape, named in ((0, (3, 5), 0), (1, (63,), 0), (2, (17,), 0), (3, (1, 5), 3)):
+    for number, shape, named in ((0, (3, 5), 0), (1, (31,), 0), (2, (17,), 0), (3, (1, 5), 3)):
         wrong = [*right]
         wrong[number] = np.full(shape, one)
         with pytest.raises(Exception, match=f"input {named} of Linear_.* does not have the shape"):
