@@ -1,9 +1,10 @@
 """Proposes groups that our kernels may compute as custom operators of ONNX Runtime.
 
-Attention is one kernel. A product with constant weights is one kernel with its epilogue, and so is a
-depthwise convolution with the layer norm of its channels. Other products and convolutions stay outside of the groups, so that ONNX Runtime's own kernels compute them. If our product
-is not faster, a bias behind it is part of the group that reads it: then ONNX Runtime multiplies
-without bias, and needs no Reshape before and behind its Gemm.
+Each of these is one kernel: attention, a product with constant weights and its epilogue, a
+depthwise convolution with the layer norm of its channels. Other products and convolutions stay
+outside of the groups, so that ONNX Runtime's own kernels compute them. If our product is not
+faster, the addition of a bias to it is part of the group that reads the sum. ONNX Runtime then
+multiplies without bias, and needs no Reshape before and after its Gemm.
 """
 
 from __future__ import annotations
