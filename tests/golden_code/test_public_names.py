@@ -85,13 +85,18 @@ def test_public_names_and_documented_modules_need_no_import() -> None:
             assert getattr(module, name) is sys.modules[f"{package}.{name}"]
 
 
-def test_words_of_the_language(goldens: Goldens) -> None:
+def test_words_of_the_language_and_operators(goldens: Goldens) -> None:
     lines = [
         f"{title}.{name}{inspect.signature(word.build)}"
         for title, words in (("dsl", OPERATIONS), ("dsl.ext", EXT_OPERATIONS))
         for name, word in sorted(words.items())
     ]
     goldens.compare("public_names/words.txt", "".join(f"{line}\n" for line in lines))
+    lines = []
+    for name in ops.names():
+        found = declared(f"tbe_impl.ops.{name}", name)
+        lines += lines_of(name, found) if found is not None else [f"{name}: declared elsewhere"]
+    goldens.compare("public_names/operators.txt", "".join(f"{line}\n" for line in lines))
 
 
 def test_functions_of_tensors(goldens: Goldens) -> None:
@@ -99,14 +104,6 @@ def test_functions_of_tensors(goldens: Goldens) -> None:
         f"{name}{inspect.signature(getattr(functional, name))}\n" for name in functional.__all__
     ]
     goldens.compare("public_names/functional.txt", "".join(lines))
-
-
-def test_operators_with_their_parameters(goldens: Goldens) -> None:
-    lines = []
-    for name in ops.names():
-        found = declared(f"tbe_impl.ops.{name}", name)
-        lines += lines_of(name, found) if found is not None else [f"{name}: declared elsewhere"]
-    goldens.compare("public_names/operators.txt", "".join(f"{line}\n" for line in lines))
 
 
 def test_modules_that_operators_import(goldens: Goldens) -> None:

@@ -81,7 +81,9 @@ def test_any_graph_with_any_boxes(
             assert all(upper[1] <= lower[1] + 0.2 for upper, lower in itertools.pairwise(route))
 
 
-def test_a_chain_is_straight() -> None:
+def test_a_chain_is_straight_and_may_be_empty() -> None:
+    nothing = lay_out([], [], [], [])
+    assert (nothing.nodes, nothing.routes) == ((), ())
     drawn = lay_out([100.0, 60.0, 140.0], [(0, 1), (1, 2)], [], [])
     assert {box.x + box.width / 2 for box in drawn.nodes} == {drawn.nodes[0].x + 50.0}
     assert all(len(route) == 2 for route in drawn.routes)
@@ -100,11 +102,6 @@ def test_what_goes_too_far_or_backwards_is_not_routed() -> None:
     placed = place([Vertex(10, 10)] * 41, [*chain, Link(0, 40), Link(30, 2)], longest=24)
     assert placed.routes[-2:] == (None, None)
     assert all(route is not None for route in placed.routes[:-2])
-
-
-def test_nothing_to_draw() -> None:
-    drawn = lay_out([], [], [], [])
-    assert (drawn.nodes, drawn.routes) == ((), ())
 
 
 @cases(
