@@ -39,6 +39,7 @@ DISPATCH = {
     "ms_fusion.onnx.cell.sizes._ARITHMETIC": "the expression in Python of each",
     "ms_fusion.onnx.cell.sizes._LAYOUT_OPERATORS": "how each rearranges a tuple of sizes",
     "ms_fusion.onnx.fuse.arguments.RUNTIME_RULES": "names of rules",
+    "ms_fusion.onnx.fuse.ort.depthwise_norms.RULE": "the pattern of one kernel",
     "ms_fusion.onnx.fuse.ort.kernel_proposals.SINGLE_OPERATORS": "what ONNX Runtime is slow at",
     "ms_fusion.onnx.fuse.ort.mapping.ADAPTER_OPERATORS": "what replacements write beside a call",
     "ms_fusion.onnx.fuse.ort.norms.EQUIVALENTS": "replacements of rules",
