@@ -43,6 +43,14 @@ KNOWN_SIZES = {"silero_vad": {2: 576}, "rapidocr": {4: 64}, "rapidocr_onnxruntim
 Inputs = Mapping[str, np.ndarray]
 
 
+@functools.cache
+def _make_shared_threads(count: int) -> None:
+    """ONNX Runtime creates the thread pool of a process once."""
+    import onnxruntime
+
+    onnxruntime.set_global_thread_pool_sizes(count, 1)
+
+
 def make_session(model: Path, library: Path | None, *, profile: Path | None = None) -> Any:
     """A session with the threads of ``MS_FUSION_THREADS``."""
     import onnxruntime
@@ -53,9 +61,9 @@ def make_session(model: Path, library: Path | None, *, profile: Path | None = No
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
-    elif environment.threads() > 1:
-        # both sessions share one thread pool, so that neither spins beside the other
-        onnxruntime.set_global_thread_pool_sizes(environment.threads(), 1)
+    if environment.threads() > 1:
+        # all sessions share one thread pool, so that neither spins beside the other
+        _make_shared_threads(environment.threads())
         options.use_per_session_threads = False
     if library is not None and library.is_file():
         options.register_custom_ops_library(str(library))
