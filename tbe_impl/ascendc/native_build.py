@@ -179,7 +179,7 @@ def build_library(
                 raise CompileError(
                     "the C++ compiler took too long", place=" ".join(compiler.command)
                 ) from error
-            check_library(target, symbols, compiler=" ".join(compiler.command))
+            check_library(target, symbols, compiler=" ".join(compiler.command), is_cpp=True)
 
     found = store.find(KERNELS, key)
     return found or store.get_or_build(KERNELS, key, make)

@@ -32,8 +32,15 @@ def load_library(path: Path, symbols: Sequence[str]) -> ctypes.CDLL:
     return library
 
 
-def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
+def check_library(
+    path: Path, symbols: Sequence[str], *, compiler: str, is_cpp: bool = False
+) -> None:
     """Checks that a library can be loaded.
+
+    A C library is unloaded, so that the next load uses its final path. A C++ library stays loaded:
+    some linkers, such as that of ziglang, do not run destructors of static objects when a library
+    is unloaded, but at the exit of the process, when other memory may lie at their addresses. The
+    loader finds a loaded library again under its final path.
 
     Raises:
         CompileError: the library cannot be loaded. The message names the compiler.
@@ -46,8 +53,8 @@ def check_library(path: Path, symbols: Sequence[str], *, compiler: str) -> None:
             # the error does not show the staging path, which the user does not know
             problem = str(error.__cause__).replace(f"{path}: ", "")
         else:
-            # Unloads the library, so that the next load uses its final path.
-            _ctypes.dlclose(library._handle)
+            if not is_cpp:
+                _ctypes.dlclose(library._handle)
     if problem:
         raise CompileError(
             "the C compiler produced no library that can be loaded",
