@@ -42,7 +42,7 @@ class _Argument(ctypes.Structure):
 
 
 SELECT_BYTES = {"Ascend310P": 8192, "Ascend910B": 8192}
-"""Maps a chip family to the bytes of UB that Select needs for bits in a tensor; others need none."""
+"""Maps a chip family to the bytes of UB that Select needs for bits in a tensor; others need 0."""
 
 
 class _Request(ctypes.Structure):

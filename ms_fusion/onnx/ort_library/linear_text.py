@@ -59,8 +59,8 @@ class LinearKernel:
             ]
         residual = "all[3]" if self.has_residual else "0"
         run = [
-            f"struct linear l = {{all[0], all[1], all[2], {residual}, all[{3 + self.has_residual}], "
-            "sizes[0], sizes[1], sizes[2], 1};",
+            f"struct linear l = {{all[0], all[1], all[2], {residual}, "
+            f"all[{3 + self.has_residual}], sizes[0], sizes[1], sizes[2], 1}};",
             "multiply_linear(&l, threads);",
             "return 0;",
         ]

@@ -162,7 +162,7 @@ def _extend(chain: LinearChain, *nodes: Node) -> LinearChain:
 
 
 def _other_operand(node: Node, chain: LinearChain) -> str:
-    """Returns the operand of a binary operator that is not the chain's result, or an empty string."""
+    """Returns the operand of a binary operator that is not the chain's result; "" if none is."""
     others = [name for name in node.inputs if name != chain.result]
     return others[0] if len(node.inputs) == 2 and len(others) == 1 else ""
 

@@ -88,7 +88,7 @@ def standalone_model(
 
 
 def hold_weights(model: ir.Model, body: Graph, values: Mapping[str, ir.Value]) -> None:
-    """Turns the inputs of a group's model that are weights into initializers, as in the whole model.
+    """Turns inputs of a group's model that are weights into initializers, as in the whole model.
 
     ONNX Runtime prepares products with constant weights when it loads a model.
 

@@ -30,6 +30,7 @@ from ms_fusion.readers.onnx_graph import project
 from tbe_impl.errors import InputError
 from tests.cases import cases
 from tests.ms_fusion.onnx.fuse.models import Builder
+from tests.ms_fusion.onnx.ort_library.operator_session import make_operator_runner
 
 PROGRAM = Path(__file__).resolve().parents[3] / "programs" / "onnx" / "plain_session.py"
 DTYPES = {
@@ -219,7 +220,6 @@ MASKS = {
 @cases("layout", ["packed", "packed with bias", "flat", "split", "grouped"], sample=6)
 def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -> None:
     """Tails of queries, keys and heads; masks of every rank; keys that serve several queries."""
-    import onnxruntime
 
     heads, size, groups = 4, 20, 2 if layout == "grouped" else 4
     random = np.random.default_rng(2)
@@ -246,21 +246,8 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
         has_bias=has_bias,
     )
     operator = kernel.write()
-    LibraryBuilder(tmp_path).build([operator], tmp_path / "lib.so")
-    names = [f"x{n}" for n in range(inputs)] + ["bias"] * has_bias + ["mask"] * (make is not None)
     ranks = [*kernel.ranks, *([1] * has_bias), *([rank] if rank is not None else [])]
-    told = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [f"{name}{n}" for n in range(own)])
-        for name, own in zip(names, ranks, strict=True)
-    ]
-    node = helper.make_node(operator.name, names, ["y"], domain="ms_fusion")
-    made = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ms_fusion", 1)]
-    graph = helper.make_graph([node], "net", told, made)
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.register_custom_ops_library(str(tmp_path / "lib.so"))
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    run = make_operator_runner(operator, ranks, tmp_path, None)
     for batch, queries, keys in ((1, 1, 1), (2, 5, 5), (1, 70, 70), (2, 70, 200), (1, 130, 300)):
         keys = queries if is_packed else keys
         x = [
@@ -275,10 +262,7 @@ def test_attention_agrees_with_float64(layout: str, mask: str, tmp_path: Path) -
             added = random.standard_normal(3 * heads * size).astype(np.float32)
             given = [given[0] - added, added]
         bias = make(batch, heads, queries, keys).astype(np.float32) if make else np.float32(0)
-        feeds = dict(zip(names, [*given, *([bias] if make else [])], strict=True))
-        (found,) = session.run(
-            None, {name: np.ascontiguousarray(one) for name, one in feeds.items()}
-        )
+        found = run(*map(np.ascontiguousarray, [*given, *([bias] if make else [])]))
         expected = attend(*parts, np.asarray(bias, np.float64), 0.25)
         if not is_split:
             expected = expected.swapaxes(1, 2).reshape(batch, queries, -1)
